@@ -1,0 +1,9 @@
+"""`make bench`: every benchmark that needs no data from outside."""
+
+from __future__ import annotations
+
+from benchmarks import offline_questions, startup
+
+if __name__ == "__main__":
+    startup.main(15)
+    offline_questions.main([])

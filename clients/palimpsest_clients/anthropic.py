@@ -1,0 +1,281 @@
+"""Anthropic's Messages API (version 2026-10-21), and services that imitate it.
+
+No sampling parameters are sent: that version refuses temperature, top_p and top_k at any value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Final
+
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    OpaquePart,
+    Part,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    canonical_json,
+)
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import (
+    Finished,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+)
+from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.rendering import attachment_text, call_arguments, is_wanted
+from palimpsest_clients.retry import RetryPolicy
+
+API_VERSION: Final = "2026-10-21"
+_NAME: Final = "anthropic"
+_CACHE_HERE: Final = {"type": "ephemeral"}
+_STOP_REASONS: Final = {
+    "tool_use": StopReason.TOOL_CALLS,
+    "max_tokens": StopReason.OUTPUT_LIMIT,
+    "model_context_window_exceeded": StopReason.OUTPUT_LIMIT,
+    "refusal": StopReason.FILTERED,
+}
+"""All others are ordinary ends."""
+
+Block = dict[str, Any]
+
+
+class AnthropicClient:
+    """The `Provider` for Claude."""
+
+    def __init__(
+        self, api_key: str, base_url: str = "https://api.anthropic.com", *, retry: RetryPolicy | None = None
+    ) -> None:
+        """Raises ProviderError (auth) when `api_key` cannot be a key."""
+        key = KeyHeader(_NAME, "x-api-key", api_key)
+        headers = {"anthropic-version": API_VERSION}
+        self._service = ModelService(_NAME, base_url, headers, key, retry or RetryPolicy())
+
+    @property
+    def name(self) -> str:
+        return _NAME
+
+    def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        return self._service.stream("/v1/messages", request_body(context), lambda: MessagesDecoder(context.model))
+
+    async def aclose(self) -> None:
+        await self._service.aclose()
+
+
+def request_body(context: PreparedContext) -> dict[str, Any]:
+    """The request for `context`.
+
+    Two cache markers: behind tools and system prompt, which outlive a re-cut, and behind the last stable message.
+    """
+    body: dict[str, Any] = {
+        "model": context.model,
+        "max_tokens": context.max_output_tokens,
+        "stream": True,
+        "messages": _messages(context),
+    }
+    if context.system.strip():
+        body["system"] = [{"type": "text", "text": context.system, "cache_control": _CACHE_HERE}]
+    if context.tools:
+        body["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+            for tool in context.tools
+        ]
+        if context.tool_choice == "none":
+            body["tool_choice"] = {"type": "none"}
+    return body
+
+
+def _messages(context: PreparedContext) -> list[dict[str, Any]]:
+    """Alternating user and assistant messages, the first a user's, as the service demands; results before text."""
+    messages: list[dict[str, Any]] = []
+    for n_rendered, content in enumerate(context.messages, start=1):
+        role = "assistant" if content.role is Role.ASSISTANT else "user"
+        blocks = _assistant_blocks(content, context.model) if role == "assistant" else _user_blocks(content.parts)
+        if blocks:
+            if not messages and role == "assistant":
+                messages.append({"role": "user", "content": [_text("[The conversation began earlier.]")]})
+            if messages and messages[-1]["role"] == role:
+                messages[-1]["content"] += blocks
+            else:
+                messages.append({"role": role, "content": blocks})
+        if messages and n_rendered == context.n_stable_messages:
+            messages[-1]["content"][-1]["cache_control"] = _CACHE_HERE
+    for message in messages:
+        if message["role"] == "user":
+            message["content"].sort(key=lambda block: block["type"] != "tool_result")
+    return messages
+
+
+def _user_blocks(parts: Sequence[Part]) -> list[Block]:
+    blocks: list[Block] = []
+    for part in parts:
+        match part:
+            case TextPart() if part.text.strip():  # blank text blocks are refused
+                blocks.append(_text(part.text))
+            case AttachmentPart():
+                blocks.append(_text(attachment_text(part)))
+            case ToolResultPart():
+                block: Block = {"type": "tool_result", "tool_use_id": _call_id(part.call_id)}
+                if part.text.strip():
+                    block["content"] = part.text
+                if part.is_error:
+                    block["is_error"] = True
+                blocks.append(block)
+            case _:
+                pass
+    return blocks
+
+
+def _assistant_blocks(content: Content, model: str) -> list[Block]:
+    """Text and calls, with each thinking block exactly where it stood: the service refuses any other order.
+
+    Thinking at the very end is left out: the service takes no message that ends with it.
+    """
+    thinking = [
+        json.loads(part.data)
+        for part in content.parts
+        if isinstance(part, OpaquePart) and is_wanted(part, _NAME, model)
+    ]
+    blocks: list[Block] = []
+    position = 0
+
+    def take_thinking() -> None:
+        while thinking and thinking[0]["after"] <= position:
+            blocks.append(thinking.pop(0)["block"])
+
+    for part in content.parts:
+        match part:
+            case TextPart():
+                rest = part.text
+                while rest:
+                    take_thinking()
+                    end = thinking[0]["after"] - position if thinking else len(rest)
+                    piece, rest = rest[:end], rest[end:]
+                    if piece.strip():
+                        blocks.append(_text(piece))
+                    position += len(piece)
+            case ToolCallPart():
+                take_thinking()
+                call_id = _call_id(part.call_id)
+                blocks.append({"type": "tool_use", "id": call_id, "name": part.name, "input": call_arguments(part)})
+                position += 1
+            case _:
+                pass
+    return blocks
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _call_id(call_id: str) -> str:
+    """Ids of other services may hold characters that this one refuses."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
+
+
+class MessagesDecoder:
+    """One answer's events."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._thinking: dict[int, dict[str, Any]] = {}
+        """By block index: the block as it came, and the position after which it stood (`_position`)."""
+        self._calls: dict[int, Block] = {}
+        self._calls_with_arguments: set[int] = set()
+        self._position = 0
+        """Characters of text so far, a call counted as one more: stays true however the text is cut into parts."""
+        self._usage: dict[str, int] = {}
+        self._stop_reason: str | None = None
+        self.is_done = False
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        match event.get("type"):
+            case "message_start":
+                self._count(event["message"].get("usage"))
+            case "content_block_start":
+                return self._start(event["index"], event["content_block"])
+            case "content_block_delta":
+                return self._delta(event["index"], event["delta"])
+            case "content_block_stop":
+                return self._stop(event["index"])
+            case "message_delta":
+                self._stop_reason = event["delta"].get("stop_reason") or self._stop_reason
+                self._count(event.get("usage"))
+            case "message_stop":
+                self.is_done = True
+            case _:
+                pass  # pings, and what later versions add
+        return ()
+
+    def finish(self) -> Finished | None:
+        if not self.is_done:
+            return None
+        reason = _STOP_REASONS.get(self._stop_reason or "", StopReason.END)
+        usage = TokenUsage(
+            input_tokens=self._usage.get("input_tokens", 0),
+            cache_read_tokens=self._usage.get("cache_read_input_tokens", 0),
+            cache_write_tokens=self._usage.get("cache_creation_input_tokens", 0),
+            output_tokens=self._usage.get("output_tokens", 0),
+        )
+        opaque = (OpaquePart(_NAME, self._model, canonical_json(at)) for _, at in sorted(self._thinking.items()))
+        return Finished(reason, usage, tuple(opaque))
+
+    def _count(self, usage: Mapping[str, Any] | None) -> None:
+        """Later numbers replace earlier ones: they are running totals."""
+        self._usage.update({name: n for name, n in (usage or {}).items() if isinstance(n, int)})
+
+    def _start(self, index: int, block: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        match block["type"]:
+            case "text":
+                return self._text(block.get("text") or "")
+            case "thinking" | "redacted_thinking":
+                self._thinking[index] = {"after": self._position, "block": dict(block)}
+                return _thinking_delta(block.get("thinking"))
+            case "tool_use":
+                self._calls[index] = dict(block)
+                self._position += 1
+                return (ToolCallStart(block["id"], block["name"]),)
+            case _:
+                return ()
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        match delta["type"]:
+            case "text_delta":
+                return self._text(delta["text"])
+            case "thinking_delta" if index in self._thinking:
+                block = self._thinking[index]["block"]
+                block["thinking"] = block.get("thinking", "") + delta["thinking"]
+                return _thinking_delta(delta["thinking"])
+            case "signature_delta" if index in self._thinking:
+                self._thinking[index]["block"]["signature"] = delta["signature"]
+            case "input_json_delta" if index in self._calls and delta["partial_json"]:
+                self._calls_with_arguments.add(index)
+                return (ToolArguments(self._calls[index]["id"], delta["partial_json"]),)
+            case _:
+                pass
+        return ()
+
+    def _stop(self, index: int) -> Sequence[StreamEvent]:
+        """Arguments that were not streamed stand in the block's start, or are the empty object."""
+        if index not in self._calls or index in self._calls_with_arguments:
+            return ()
+        call = self._calls[index]
+        return (ToolArguments(call["id"], canonical_json(call.get("input") or {})),)
+
+    def _text(self, text: str) -> Sequence[StreamEvent]:
+        self._position += len(text)
+        return (TextDelta(text),) if text else ()
+
+
+def _thinking_delta(text: str | None) -> Sequence[StreamEvent]:
+    return (ThinkingDelta(text),) if text else ()

@@ -1,0 +1,223 @@
+"""What a service's refusal means: status, code and words in, one `ProviderError` out. No I/O.
+
+The error never quotes the service. Services echo what they were sent (parts of the key, the whole invalid message), and
+errors end up in logs and editors (invariant 11). Kept are the status, the error code when it looks like a code, the
+request id, and numbers. The words are only read here, to tell the kinds apart where a service has no code for it.
+
+Wordings were read in the services' documentation and issue trackers, 2026-11.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+
+RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMITED, ErrorKind.OVERLOADED, ErrorKind.NETWORK})
+"""Kinds that may go away by themselves."""
+
+_LONGEST_RETRY_AFTER_S: Final = 30 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One kind of refusal. Any of the three is enough; rules are tried in order."""
+
+    kind: ErrorKind
+    statuses: frozenset[int] = frozenset()
+    code: str = r"(?!)"
+    words: str = r"(?!)"
+
+    def fits(self, status: int | None, codes: str, message: str) -> bool:
+        found = re.search(self.code, codes, re.I) or re.search(self.words, message, re.I)
+        return status in self.statuses or found is not None
+
+
+# Context and quota stand before auth, rate limit and plain refusals: services report them under any of 400, 403, 429.
+_RULES: Final = (
+    _Rule(
+        ErrorKind.CONTEXT_TOO_LONG,
+        frozenset({413}),
+        r"context_length_exceeded|exceed_context_size|request_too_large",
+        r"prompt is too long|input is too long|^request too large|maximum (?:context|prompt) length"
+        r"|exceeds? (?:the |your )?(?:\w+ )?context (?:limit|window|size|length)"
+        r"|input tokens? (?:count.{0,40})?exceeds?|exceeded model token limit|context the overflows",
+    ),
+    _Rule(
+        ErrorKind.QUOTA,
+        frozenset({402}),
+        r"billing|insufficient_(?:quota|balance|credits)|spend_limit",
+        r"credit balance is too low|insufficient (?:account )?(?:balance|credits?|quota)",
+    ),
+    _Rule(
+        ErrorKind.FILTERED,
+        frozenset({451}),
+        r"content_filter|content_policy|responsibleaipolicy|moderation|data_inspection",
+        r"content (?:filtering|management) policy|content policy|input was flagged",
+    ),
+    _Rule(
+        ErrorKind.AUTH,
+        frozenset({401, 403, 407}),
+        r"authentication|permission|invalid_api_key|unauthenticated",
+        r"api key not valid|invalid api key",
+    ),
+    _Rule(ErrorKind.RATE_LIMITED, frozenset({429}), r"rate_limit|resource_exhausted|too_many_requests"),
+    # 409 is a lock that was not got in time.
+    _Rule(
+        ErrorKind.OVERLOADED,
+        frozenset({409, 425}) | frozenset(range(500, 600)),
+        r"overloaded|\bserver_error|\bapi_error|\binternal(?:_server)?_error\b|unavailable|timeout",
+    ),
+    _Rule(ErrorKind.NETWORK, frozenset({408})),
+)
+
+_LIMIT: Final = (
+    r"> ?([\d,]+) maximum",
+    r"context limit: .*> ?([\d,]+)",
+    r"maximum (?:context|prompt) length (?:is|of) ([\d,]+)",
+    r"with ([\d,]+) maximum context length",
+    r"context (?:size|length) (?:\(|of only )([\d,]+)",
+    r"limit of ([\d,]+) tokens",
+    r"tokens allowed \(?([\d,]+)",
+    r"model token limit: ([\d,]+)",
+    r"limit ([\d,]+), requested",
+)
+_PROJECTED: Final = (
+    r"too long: ([\d,]+) tokens",
+    r"(?:requested|resulted in|contains|request has)(?: about)? ([\d,]+)",
+    r"request \(([\d,]+) tokens\) exceeds",
+    r"token count \(([\d,]+)\)",
+    r"requested ([\d,]+)",
+)
+_SUM: Final = r"context limit: ([\d,]+) \+ ([\d,]+)"
+
+
+def from_answer(
+    provider: str, model: str, status: int | None, body: Any, headers: Mapping[str, str] | None = None
+) -> ProviderError:
+    """The error that a service's answer stands for.
+
+    `status` is None for an error inside a stream that began with 200. `body` is the decoded JSON, or the text where it
+    was not JSON. Total: any status and any body give an error.
+    """
+    error = _error_object(body)
+    message = str(error.get("message") or "")
+    if status is None and error.get("code") in range(400, 600):
+        status = error["code"]
+    details = error.get("details")
+    named = [details.get("error_code")] if isinstance(details, Mapping) else []
+    codes = [str(code) for code in (*named, error.get("code"), error.get("type"), error.get("status")) if code]
+    kind = next(
+        (rule.kind for rule in _RULES if rule.fits(status, " ".join(codes), message)),
+        ErrorKind.BAD_RESPONSE,
+    )
+    limit, projected = _numbers(error, message) if kind is ErrorKind.CONTEXT_TOO_LONG else (None, None)
+    headers = headers or {}
+    detail = ErrorDetail(provider, model, _retry_after_ms(headers), limit, projected)
+    request_id = headers.get("request-id") or headers.get("x-request-id") or ""
+    known = [
+        f"HTTP {status}" if status else "",
+        next((code for code in codes if re.fullmatch(r"[A-Za-z_]{3,48}", code)), ""),
+        f"request {request_id}" if re.fullmatch(r"[\w-]{1,80}", request_id) else "",
+    ]
+    facts = ", ".join(fact for fact in known if fact)
+    says_retry = headers.get("x-should-retry")
+    is_retryable = says_retry == "true" if says_retry in ("true", "false") else kind in RETRYABLE
+    sentence = _sentence(kind, provider, detail, status)
+    return ProviderError(kind, f"{sentence} ({facts})" if facts else sentence, detail, is_retryable=is_retryable)
+
+
+def failure(
+    provider: str, model: str, kind: ErrorKind, what: str, *, is_retryable: bool | None = None
+) -> ProviderError:
+    """An error that no answer told of. `what` is what the service did. None: retryable if the kind is."""
+    worth_it = kind in RETRYABLE if is_retryable is None else is_retryable
+    return ProviderError(kind, f"{provider} {what}.", ErrorDetail(provider, model), is_retryable=worth_it)
+
+
+def _error_object(body: Any) -> Mapping[str, Any]:
+    """The innermost object that describes the error, whichever way a service wraps it."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, Mapping):
+        body = body.get("error", body)
+    if isinstance(body, Mapping):
+        return body
+    return {"message": body} if isinstance(body, str) else {}
+
+
+def _numbers(error: Mapping[str, Any], message: str) -> tuple[int | None, int | None]:
+    """(limit, size of the request) in tokens, as far as the service told. A size within the limit is no size."""
+    limit, projected = _count(error.get("n_ctx")), _count(error.get("n_prompt_tokens"))
+    if found := re.search(_SUM, message, re.I):
+        projected = sum(int(number.replace(",", "")) for number in found.groups())
+    limit = limit or _first_number(_LIMIT, message)
+    projected = projected or _first_number(_PROJECTED, message)
+    if limit is not None and projected is not None and projected <= limit:
+        projected = None
+    return limit, projected
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _first_number(patterns: tuple[str, ...], message: str) -> int | None:
+    for pattern in patterns:
+        if (found := re.search(pattern, message, re.I)) and (digits := found[1].replace(",", "")):
+            return int(digits[:12])
+    return None
+
+
+def _retry_after_ms(headers: Mapping[str, str]) -> int | None:
+    """When to come back: `retry-after-ms`, or `retry-after` in seconds or as a date. None: nothing sensible is said."""
+    try:
+        if said := headers.get("retry-after-ms"):
+            seconds = float(said) / 1000
+        elif said := headers.get("retry-after"):
+            seconds = float(said) if re.fullmatch(r"[\d.]+", said.strip()) else _seconds_until(said)
+        else:
+            return None
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if not math.isfinite(seconds):
+        return None
+    return int(min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_S) * 1000)
+
+
+def _seconds_until(date: str) -> float:
+    return parsedate_to_datetime(date).timestamp() - time.time()
+
+
+def _sentence(kind: ErrorKind, provider: str, detail: ErrorDetail, status: int | None) -> str:
+    model = detail.model
+    match kind:
+        case ErrorKind.CONTEXT_TOO_LONG if detail.limit_tokens and detail.projected_tokens:
+            return f"{model} takes {detail.limit_tokens} tokens, but the request has {detail.projected_tokens}."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return f"The request is too long for {model}."
+        case ErrorKind.QUOTA:
+            return f"The account at {provider} has no credit or quota left. Check its billing page."
+        case ErrorKind.FILTERED:
+            return f"{provider} refused the request because of its content rules."
+        case ErrorKind.AUTH:
+            return f"{provider} did not accept the key. Check the key, and that it may use {model}."
+        case ErrorKind.RATE_LIMITED:
+            when = f"in {math.ceil(detail.retry_after_ms / 1000)} s" if detail.retry_after_ms else "in a little while"
+            return f"{provider} received more than this account may send for now. Try again {when}."
+        case ErrorKind.OVERLOADED:
+            return f"{provider} is overloaded or out of order at the moment. Try again later."
+        case ErrorKind.NETWORK:
+            return f"{provider} gave up waiting for the request. Try again."
+        case _ if status == 404:
+            return f"{provider} has no model {model}, or its base address is wrong."
+        case _ if status is not None and 300 <= status < 400:
+            return f"{provider} answered with a redirect. Check its base address."
+        case _:
+            return f"{provider} could not make sense of the request, or answered with something unexpected."

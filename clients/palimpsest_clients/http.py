@@ -1,0 +1,278 @@
+"""One model service over HTTP: requests, event streams, retries, and every foreign error mapped.
+
+httpx and httpx-sse are known here and nowhere else; none of their types leaves this module. What a service's own
+refusal means is decided in `faults`. The connection is kept between calls, so the owner of a client closes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final, Protocol
+
+import httpx
+import truststore
+from httpx_sse import EventSource
+
+from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+from palimpsest.domain.messages import clean_text
+from palimpsest.domain.provider import Finished, StreamEvent
+from palimpsest_clients import faults
+from palimpsest_clients.retry import RetryPolicy
+
+TIMEOUT: Final = httpx.Timeout(connect=10, pool=10, write=60, read=300)
+"""Seconds. `read` is the longest silence while a model thinks."""
+_ERROR_BODY_BYTES: Final = 64 * 1024
+_DRAIN_S: Final = 0.2
+_FOREIGN_ERRORS: Final = (
+    *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError),
+    *(OSError, UnicodeError, ExceptionGroup),  # sockets and name look-ups, which httpx does not wrap all
+)
+
+
+class Decoder(Protocol):
+    """Turns the JSON events of one answer into ours. No I/O; one decoder per attempt.
+
+    What it does not know it ignores. LookupError, TypeError, AttributeError and ValueError mean that the event has not
+    the shape it should have.
+    """
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]: ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the answer is whole, with its usage: nothing more needs to be read."""
+        ...
+
+    def finish(self) -> Finished | None:
+        """The last event; None when the service has not said that the answer is whole."""
+        ...
+
+
+class KeyHeader(httpx.Auth):
+    """Puts the key into each request, so that no client, request or error of ours holds it in sight."""
+
+    __slots__ = ("_name", "_value")
+
+    def __init__(self, provider: str, name: str, key: str, prefix: str = "") -> None:
+        key = key.strip()
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise ProviderError(
+                ErrorKind.AUTH,
+                f"The key for {provider} is empty or contains characters that no key has. Enter it again.",
+                ErrorDetail(provider=provider),
+            )
+        self._name = name
+        self._value = prefix + key
+
+    def __repr__(self) -> str:
+        return f"KeyHeader({self._name})"
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers[self._name] = self._value
+        yield request
+
+
+class ModelService:
+    """Where one service is and how to ask it. Reusable; safe for several calls at once."""
+
+    def __init__(
+        self, provider: str, base_url: str, headers: Mapping[str, str], key: KeyHeader | None, retry: RetryPolicy
+    ) -> None:
+        self._provider = provider
+        self._base_url = base_url
+        self._headers = {"accept": "text/event-stream", "user-agent": "palimpsest", **headers}
+        self._key = key
+        self._retry = retry
+        self._client: httpx.AsyncClient | None = None
+
+    async def aclose(self) -> None:
+        """Closes idle connections. A later call opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def stream(
+        self, path: str, body: Mapping[str, Any], new_decoder: Callable[[], Decoder]
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """One call of `body["model"]`, repeated after a failure as long as nothing was yielded.
+
+        Raises ProviderError only. What is yielded holds no NUL and no lone surrogate.
+        """
+        model = str(body["model"])
+        # A lone surrogate (a half-escaped emoji in a call's arguments) has no UTF-8: better a "?" than no request.
+        payload = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        async for attempt in self._retry.retrying():
+            with attempt:
+                events = self._attempt(path, payload, model, new_decoder())
+                first = await anext(events)
+        async with aclosing(events):
+            yield first
+            async for event in events:
+                yield event
+
+    async def _attempt(
+        self, path: str, payload: bytes, model: str, decoder: Decoder
+    ) -> AsyncGenerator[StreamEvent, None]:
+        try:
+            request = self._open().stream("POST", path, content=payload, headers={"content-type": "application/json"})
+            async with request as response, aclosing(self._events(response, model)) as events:
+                async for event in events:
+                    for item in self._decoded(event, decoder, model):
+                        yield item
+                    if decoder.is_done:
+                        break
+                await _drain(events)
+        except _FOREIGN_ERRORS as error:
+            if decoder.finish() is None:  # else all was said, and only the goodbye is missing
+                raise transport_error(self._provider, model, error) from error
+        finished = decoder.finish()
+        if finished is None:
+            raise faults.failure(self._provider, model, ErrorKind.NETWORK, "broke off in the middle of its answer")
+        yield finished
+
+    async def _events(self, response: httpx.Response, model: str) -> AsyncGenerator[Mapping[str, Any], None]:
+        """The JSON objects of an event stream, in order, up to the end or `[DONE]`."""
+        content_type = response.headers.get("content-type", "")
+        if not response.is_success or "text/event-stream" not in content_type:
+            body = await _error_body(response)
+            is_error = isinstance(body, Mapping) and "error" in body
+            if not response.is_success or is_error:
+                status = None if response.is_success else response.status_code
+                raise faults.from_answer(self._provider, model, status, body, response.headers)
+            raise self._bad_response(model, "answered with something that is not an event stream")
+        response.encoding = "utf-8"  # event streams are, whatever the header says
+        async with aclosing(EventSource(response).aiter_sse()) as source:
+            async for event in source:
+                data = event.data.strip()
+                if data == "[DONE]":
+                    await _drain(source)
+                    return
+                if data:
+                    yield self._json_object(data, model, response.headers)
+
+    def _json_object(self, data: str, model: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        try:
+            event = json.loads(data)
+            if "\\u" in data:
+                event = _cleaned(event)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, Mapping):
+            raise self._bad_response(model, "sent an event that is not a JSON object")
+        if event.get("error"):
+            raise faults.from_answer(self._provider, model, None, event, headers)
+        return event
+
+    def _decoded(self, event: Mapping[str, Any], decoder: Decoder, model: str) -> Sequence[StreamEvent]:
+        try:
+            return decoder.feed(event)
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+            # Not chained: the cause quotes what was said.
+            raise self._bad_response(model, "sent an event of an unknown shape") from None
+
+    def _bad_response(self, model: str, what: str) -> ProviderError:
+        return faults.failure(self._provider, model, ErrorKind.BAD_RESPONSE, what)
+
+    def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            try:
+                self._client = _new_client(self._base_url, self._headers, self._key)
+            except (ImportError, ValueError):
+                # httpx refuses the environment's proxies here: an unknown scheme, or SOCKS without its package.
+                raise ProviderError(
+                    ErrorKind.NETWORK,
+                    f"{self._provider} cannot be asked through the proxy that the environment names. "
+                    "Use a proxy address that begins with http:// or https://.",
+                    ErrorDetail(provider=self._provider),
+                ) from None
+        return self._client
+
+
+def transport_error(provider: str, model: str, error: Exception) -> ProviderError:
+    """Total over httpx and what it lets through: whatever went wrong on the way becomes one of ours."""
+    name = type(error).__name__
+    if _is_untrusted(error):
+        what = "shows a certificate that this system does not trust. Add its authority to the system's store"
+        return faults.failure(provider, model, ErrorKind.NETWORK, what, is_retryable=False)
+    match error:
+        case (
+            httpx.InvalidURL()
+            | httpx.UnsupportedProtocol()
+            | httpx.LocalProtocolError()
+            | UnicodeError()
+            | ExceptionGroup()
+        ):
+            what = f"has no usable base address ({name}); it must be a whole one with http:// or https://"
+            return faults.failure(provider, model, ErrorKind.NETWORK, what, is_retryable=False)
+        case httpx.ProxyError():
+            what = f"could not be reached: the proxy refused ({name})"
+            return faults.failure(provider, model, ErrorKind.NETWORK, what, is_retryable=False)
+        case httpx.TimeoutException():
+            return faults.failure(provider, model, ErrorKind.NETWORK, f"did not answer in time ({name})")
+        case httpx.ConnectError() | OSError():
+            return faults.failure(provider, model, ErrorKind.NETWORK, f"could not be reached ({name})")
+        case httpx.TransportError():
+            return faults.failure(provider, model, ErrorKind.NETWORK, f"broke the connection off ({name})")
+        case _:
+            what = f"answered in a way that cannot be read ({name})"
+            return faults.failure(provider, model, ErrorKind.BAD_RESPONSE, what)
+
+
+def _new_client(base_url: str, headers: Mapping[str, str], key: KeyHeader | None) -> httpx.AsyncClient:
+    """No transport is passed: that would switch the environment's proxies off."""
+    return httpx.AsyncClient(
+        base_url=base_url,
+        headers=headers,
+        auth=key,
+        timeout=TIMEOUT,
+        verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        limits=httpx.Limits(max_connections=20, max_keepalive_connections=5, keepalive_expiry=30),
+    )
+
+
+def _cleaned(value: Any) -> Any:
+    """JSON can escape characters that nothing can store or send."""
+    match value:
+        case str():
+            return clean_text(value)[0]
+        case list():
+            return [_cleaned(item) for item in value]
+        case dict():
+            return {key: _cleaned(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+async def _drain(rest: AsyncIterator[object]) -> None:
+    """Reads what little may follow a whole answer, so that the connection can be used again."""
+    with contextlib.suppress(TimeoutError, ProviderError, *_FOREIGN_ERRORS):
+        async with asyncio.timeout(_DRAIN_S):
+            async for _ in rest:
+                pass
+
+
+async def _error_body(response: httpx.Response) -> Any:
+    """The decoded JSON, or the text where it is none. Bounded: a proxy's error page may be anything."""
+    raw = b""
+    async for chunk in response.aiter_bytes():
+        raw += chunk
+        if len(raw) >= _ERROR_BODY_BYTES:
+            break
+    text = raw[:_ERROR_BODY_BYTES].decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,265 @@
+"""OpenAI's Chat Completions API, and the many services that speak it in their own dialects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4
+
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    OpaquePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    canonical_json,
+)
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import (
+    Finished,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+)
+from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.rendering import attachment_text, call_arguments, is_wanted
+from palimpsest_clients.retry import RetryPolicy
+
+_OPENAI: Final = "//api.openai.com"
+_STOP_REASONS: Final = {"length": StopReason.OUTPUT_LIMIT, "content_filter": StopReason.FILTERED}
+"""All others end the answer, or ask for the calls that it holds: what they say about calls is unreliable."""
+
+Message = dict[str, Any]
+
+
+class OpenAICompatibleClient:
+    """The `Provider` for a service at `base_url` that speaks Chat Completions."""
+
+    def __init__(
+        self,
+        api_key: str | None,
+        base_url: str = f"https:{_OPENAI}/v1",
+        name: str = "openai",
+        *,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        """`api_key` None is for services that want none. Raises ProviderError (auth) when it cannot be a key."""
+        self._name = name
+        self._is_openai = _OPENAI in base_url
+        key = None if api_key is None else KeyHeader(name, "authorization", api_key, "Bearer ")
+        self._service = ModelService(name, base_url, {}, key, retry or RetryPolicy())
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        body = request_body(context, self._name)
+        if self._is_openai:
+            # OpenAI's newer models refuse max_tokens; most other services refuse or ignore these two.
+            body["max_completion_tokens"] = body.pop("max_tokens")
+            body["prompt_cache_key"] = context.conversation_id
+        return self._service.stream("/chat/completions", body, lambda: ChatDecoder(self._name, context.model))
+
+    async def aclose(self) -> None:
+        await self._service.aclose()
+
+
+def request_body(context: PreparedContext, provider: str) -> dict[str, Any]:
+    """The request for `context`, in words that every service of this kind understands."""
+    body: dict[str, Any] = {
+        "model": context.model,
+        "max_tokens": context.max_output_tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": _messages(context, provider),
+    }
+    if context.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            }
+            for tool in context.tools
+        ]
+        if context.tool_choice == "none":
+            body["tool_choice"] = "none"
+    return body
+
+
+def _messages(context: PreparedContext, provider: str) -> list[Message]:
+    """Messages of one role are merged: the templates of many local models demand alternation."""
+    messages: list[Message] = []
+    if context.system.strip():
+        messages.append({"role": "system", "content": context.system})
+    for content in context.messages:
+        if content.role is Role.ASSISTANT:
+            _add_assistant(messages, content, provider, context.model)
+            continue
+        for result in content.results:
+            _add_result(messages, result)
+        if text := _text(content):
+            if messages and messages[-1]["role"] == "user":
+                messages[-1]["content"] += f"\n\n{text}"
+            else:
+                messages.append({"role": "user", "content": text})
+    return messages
+
+
+def _text(content: Content) -> str:
+    texts = []
+    for part in content.parts:
+        match part:
+            case TextPart() if part.text.strip():
+                texts.append(part.text)
+            case AttachmentPart():
+                texts.append(attachment_text(part))
+            case _:
+                pass
+    return "\n\n".join(texts)
+
+
+def _add_assistant(messages: list[Message], content: Content, provider: str, model: str) -> None:
+    text = content.text if content.text.strip() else ""
+    calls = [_call(part) for part in content.calls]
+    if not text and not calls:
+        return
+    last = messages[-1] if messages else {}
+    if last.get("role") == "assistant" and "tool_calls" not in last:
+        last["content"] += f"\n\n{text}" if text else ""
+        message = last
+    else:
+        message = {"role": "assistant", "content": text or None}
+        messages.append(message)
+    if calls:
+        message["tool_calls"] = calls
+        for part in content.parts:
+            if isinstance(part, OpaquePart) and is_wanted(part, provider, model):
+                message.update(json.loads(part.data))
+
+
+def _call(part: ToolCallPart) -> dict[str, Any]:
+    arguments = canonical_json(call_arguments(part))
+    return {"id": part.call_id, "type": "function", "function": {"name": part.name, "arguments": arguments}}
+
+
+def _add_result(messages: list[Message], result: ToolResultPart) -> None:
+    """Behind the calls and their earlier results, before anything the user said meanwhile."""
+    position = len(messages)
+    while position and messages[position - 1]["role"] == "user":
+        position -= 1
+    messages.insert(position, {"role": "tool", "tool_call_id": result.call_id, "content": result.text})
+
+
+@dataclass(slots=True)
+class _Call:
+    own_id: str
+    """What we call it: unique within the answer."""
+    given_id: str | None
+    has_arguments: bool = False
+
+
+class ChatDecoder:
+    """One answer's chunks."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        self._provider = provider
+        self._model = model
+        self._calls: list[_Call] = []
+        self._call_at: dict[int | None, _Call] = {}
+        """The newest call with each index."""
+        self._reasoning: str | None = None
+        """What came as `reasoning_content`; None when that field never came."""
+        self._usage: Mapping[str, Any] | None = None
+        self._finish_reason: str | None = None
+        self._has_refused = False
+        self.is_done = False
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        self._usage = event.get("usage") or self._usage
+        items: list[StreamEvent] = []
+        for choice in (event.get("choices") or ())[:1]:
+            items += self._delta(choice.get("delta") or {})
+            reason = choice.get("finish_reason")
+            if reason and reason != "error" and self._finish_reason is None:
+                self._finish_reason = reason
+                items += [ToolArguments(call.own_id, "{}") for call in self._calls if not call.has_arguments]
+        # Some services send running totals all the time: the last one comes with the finish reason or behind it.
+        self.is_done = self._finish_reason is not None and bool(event.get("usage"))
+        return items
+
+    def finish(self) -> Finished | None:
+        if self._finish_reason is None:
+            return None
+        reason = _STOP_REASONS.get(self._finish_reason)
+        if reason is None:
+            reason = StopReason.TOOL_CALLS if self._calls else StopReason.END
+        if self._has_refused:
+            reason = StopReason.FILTERED
+        return Finished(reason, _usage(self._usage or {}), self._opaque())
+
+    def _delta(self, delta: Mapping[str, Any]) -> list[StreamEvent]:
+        items: list[StreamEvent] = []
+        if delta.get("reasoning_content") is not None:
+            self._reasoning = (self._reasoning or "") + delta["reasoning_content"]
+        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
+            items.append(ThinkingDelta(_string(thought)))
+        if delta.get("content"):
+            items.append(TextDelta(_string(delta["content"])))
+        if delta.get("refusal"):
+            self._has_refused = True
+            items.append(TextDelta(_string(delta["refusal"])))
+        for piece in delta.get("tool_calls") or ():
+            items += self._call_piece(piece)
+        return items
+
+    def _call_piece(self, piece: Mapping[str, Any]) -> list[StreamEvent]:
+        """Pieces belong together by index. Some services give all calls one index: then a new id begins a new call."""
+        items: list[StreamEvent] = []
+        function = piece.get("function") or {}
+        given_id = piece.get("id") or None
+        call = self._call_at.get(piece.get("index"))
+        if call is None or (given_id and function.get("name") and given_id != call.given_id):
+            is_taken = any(given_id == other.own_id for other in self._calls)
+            call = _Call(given_id if given_id and not is_taken else f"call_{uuid4().hex[:24]}", given_id)
+            self._calls.append(call)
+            self._call_at[piece.get("index")] = call
+            items.append(ToolCallStart(call.own_id, _string(function["name"])))
+        if function.get("arguments"):
+            call.has_arguments = True
+            items.append(ToolArguments(call.own_id, _string(function["arguments"])))
+        return items
+
+    def _opaque(self) -> tuple[OpaquePart, ...]:
+        """Services that think in `reasoning_content` refuse the results of calls whose thinking does not come back."""
+        if self._reasoning is None or not self._calls:
+            return ()
+        data = canonical_json({"reasoning_content": self._reasoning})
+        return (OpaquePart(self._provider, self._model, data),)
+
+
+def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+    """`prompt_tokens` includes what was read from and written to the cache."""
+    details = usage.get("prompt_tokens_details") or {}
+    n_read = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0
+    n_written = details.get("cache_write_tokens") or 0
+    return TokenUsage(
+        input_tokens=max(0, (usage.get("prompt_tokens") or 0) - n_read - n_written),
+        cache_read_tokens=n_read,
+        cache_write_tokens=n_written,
+        output_tokens=usage.get("completion_tokens") or 0,
+    )
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a string, got {type(value).__name__}")
+    return value

@@ -1,0 +1,1 @@
+"""Palimpsest: a language server that owns the conversation between a developer and a language model."""

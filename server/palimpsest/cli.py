@@ -1,0 +1,123 @@
+"""The command `palimpsest`. Each subcommand loads what it needs and no more: `serve` has to answer at once."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from palimpsest.__about__ import __version__
+from palimpsest.domain.errors import PalimpsestError
+
+if TYPE_CHECKING:
+    from palimpsest.services.folders import Folders
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one subcommand; the process's exit code. What can be expected to go wrong is one sentence on stderr."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+    except PalimpsestError as error:
+        return _fail(str(error))
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="palimpsest", description="A language server that owns the conversation with a language model."
+    )
+    parser.add_argument("--version", action="version", version=f"palimpsest {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="serve an editor over the Language Server Protocol")
+    transport = serve.add_mutually_exclusive_group()
+    transport.add_argument("--stdio", action="store_true", help="speak on stdin and stdout (the default)")
+    transport.add_argument("--tcp", action="store_true", help="listen on the loopback; editors show a token")
+    serve.add_argument("--port", type=int, default=0, help="with --tcp: the port (default: a free one)")
+    serve.add_argument("--token-file", type=Path, help="with --tcp: the 0600 file that holds the token")
+    serve.add_argument("--clientProcessId", type=int, help="accepted for editors that pass it; initialize says more")
+    serve.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="warning", help="of stderr"
+    )
+    serve.add_argument("--version", action="version", version=f"palimpsest {__version__}")
+    serve.set_defaults(run=_serve)
+
+    chat = commands.add_parser("chat", help="talk about a folder in the terminal")
+    chat.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
+    chat.add_argument("--new", action="store_true", help="begin a new conversation")
+    chat.set_defaults(run=_chat)
+
+    replay = commands.add_parser("replay", help="feed recorded sessions through the context engine and check it")
+    replay.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a recording: JSON lines, plain or .xz")
+    replay.add_argument("--model", default="offline", help="whose limits and tokenizer to use (default: offline)")
+    replay.add_argument("--window", type=int, help="the context window in tokens, instead of the model's")
+    replay.add_argument("--reserve", type=int, help="tokens reserved for an answer, instead of the model's")
+    replay.add_argument("--json", action="store_true", help="one JSON object a session instead of a table")
+    replay.set_defaults(run=_replay)
+    return parser
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=arguments.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    from palimpsest.lsp.server import build_server
+
+    if not arguments.tcp:
+        from palimpsest.lsp.stdio import run_stdio
+
+        return run_stdio(build_server(_load_folders, owns_folders=True))
+    from palimpsest.lsp.tcp import TokenFileError, run_tcp
+
+    folders = _load_folders()
+    token_file = arguments.token_file or _default_token_file()
+    try:
+        return run_tcp(
+            lambda: build_server(lambda: folders, owns_folders=False),
+            token_file=token_file,
+            port=arguments.port,
+            on_stop=folders.close,
+        )
+    except (TokenFileError, OSError) as error:
+        return _fail(str(error))
+
+
+def _load_folders() -> Folders:
+    from palimpsest.app import load_folders
+
+    return load_folders()
+
+
+def _default_token_file() -> Path:
+    import platformdirs
+
+    folder = Path(platformdirs.user_state_dir("palimpsest", appauthor=False))
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder / "token"
+
+
+def _chat(arguments: argparse.Namespace) -> int:
+    from palimpsest.terminal.chat import run
+
+    # -P: modules that lie in the folder must not be imported in place of ours.
+    command = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
+    return run(arguments.folder, command, begins_new=arguments.new)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from palimpsest.replaying import print_reports, replay_files
+
+    reports = replay_files(arguments.files, arguments.model, arguments.window, arguments.reserve, os.environ)
+    return print_reports(reports, as_json=arguments.json)
+
+
+def _fail(sentence: str) -> int:
+    sys.stderr.write(f"palimpsest: {sentence}\n")
+    return 1

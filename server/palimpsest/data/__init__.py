@@ -1,0 +1,22 @@
+"""Files that come with the program: the table of models, the system prompt."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+
+from palimpsest.domain.layout import Frame
+from palimpsest.domain.limits import ModelTable
+
+
+def load_model_table() -> ModelTable:
+    return ModelTable(json.loads(_read("models.json")))
+
+
+def load_frame() -> Frame:
+    """The system prompt, without tools."""
+    return Frame(_read("system_prompt.md"), ())
+
+
+def _read(name: str) -> str:
+    return (importlib.resources.files(__name__) / name).read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Values and rules, no I/O. Nothing here waits, reads a clock, or opens a file."""

@@ -1,0 +1,79 @@
+"""The two-level digest chain of a conversation (invariant 1).
+
+    content digest = H(canonical JSON of the content)
+    digest         = H(canonical JSON of [predecessor's digest, header, content digest])
+
+Two levels, so that a purge can leave the digests as a tombstone and the chain still verifies without the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId, canonical_json
+
+DIGEST_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as it is in the store, for ever."""
+
+    conversation_id: ConversationId
+    id: MessageId
+    content: Content
+    created_at: str
+    """UTC, ISO 8601."""
+    turn_id: TurnId | None
+    digest: Digest
+
+
+def _hash(value: object) -> Digest:
+    return Digest(hashlib.sha256(canonical_json(value).encode()).hexdigest())
+
+
+def content_digest(content: Content) -> Digest:
+    return _hash(content.to_json())
+
+
+def message_digest(
+    predecessor: Digest | None,
+    conversation_id: ConversationId,
+    message_id: MessageId,
+    created_at: str,
+    turn_id: TurnId | None,
+    content: Digest,
+) -> Digest:
+    """The digest of a message. `predecessor` is None for the first message of a conversation that is no fork."""
+    header = {
+        "version": DIGEST_VERSION,
+        "conversation": conversation_id,
+        "id": message_id,
+        "created_at": created_at,
+        "turn": turn_id,
+    }
+    return _hash([predecessor, header, content])
+
+
+def first_broken(messages: Iterable[StoredMessage]) -> MessageId | None:
+    """The first message whose digest or id does not follow from its predecessors; None when the chain verifies.
+
+    `messages` are all messages of one conversation, oldest first.
+    """
+    predecessor: Digest | None = None
+    for expected_id, message in enumerate(messages):
+        derived = message_digest(
+            predecessor,
+            message.conversation_id,
+            message.id,
+            message.created_at,
+            message.turn_id,
+            content_digest(message.content),
+        )
+        if message.id != expected_id or derived != message.digest:
+            return message.id
+        predecessor = message.digest
+    return None

@@ -1,0 +1,139 @@
+"""The one error tree. Everything a user may read about is raised as one of these.
+
+    PalimpsestError
+    ├── InvalidRequest      what was asked cannot be done as asked; says what to do instead
+    │   └── NotFound        the conversation, turn, model or folder named does not exist here
+    ├── ConversationBusy    another writer holds the conversation
+    ├── LeaseLost           another server took the conversation over; re-read and try again
+    ├── ContextError        the context cannot be built within its limit
+    │   ├── SummarizationNeeded
+    │   └── RecentMessagesTooLarge
+    ├── StoreError          the folder's store cannot be opened, read or written
+    └── ProviderError       a model's service failed; its kind says how
+
+Messages are full sentences for the person who asked. They hold no key, no message text and no file content
+(invariant 11), because they end up in logs and in editors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ErrorKind(StrEnum):
+    """What went wrong, for programs. The names go over the wire."""
+
+    INVALID_REQUEST = "invalid_request"
+    NOT_FOUND = "not_found"
+    CONVERSATION_BUSY = "conversation_busy"
+    LEASE_LOST = "lease_lost"
+    NEEDS_SUMMARIZATION = "needs_summarization"
+    RECENT_MESSAGES_TOO_LARGE = "recent_messages_too_large"
+    STORE = "store"
+    AUTH = "auth"
+    RATE_LIMITED = "rate_limited"
+    QUOTA = "quota"
+    OVERLOADED = "overloaded"
+    CONTEXT_TOO_LONG = "context_too_long"
+    FILTERED = "filtered"
+    NETWORK = "network"
+    BAD_RESPONSE = "bad_response"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorDetail:
+    """The numbers and names that go with an error; None where they do not apply."""
+
+    provider: str | None = None
+    model: str | None = None
+    retry_after_ms: int | None = None
+    limit_tokens: int | None = None
+    projected_tokens: int | None = None
+
+
+class PalimpsestError(Exception):
+    """Base of every expected failure. `str(error)` is a sentence for the user."""
+
+    kind: ErrorKind = ErrorKind.INTERNAL
+    is_retryable: bool = False
+
+    def __init__(self, message: str, detail: ErrorDetail | None = None) -> None:
+        super().__init__(message)
+        self.detail = detail or ErrorDetail()
+
+
+class InvalidRequest(PalimpsestError):
+    kind = ErrorKind.INVALID_REQUEST
+
+
+class NotFound(InvalidRequest):
+    kind = ErrorKind.NOT_FOUND
+
+
+class ConversationBusy(PalimpsestError):
+    kind = ErrorKind.CONVERSATION_BUSY
+    is_retryable = True
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"This conversation is busy: {holder} is still running. Wait for it to end, or cancel it.")
+        self.holder = holder
+
+
+class LeaseLost(PalimpsestError):
+    kind = ErrorKind.LEASE_LOST
+    is_retryable = True
+
+
+class ContextError(PalimpsestError):
+    """No prepared context exists for what was asked."""
+
+
+class SummarizationNeeded(ContextError):
+    """Older messages must be summarised before the context fits."""
+
+    kind = ErrorKind.NEEDS_SUMMARIZATION
+
+    def __init__(self, excess_tokens: int, messages_to_summarize: tuple[int, ...], limit_tokens: int) -> None:
+        self.excess_tokens = excess_tokens
+        self.messages_to_summarize = messages_to_summarize
+        """Message ids, oldest first."""
+        self.suggestion = (
+            f"Summarize {len(messages_to_summarize)} older messages to free at least {excess_tokens} tokens."
+        )
+        super().__init__(
+            f"The context is {excess_tokens} tokens over its limit of {limit_tokens}. {self.suggestion}",
+            ErrorDetail(limit_tokens=limit_tokens, projected_tokens=limit_tokens + excess_tokens),
+        )
+
+
+class RecentMessagesTooLarge(ContextError):
+    """What must be sent verbatim is larger than the limit; summarising cannot help."""
+
+    kind = ErrorKind.RECENT_MESSAGES_TOO_LARGE
+
+    def __init__(self, required_tokens: int, budget_tokens: int, message_count: int) -> None:
+        self.required_tokens = required_tokens
+        self.budget_tokens = budget_tokens
+        self.message_count = message_count
+        super().__init__(
+            f"The newest {message_count} messages need {required_tokens} tokens, but only {budget_tokens} fit. "
+            "Shorten the message, attach less, or switch to a model with a larger window.",
+            ErrorDetail(limit_tokens=budget_tokens, projected_tokens=required_tokens),
+        )
+
+
+class StoreError(PalimpsestError):
+    kind = ErrorKind.STORE
+
+
+class ProviderError(PalimpsestError):
+    """A failure of a model's service. Raised by model clients only, with the kind already decided."""
+
+    def __init__(
+        self, kind: ErrorKind, message: str, detail: ErrorDetail | None = None, *, is_retryable: bool = False
+    ) -> None:
+        super().__init__(message, detail)
+        self.kind = kind
+        self.is_retryable = is_retryable

@@ -1,0 +1,157 @@
+"""What the journal of a step holds, and the messages that follow from it.
+
+The same function turns a journal into messages when a step ends well, when it is cancelled or fails, and when its
+server died: so what an editor was shown is what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from palimpsest.domain.messages import (
+    Content,
+    MessageStatus,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    tool_result,
+)
+
+
+class EventType(StrEnum):
+    """Event types of the stream and tool journal (seed `000`, extended)."""
+
+    TEXT = "text_delta"
+    THINKING = "thinking_delta"
+    TOOL_CALL = "tool_call"
+    TOOL_ARGUMENTS = "tool_arguments"
+    TOOL_START = "tool_start"
+    TOOL_RESULT = "tool_result"
+    OPAQUE = "opaque"
+    DONE = "done"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEvent:
+    """One event of a running step, as it is written and shown."""
+
+    type: EventType
+    text: str = ""
+    """The piece, the result, the error's sentence, or for `opaque` and `done` canonical JSON."""
+    call_id: str | None = None
+    name: str | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An event with its place in the turn."""
+
+    seq: int
+    event: JournalEvent
+
+
+_MERGEABLE = frozenset((EventType.TEXT, EventType.THINKING, EventType.TOOL_ARGUMENTS))
+
+
+def merge(events: Iterable[JournalEvent]) -> list[JournalEvent]:
+    """Neighbouring pieces of the same thing as one event: one row, one message to the editor."""
+    merged: list[JournalEvent] = []
+    for event in events:
+        last = merged[-1] if merged else None
+        if last and event.type in _MERGEABLE and (last.type, last.call_id) == (event.type, event.call_id):
+            merged[-1] = JournalEvent(event.type, last.text + event.text, event.call_id, event.name)
+        else:
+            merged.append(event)
+    return merged
+
+
+def shown_text(events: Iterable[JournalEvent]) -> str:
+    """The answer's text as an editor has seen it."""
+    return "".join(event.text for event in events if event.type is EventType.TEXT)
+
+
+class Ending(StrEnum):
+    """How a step ended."""
+
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    ERRORED = "errored"
+    INTERRUPTED = "interrupted"
+
+
+_CUT_SHORT = {
+    Ending.CANCELLED: "The tool call was cancelled; it is unknown whether it took effect.",
+    Ending.ERRORED: "The tool call was not run, because the step failed.",
+    Ending.INTERRUPTED: "The tool call was interrupted; it is unknown whether it took effect.",
+}
+_NEVER_RUN = "The tool call was not run, because the turn ended first."
+
+
+def is_done(events: Iterable[JournalEvent]) -> bool:
+    """Whether the model finished its message."""
+    return any(event.type is EventType.DONE for event in events)
+
+
+def answered_calls(events: Iterable[JournalEvent]) -> frozenset[str]:
+    """Ids of the calls that have a result."""
+    return frozenset(event.call_id for event in events if event.type is EventType.TOOL_RESULT and event.call_id)
+
+
+def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]:
+    """The messages of a step: the assistant's, then a result for each of its calls (invariant 5); empty when nothing
+    was said.
+
+    A call whose arguments were still coming when the stream broke off is left out: it was never made.
+    """
+    done = is_done(events)
+    parts = _assistant_parts(events, keep_calls=done)
+    if not parts:
+        return []
+    status = MessageStatus.COMPLETE if done else MessageStatus(ending.value)
+    messages = [Content(Role.ASSISTANT, tuple(parts), status)]
+    results = {event.call_id: event for event in events if event.type is EventType.TOOL_RESULT}
+    started = {event.call_id for event in events if event.type is EventType.TOOL_START}
+    for call in messages[0].calls:
+        if (result := results.get(call.call_id)) is not None:
+            messages.append(tool_result(call, result.text, is_error=result.is_error))
+        elif call.call_id in started and ending in _CUT_SHORT:
+            messages.append(tool_result(call, _CUT_SHORT[ending], is_error=True))
+        else:
+            messages.append(tool_result(call, _NEVER_RUN, is_error=True))
+    return messages
+
+
+def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> list[Part]:
+    parts: list[Part] = []
+    arguments: dict[str, str] = {}
+    for event in events:
+        if event.type is EventType.TOOL_ARGUMENTS and event.call_id:
+            arguments[event.call_id] = arguments.get(event.call_id, "") + event.text
+    for event in merge(e for e in events if e.type is not EventType.TOOL_ARGUMENTS):
+        match event.type:
+            case EventType.TEXT:
+                parts.append(TextPart(event.text))
+            case EventType.THINKING:
+                parts.append(ReasoningPart(event.text))
+            case EventType.TOOL_CALL if keep_calls and event.call_id is not None:
+                written = arguments.get(event.call_id, "") or "{}"
+                parts.append(ToolCallPart(event.call_id, event.name or "", written))
+            case EventType.OPAQUE:
+                provider, _, rest = event.text.partition("\n")
+                model, _, data = rest.partition("\n")
+                parts.append(OpaquePart(provider, model, data))
+            case _:
+                pass
+    return [part for part in parts if not (isinstance(part, (TextPart, ReasoningPart)) and not part.text)]
+
+
+def opaque_event(part: OpaquePart) -> JournalEvent:
+    """The event that `to_messages` turns back into `part`."""
+    return JournalEvent(EventType.OPAQUE, f"{part.provider}\n{part.model}\n{part.data}")

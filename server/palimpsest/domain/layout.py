@@ -1,0 +1,97 @@
+"""Lays a cut out as a request, stable first (DESIGN §6): system prompt, tools, blocks and originals oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from palimpsest.domain.chain import content_digest
+from palimpsest.domain.cut import Block, Piece, total_tokens
+from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
+from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
+from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, Estimator, count_tools
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands before the conversation in every request: nothing in it may be volatile."""
+
+    system: str
+    tools: tuple[ToolSchema, ...]
+    """Sorted by name; the constructor sees to it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tools", tuple(sorted(self.tools, key=lambda tool: tool.name)))
+
+    def system_tokens(self, count: CountText) -> int:
+        """Raw tokens of the system prompt."""
+        return count(self.system) + MESSAGE_OVERHEAD if self.system else 0
+
+    def tools_tokens(self, count: CountText) -> int:
+        return count_tools(self.tools, count)
+
+    def digest(self) -> Digest:
+        """Tells whether the frame changed (cause (e) of a re-cut)."""
+        tools = "\n".join(f"{tool.name}\0{tool.description}\0{sorted(tool.parameters.items())}" for tool in self.tools)
+        return content_digest(Content(Role.USER, (TextPart(self.system), TextPart(tools))))
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTokens:
+    """Raw tokens of a frame, counted once."""
+
+    system: int
+    tools: int
+
+    @property
+    def total(self) -> int:
+        return self.system + self.tools
+
+
+def lay_out(
+    conversation_id: ConversationId,
+    model: str,
+    frame: Frame,
+    frame_tokens: FrameTokens,
+    pieces: Sequence[Piece],
+    estimator: Estimator,
+    *,
+    limit_tokens: int,
+    max_output_tokens: int,
+    n_known_pieces: int = 0,
+    tool_choice: ToolChoice = "auto",
+) -> PreparedContext:
+    """The prepared context of a cut. Raises OverLimit when it does not fit.
+
+    `n_known_pieces`: how many leading pieces stood unchanged in the previous request.
+    """
+    raw = frame_tokens.total + total_tokens(pieces)
+    segments = [Segment("system", estimator.mean(frame_tokens.system), "always first", (), is_in_prefix=True)]
+    if frame.tools:
+        segments.append(Segment("tools", estimator.mean(frame_tokens.tools), "always second", (), is_in_prefix=True))
+    segments += [_segment(piece, estimator, is_in_prefix=index < n_known_pieces) for index, piece in enumerate(pieces)]
+    return PreparedContext(
+        conversation_id=conversation_id,
+        model=model,
+        system=frame.system,
+        tools=frame.tools,
+        segments=tuple(segments),
+        max_output_tokens=max_output_tokens,
+        estimated_tokens=estimator.mean(raw),
+        upper_tokens=estimator.upper(raw),
+        limit_tokens=limit_tokens,
+        n_stable_messages=len(pieces),
+        tool_choice=tool_choice,
+    )
+
+
+def _segment(piece: Piece, estimator: Estimator, *, is_in_prefix: bool) -> Segment:
+    tokens = estimator.mean(piece.tokens)
+    ids = (piece.start, piece.end)
+    if isinstance(piece, Block):
+        reason = f"stands for {piece.end - piece.start} older messages"
+        return Segment("summary", tokens, reason, (piece.content,), ids, piece.summary.id, is_in_prefix)
+    if piece.preview is not None:
+        return Segment("preview", tokens, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
+    return Segment("message", tokens, "fits as it was said", (piece.content,), ids, None, is_in_prefix)

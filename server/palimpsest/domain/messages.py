@@ -1,0 +1,179 @@
+"""Messages and their parts, in the one form everything else derives from: storage, digests, requests, exports.
+
+A message is what a model saw or said. Its content never changes once stored (invariant 1), so it is a value, and its
+canonical JSON is defined here, once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal, NewType
+
+MessageId = NewType("MessageId", int)
+"""0, 1, 2, … within a conversation, gapless, never reused."""
+ConversationId = NewType("ConversationId", str)
+TurnId = NewType("TurnId", str)
+StepId = NewType("StepId", int)
+SummaryId = NewType("SummaryId", int)
+Digest = NewType("Digest", str)
+"""64 lower-case hex digits of SHA-256."""
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class MessageStatus(StrEnum):
+    """Whether the message is all that was to come."""
+
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    ERRORED = "errored"
+    INTERRUPTED = "interrupted"
+    """The server died while it was being written; what had been shown is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    text: str
+    type: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart:
+    """Thinking that a model showed. Rendered only for the model family it came from."""
+
+    text: str
+    type: Literal["reasoning"] = "reasoning"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    call_id: str
+    name: str
+    arguments: str
+    """The JSON text as the model wrote it; it may be malformed."""
+    type: Literal["tool_call"] = "tool_call"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultPart:
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+    type: Literal["tool_result"] = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentPart:
+    """A snapshot of something the user attached: it stays as it was when it was sent."""
+
+    label: str
+    """How people name it, such as `src/a.py:10-20`."""
+    text: str
+    type: Literal["attachment"] = "attachment"
+
+
+@dataclass(frozen=True, slots=True)
+class OpaquePart:
+    """Bytes a provider wants back verbatim, such as a signature. Never counted as text, never shown."""
+
+    provider: str
+    model: str
+    data: str
+    """JSON text, exactly as it came."""
+    type: Literal["opaque"] = "opaque"
+
+
+Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | AttachmentPart | OpaquePart
+
+_PART_TYPES: Final[Mapping[str, type[Part]]] = {
+    "text": TextPart,
+    "reasoning": ReasoningPart,
+    "tool_call": ToolCallPart,
+    "tool_result": ToolResultPart,
+    "attachment": AttachmentPart,
+    "opaque": OpaquePart,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What is said: a role, parts in order, and how it ended. The part of a message that is hashed as content."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    status: MessageStatus = MessageStatus.COMPLETE
+    notes: tuple[str, ...] = field(default=())
+    """What was changed on entry, such as `removed 1 NUL character`."""
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined: what a person would read as the message."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def calls(self) -> tuple[ToolCallPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCallPart))
+
+    @property
+    def results(self) -> tuple[ToolResultPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResultPart))
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object that `from_json` turns back into an equal value."""
+        value: dict[str, Any] = {
+            "role": self.role.value,
+            "parts": [{name: getattr(part, name) for name in part.__slots__} for part in self.parts],
+            "status": self.status.value,
+        }
+        if self.notes:
+            value["notes"] = list(self.notes)
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Content:
+        """Raises ValueError (KeyError, TypeError) when `value` is not what `to_json` writes."""
+        parts = tuple(_PART_TYPES[part["type"]](**part) for part in value["parts"])
+        status = MessageStatus(value["status"])
+        return cls(Role(value["role"]), parts, status, tuple(value.get("notes", ())))
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8 characters as they are, no NaN."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def clean_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """Text that every part of the system can store and send, and notes about what had to change.
+
+    NUL characters are removed; lone surrogates, which no UTF-8 file or request can hold, become U+FFFD.
+    """
+    notes: list[str] = []
+    n_nul = text.count("\0")
+    if n_nul:
+        text = text.replace("\0", "")
+        notes.append(f"removed {n_nul} NUL character{'s' if n_nul > 1 else ''}")
+    n_lone = sum(0xD800 <= ord(char) <= 0xDFFF for char in text) if not text.isascii() else 0
+    if n_lone:
+        text = "".join("\ufffd" if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)
+        notes.append(f"replaced {n_lone} lone surrogate{'s' if n_lone > 1 else ''} by U+FFFD")
+    return text, tuple(notes)
+
+
+def user_message(text: str) -> Content:
+    """A user's message from what was typed."""
+    cleaned, notes = clean_text(text)
+    return Content(Role.USER, (TextPart(cleaned),), notes=notes)
+
+
+def tool_result(call: ToolCallPart, text: str, *, is_error: bool = False) -> Content:
+    """The message that answers `call`."""
+    cleaned, notes = clean_text(text)
+    return Content(Role.TOOL, (ToolResultPart(call.call_id, call.name, cleaned, is_error),), notes=notes)

@@ -1,0 +1,80 @@
+"""The prepared context: the proof that a request fits.
+
+`PreparedContext` is the only thing a provider accepts (invariant 4). Its constructor checks the proof, so holding one
+means: by the upper estimate, the request fits the limit it carries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from palimpsest.domain.errors import ErrorDetail, ErrorKind, PalimpsestError
+from palimpsest.domain.messages import Content, ConversationId, MessageId, canonical_json
+from palimpsest.domain.provider import ToolSchema
+
+ToolChoice = Literal["auto", "none"]
+
+
+class OverLimit(PalimpsestError):
+    """A request would not fit its limit. Nothing was sent."""
+
+    kind = ErrorKind.CONTEXT_TOO_LONG
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One stretch of the request, in request order, and why it is there."""
+
+    type: Literal["system", "tools", "summary", "message", "preview", "injection"]
+    tokens: int
+    """Mean estimate, in the model's tokens."""
+    reason: str
+    contents: tuple[Content, ...]
+    """What it adds to the request's messages; empty for `system` and `tools`."""
+    message_ids: tuple[MessageId, MessageId] | None = None
+    """[first, end) of the messages it stands for."""
+    summary_id: int | None = None
+    is_in_prefix: bool = False
+    """Whether it stands unchanged in the previous request of this conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedContext:
+    """A request that fits. Messages may repeat a role; a client merges where its provider demands alternation."""
+
+    conversation_id: ConversationId
+    """For what a provider keys by conversation, such as its prompt cache."""
+    model: str
+    system: str
+    tools: tuple[ToolSchema, ...]
+    """Sorted by name."""
+    segments: tuple[Segment, ...]
+    max_output_tokens: int
+    """The reserve: what the answer may take."""
+    estimated_tokens: int
+    """Mean estimate of the whole request, in the model's tokens."""
+    upper_tokens: int
+    """Upper estimate (mean + 2 sigma); at most `limit_tokens`."""
+    limit_tokens: int
+    n_stable_messages: int = 0
+    """How many leading messages will not change before the next re-cut: where a cache marker belongs."""
+    tool_choice: ToolChoice = "auto"
+
+    def __post_init__(self) -> None:
+        if self.upper_tokens > self.limit_tokens:
+            raise OverLimit(
+                f"The request needs up to {self.upper_tokens} tokens, but its limit is {self.limit_tokens}.",
+                ErrorDetail(model=self.model, limit_tokens=self.limit_tokens, projected_tokens=self.upper_tokens),
+            )
+
+    @property
+    def messages(self) -> tuple[Content, ...]:
+        """The request's messages, oldest first."""
+        return tuple(content for segment in self.segments for content in segment.contents)
+
+    def lines(self) -> tuple[str, ...]:
+        """The request as canonical lines, stable first. Requests share a prefix as far as their lines do."""
+        tools = [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in self.tools]
+        head = (canonical_json({"system": self.system}), canonical_json({"tools": tools}))
+        return head + tuple(canonical_json(content.to_json()) for content in self.messages)

@@ -1,0 +1,1 @@
+"""The edge: pygls and lsprotocol. Translates in, calls one service, translates out."""

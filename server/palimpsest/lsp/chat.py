@@ -1,0 +1,146 @@
+"""`chat`, `turn/attach`, `turn/cancel`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.messages import (
+    AttachParams,
+    CancelParams,
+    CancelResult,
+    ChatParams,
+    ChatResult,
+    DeltaType,
+    TurnDelta,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.progress import Token
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.running_turn import RunningTurn
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/chat")(chat)
+    server.feature("palimpsest/turn/attach")(attach)
+    server.feature("palimpsest/turn/cancel")(cancel)
+
+
+@answers
+async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
+    from palimpsest.lsp.progress import SummaryProgress
+    from palimpsest.services.running_turn import RunningTurn
+
+    session, conversation_id = await _target(ls, params)
+    progress = SummaryProgress(ls, params.work_done_token, conversation_id)
+    unsubscribe = session.listeners.add(progress.hear)
+    try:
+        started = await session.turns.start(conversation_id, params.request_id, params.text)
+        if isinstance(started, RunningTurn):
+            try:
+                return await _follow(ls, session, started, params.partial_result_token, 0)
+            except asyncio.CancelledError:
+                if started.n_followers == 0 or not ls.is_leaving:
+                    started.cancel()
+                    await started.wait()
+                raise
+        return await _ended(ls, session, started, params.partial_result_token)
+    finally:
+        unsubscribe()
+        progress.end()
+
+
+async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId]:
+    """The conversation a message goes to; a new one when none is named and the request is no repeat."""
+    if params.conversation_id is not None:
+        return await ls.session_of(params.conversation_id), ConversationId(params.conversation_id)
+    if not params.text.strip():
+        raise InvalidRequest("The message is empty. Write something, then send it.")
+    session = await ls.session(params.folder)
+    known = await session.conversations.conversation_of_request(params.request_id)
+    return session, known or (await session.conversations.create(None, None)).id
+
+
+@answers
+async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
+    session = await ls.session_of_turn(params.turn_id)
+    running = session.turns.running.get(TurnId(params.turn_id))
+    if running is None:
+        return await _ended(ls, session, TurnId(params.turn_id), params.partial_result_token)
+    try:
+        return await _follow(ls, session, running, params.partial_result_token, params.after_seq or 0)
+    except asyncio.CancelledError:
+        if ls.is_leaving and running.n_followers == 0:
+            running.cancel()
+            await running.wait()
+        raise
+
+
+@answers
+async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
+    from palimpsest.lsp.translate import to_status
+
+    session = await ls.session_of_turn(params.turn_id)
+    running = session.turns.running.get(TurnId(params.turn_id))
+    if running is not None:
+        running.cancel()
+        return CancelResult(to_status((await running.wait()).state))
+    outcome = await session.conversations.outcome(TurnId(params.turn_id))
+    return CancelResult(to_status(outcome.turn.state))
+
+
+async def _follow(
+    ls: PalimpsestServer, session: FolderSession, running: RunningTurn, token: Token | None, after_seq: int
+) -> ChatResult:
+    """Streams a running turn to its end."""
+    from palimpsest.lsp.progress import DeltaStream
+
+    stream = DeltaStream(ls, token)
+    stream.send(_first_delta(running.id, running.conversation_id, running.user_message_id))
+    unfollow = running.follow(stream.show, after_seq)
+    try:
+        await running.wait()
+    finally:
+        unfollow()
+    return await _result(session, running.id, has_stream=token is not None)
+
+
+async def _ended(ls: PalimpsestServer, session: FolderSession, turn_id: TurnId, token: Token | None) -> ChatResult:
+    """A turn that is over: its committed text as one delta."""
+    from palimpsest.lsp.progress import DeltaStream
+
+    outcome = await session.conversations.outcome(turn_id)
+    stream = DeltaStream(ls, token)
+    turn = outcome.turn
+    stream.send(_first_delta(turn.id, turn.conversation_id, turn.user_message_id))
+    if outcome.text:
+        stream.send(TurnDelta(turn.last_seq, DeltaType.TEXT, outcome.text))
+    return await _result(session, turn_id, has_stream=token is not None)
+
+
+def _first_delta(turn_id: str, conversation_id: str, user_message_id: int) -> TurnDelta:
+    return TurnDelta(
+        0, DeltaType.TURN, turn_id=turn_id, conversation_id=conversation_id, user_message_id=user_message_id
+    )
+
+
+async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) -> ChatResult:
+    """How the turn ended. Raises TurnFailed for one that errored."""
+    from palimpsest.lsp.translate import to_status, to_usage
+
+    outcome = await session.conversations.require_success(turn_id)
+    turn = outcome.turn
+    return ChatResult(
+        conversation_id=turn.conversation_id,
+        turn_id=turn.id,
+        status=to_status(turn.state),
+        message_ids=list(outcome.message_ids),
+        usage=to_usage(await session.contexts.usage(turn.conversation_id)),
+        text=None if has_stream else outcome.text,
+        stop_reason=turn.stop_reason,
+    )

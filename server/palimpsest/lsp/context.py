@@ -1,0 +1,107 @@
+"""`prepareContext`, `summarize`, `usage`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.messages import (
+    ContextSegment,
+    ContextUsage,
+    ConversationParams,
+    Counting,
+    MessageRange,
+    PrepareContextParams,
+    PrepareContextResult,
+    PrepareStatus,
+    SummarizeParams,
+    SummarizeResult,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.contexts import Plan
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/prepareContext")(prepare_context)
+    server.feature("palimpsest/summarize")(summarize)
+    server.feature("palimpsest/usage")(usage)
+
+
+@answers
+async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
+    session = await ls.session_of(params.conversation_id)
+    return _to_result(await session.contexts.explain(ConversationId(params.conversation_id), params.text))
+
+
+@answers
+async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
+    from palimpsest.lsp.progress import SummaryProgress
+    from palimpsest.lsp.translate import to_usage
+
+    session = await ls.session_of(params.conversation_id)
+    wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
+    conversation_id = ConversationId(params.conversation_id)
+    progress = SummaryProgress(ls, params.work_done_token, params.conversation_id)
+    unsubscribe = session.listeners.add(progress.hear)
+    try:
+        done = await session.conversations.summarize(conversation_id, wanted)
+    finally:
+        unsubscribe()
+        progress.end()
+    report = await session.contexts.usage(conversation_id)
+    return SummarizeResult(
+        tokens_before=done.tokens_before,
+        tokens_after=done.tokens_after,
+        usage=to_usage(report),
+        reason=done.reason,
+        summary_id=None if done.block is None else done.block.summary.id,
+        covers=None if done.block is None else MessageRange(done.block.start, done.block.end),
+    )
+
+
+@answers
+async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
+    from palimpsest.lsp.translate import to_usage
+
+    session = await ls.session_of(params.conversation_id)
+    return to_usage(await session.contexts.usage(ConversationId(params.conversation_id)))
+
+
+def _to_result(plan: Plan) -> PrepareContextResult:
+    from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
+
+    needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
+    too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None
+    status = PrepareStatus.READY
+    if needed is not None:
+        status = PrepareStatus.NEEDS_SUMMARIZATION
+    elif too_large is not None:
+        status = PrepareStatus.RECENT_MESSAGES_TOO_LARGE
+    return PrepareContextResult(
+        status=status,
+        model=plan.model,
+        used_tokens=plan.used_tokens,
+        upper_tokens=plan.upper_tokens,
+        limit_tokens=plan.limit_tokens,
+        segments=[
+            ContextSegment(
+                type=segment.type,
+                tokens=segment.tokens,
+                reason=segment.reason,
+                certainty=Counting(plan.certainty.value),
+                is_in_prefix=segment.is_in_prefix,
+                messages=None if segment.message_ids is None else MessageRange(*segment.message_ids),
+                summary_id=segment.summary_id,
+            )
+            for segment in plan.segments
+        ],
+        would_summarize=[MessageRange(start, end) for start, end in plan.would_summarize],
+        excess_tokens=None if needed is None else needed.excess_tokens,
+        message_ids=None if needed is None else list(needed.messages_to_summarize),
+        suggestion=None if needed is None else needed.suggestion,
+        required_tokens=None if too_large is None else too_large.required_tokens,
+        message_count=None if too_large is None else too_large.message_count,
+    )

@@ -1,0 +1,52 @@
+"""The error tree as JSON-RPC errors: mapped here, once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from palimpsest.domain.errors import InvalidRequest, LeaseLost, PalimpsestError
+from palimpsest.wire.convert import to_json
+from palimpsest.wire.messages import ErrorData
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def to_rpc(error: PalimpsestError) -> JsonRpcException:
+    """Code, sentence and `ErrorData` of an expected failure."""
+    if isinstance(error, InvalidRequest):
+        code: int = lsp.ErrorCodes.InvalidParams
+    elif isinstance(error, LeaseLost):
+        code = lsp.LSPErrorCodes.ContentModified
+    else:
+        code = lsp.LSPErrorCodes.RequestFailed
+    detail = error.detail
+    data = ErrorData(
+        kind=error.kind.value,
+        retryable=error.is_retryable,
+        retry_after_ms=detail.retry_after_ms,
+        provider=detail.provider,
+        model=detail.model,
+        limit_tokens=detail.limit_tokens,
+        projected_tokens=detail.projected_tokens,
+        turn_id=getattr(error, "turn_id", None),
+    )
+    return JsonRpcException(str(error), int(code), to_json(data))
+
+
+def answers(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """A handler whose expected failures become errors that an editor can show."""
+
+    @functools.wraps(handler)
+    async def answer(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await handler(*args, **kwargs)
+        except PalimpsestError as error:
+            raise to_rpc(error) from error
+
+    return answer

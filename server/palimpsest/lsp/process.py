@@ -1,0 +1,103 @@
+"""The process a server owns: signals, the editor that started it, and an end that comes whatever hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+PARENT_POLL_S = 2.0
+
+
+class Process:
+    """One a process, made on its event loop in its main thread."""
+
+    def __init__(self, grace_s: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._grace_s = grace_s
+        self._timer: threading.Timer | None = None
+        self._is_watching = False
+
+    def arm_exit(self, code: int) -> None:
+        """End the process with `code` after the grace time, if it is still there. Only the first call counts."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._grace_s, os._exit, (code,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def stop_on_signals(self, request_stop: Callable[[int], None]) -> None:
+        """Let SIGTERM, SIGHUP and SIGINT ask for a stop with code 0, even while a handler blocks the loop."""
+        if sys.platform == "win32":
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGBREAK):
+                signal.signal(number, lambda *_: self._stop(request_stop, 0))
+            return
+        # A Python handler runs in the main thread only, and that may sit in a blocking call which no signal interrupts:
+        # the kernel may have given the signal to another thread. The wakeup descriptor is written to in any case.
+        source, sink = os.pipe()
+        os.set_blocking(sink, False)
+        signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+
+        def wait() -> None:
+            while os.read(source, 1):
+                self._stop(request_stop, 0)
+
+        threading.Thread(target=wait, name="signals", daemon=True).start()
+
+    def watch_parent(self, pid: int, request_stop: Callable[[int], None]) -> None:
+        """Ask for a stop with code 1 once `pid` has ended. A pid that is none here is not watched: the editor may run
+        in another container or on another machine."""
+        if self._is_watching or not _may_exist(pid):
+            return
+        self._is_watching = True
+
+        def watch() -> None:
+            if _wait_for_end(pid):
+                log.warning("The editor's process has ended.")
+                self._stop(request_stop, 1)
+
+        threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+    def _stop(self, request_stop: Callable[[int], None], code: int) -> None:
+        self.arm_exit(code)
+        with contextlib.suppress(RuntimeError):  # the loop has just been closed: then we are leaving anyway
+            self._loop.call_soon_threadsafe(request_stop, code)
+
+
+def _may_exist(pid: int) -> bool:
+    """A look that costs nothing; False is certain."""
+    if pid <= 0:
+        return False
+    if sys.platform == "win32":
+        return True  # os.kill would end it there
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
+def _wait_for_end(pid: int) -> bool:
+    """Block until the process has ended; False when there was none to begin with."""
+    if sys.platform != "win32":
+        time.sleep(PARENT_POLL_S)  # it was there a moment ago, and importing psutil would delay the first answers
+    import psutil
+
+    try:
+        parent = psutil.Process(pid)  # remembers when it began: a new process with this pid is not taken for it
+        while parent.is_running() and parent.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(PARENT_POLL_S)
+    except psutil.NoSuchProcess:
+        return sys.platform != "win32"
+    return True

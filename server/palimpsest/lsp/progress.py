@@ -1,0 +1,60 @@
+"""Streams to the editor: partial results of a turn, and a work-done progress while a summary is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from palimpsest.lsp.translate import to_delta
+from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
+from palimpsest.wire.messages import TurnDelta
+
+if TYPE_CHECKING:
+    from palimpsest.domain.journal import Numbered
+    from palimpsest.lsp.server import PalimpsestServer
+
+Token = int | str
+
+
+class DeltaStream:
+    """Sends the deltas of one turn on a partial result token; sends nothing without one."""
+
+    def __init__(self, ls: PalimpsestServer, token: Token | None) -> None:
+        self._ls, self._token = ls, token
+
+    def send(self, delta: TurnDelta) -> None:
+        if self._token is not None:
+            self._ls.progress(lsp.ProgressParams(self._token, delta))
+
+    def show(self, numbered: Numbered) -> None:
+        if (delta := to_delta(numbered)) is not None:
+            self.send(delta)
+
+
+class SummaryProgress:
+    """Work-done progress for the summaries of one conversation, begun when the first is; without a token, silent."""
+
+    def __init__(self, ls: PalimpsestServer, token: Token | None, conversation_id: str) -> None:
+        self._ls, self._token, self._conversation_id = ls, token, conversation_id
+        self._has_begun = False
+
+    def hear(self, event: FolderEvent) -> None:
+        if not isinstance(event, ContextEvent) or event.conversation_id != self._conversation_id:
+            return
+        if event.type is ContextEventType.SUMMARIZATION_START and not self._has_begun:
+            self._has_begun = True
+            self._report(lsp.WorkDoneProgressBegin(title="Summarizing older messages", percentage=0))
+        elif event.type is ContextEventType.SUMMARIZATION_PROGRESS and event.total_items:
+            done = event.items_processed or 0
+            message = f"{done} of {event.total_items} messages"
+            self._report(lsp.WorkDoneProgressReport(message=message, percentage=100 * done // event.total_items))
+
+    def end(self) -> None:
+        """Ends what was begun; call it before the answer."""
+        if self._has_begun:
+            self._report(lsp.WorkDoneProgressEnd(message="The context is ready."))
+
+    def _report(self, value: lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd) -> None:
+        if self._token is not None:
+            self._ls.progress(lsp.ProgressParams(self._token, value))

@@ -1,0 +1,151 @@
+"""The Palimpsest server: one connection, its workspace folders, and what it is told of them.
+
+`initialize` is answered with nothing loaded but pygls and the protocol; services, storage and tokenizers are loaded
+right after it, on a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+from pygls.uris import to_fs_path
+
+from palimpsest.__about__ import __version__
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
+from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.lsp.base import BaseServer
+from palimpsest.wire.messages import PROTOCOL_VERSION, ConversationChangedParams, UsageChangedParams
+
+if TYPE_CHECKING:
+    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.folders import Folders, FolderSession
+
+log = logging.getLogger(__name__)
+
+
+class PalimpsestServer(BaseServer):
+    """Handlers find the folder a request is about here."""
+
+    def __init__(self, load_folders: Callable[[], Folders], *, owns_folders: bool) -> None:
+        """`load_folders` imports and builds the services; it is called once, on a thread. `owns_folders`: whether
+        they are closed with this connection."""
+        super().__init__("palimpsest", __version__)
+        self.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
+        self._load_folders = load_folders
+        self._owns_folders = owns_folders
+        self._loading: asyncio.Task[Folders] | None = None
+        self._unsubscribe: dict[Path, Callable[[], None]] = {}
+        self._changed: set[tuple[Path, ConversationId]] = set()
+        self._telling: asyncio.Task[None] | None = None
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the connection is ending, as against one request being cancelled."""
+        return self.exit_code is not None
+
+    def start_loading(self) -> asyncio.Task[Folders]:
+        if self._loading is None:
+            self._loading = asyncio.create_task(asyncio.to_thread(self._load_folders))
+        return self._loading
+
+    async def folders(self) -> Folders:
+        return await asyncio.shield(self.start_loading())
+
+    def roots(self) -> list[Path]:
+        """The resolved workspace folders, in the editor's order. Raises InvalidRequest when none is open."""
+        uris = [folder.uri for folder in self.workspace.folders.values()]
+        if not uris and self.workspace.root_uri:
+            uris = [self.workspace.root_uri]
+        paths = [path for uri in uris if (path := _resolved(uri)) is not None]
+        if not paths:
+            raise InvalidRequest("No folder is open. Open one: Palimpsest keeps its conversations by workspace folder.")
+        return paths
+
+    async def session(self, folder_uri: str | None) -> FolderSession:
+        """The session of the workspace folder that holds `folder_uri` (the longest wins), or of the first folder."""
+        roots = self.roots()
+        root = roots[0]
+        if folder_uri is not None:
+            wanted = _resolved(folder_uri)
+            holding = [each for each in roots if wanted is not None and wanted.is_relative_to(each)]
+            if not holding:
+                raise InvalidRequest(f"{folder_uri} is not in an open workspace folder. Open its folder first.")
+            root = max(holding, key=lambda each: len(each.parts))
+        return self._followed(await (await self.folders()).get(root))
+
+    async def session_of(self, conversation_id: str) -> FolderSession:
+        """The session that holds the conversation. Raises NotFound."""
+        folders = await self.folders()
+        return self._followed(await folders.with_conversation(self.roots(), ConversationId(conversation_id)))
+
+    async def session_of_turn(self, turn_id: str) -> FolderSession:
+        """The session that holds the turn. Raises NotFound."""
+        folders = await self.folders()
+        return self._followed(await folders.with_turn(self.roots(), TurnId(turn_id)))
+
+    def _followed(self, session: FolderSession) -> FolderSession:
+        """From the first use on, this connection hears of what happens in the folder."""
+        if session.root not in self._unsubscribe:
+            self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
+        return session
+
+    def _hear(self, session: FolderSession, event: FolderEvent) -> None:
+        from palimpsest.lsp.translate import to_context_event
+        from palimpsest.services.events import ContextEvent, ContextEventType
+
+        if isinstance(event, ContextEvent):
+            self.protocol.notify("palimpsest/contextEvent", to_context_event(event))
+            if event.type is not ContextEventType.RECUT:
+                return
+        self._changed.add((session.root, event.conversation_id))
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell_changes())
+
+    async def _tell_changes(self) -> None:
+        """Tells of changed conversations, each once however often it changed meanwhile."""
+        from palimpsest.lsp.translate import to_usage
+
+        folders = await self.folders()
+        while self._changed and not self.is_leaving:
+            root, conversation_id = self._changed.pop()
+            try:
+                session = await folders.get(root)
+                report = await session.contexts.usage(conversation_id)
+                seq = (await session.contexts.state(conversation_id)).record.change_seq
+            except PalimpsestError as error:
+                log.warning("a change could not be told: %s", error.kind)
+                continue
+            self.protocol.notify("palimpsest/didChangeConversation", ConversationChangedParams(conversation_id, seq))
+            self.protocol.notify("palimpsest/didChangeUsage", UsageChangedParams(conversation_id, to_usage(report)))
+
+    async def on_stop(self) -> None:
+        for unsubscribe in self._unsubscribe.values():
+            unsubscribe()
+        if self._owns_folders and self._loading is not None:
+            await (await self._loading).close()
+
+
+def _resolved(uri: str) -> Path | None:
+    """The folder a URI names, links resolved; None when it names no file."""
+    path = to_fs_path(uri)
+    return None if path is None else Path(path).resolve()
+
+
+def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:
+    """A server with every handler registered."""
+    from palimpsest.lsp import chat, context, conversations, models
+
+    server = PalimpsestServer(load_folders, owns_folders=owns_folders)
+
+    @server.feature(lsp.INITIALIZED)
+    def initialized(ls: PalimpsestServer, _params: lsp.InitializedParams) -> None:
+        ls.start_loading()
+
+    for area in (chat, context, conversations, models):
+        area.register(server)
+    return server

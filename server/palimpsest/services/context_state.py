@@ -1,0 +1,163 @@
+"""The working context of one conversation in memory, loaded from its store and kept in step with it.
+
+Only what the cut shows is loaded: a conversation of 100,000 messages whose older part stands as summaries costs its
+live messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.cut import Block, CutCause, Live, Piece, total_tokens
+from palimpsest.domain.forest import Summary, render_summary
+from palimpsest.domain.layout import Frame, FrameTokens
+from palimpsest.domain.limits import Budget, Model
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId
+from palimpsest.domain.tokens import count_content
+from palimpsest.services.tokenizers import Tokenizer
+from palimpsest.storage import contexts, conversations
+from palimpsest.storage.contexts import CutRecord
+from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.store import Store
+
+
+@dataclass(slots=True)
+class ContextState:
+    """What would be sent, as pieces. Changed only by whoever holds the conversation's lease."""
+
+    record: ConversationRecord
+    model: Model
+    budget: Budget
+    tokenizer: Tokenizer
+    cut: CutRecord
+    pieces: list[Piece]
+    frame_tokens: FrameTokens
+    n_sent: int = 0
+    """How many leading pieces stood unchanged in the last request."""
+    futile_above: int = 0
+    """Raw tokens under which another re-cut by threshold is not tried: the last one gained too little."""
+
+    @property
+    def id(self) -> ConversationId:
+        return self.record.id
+
+    @property
+    def raw_tokens(self) -> int:
+        """Of the next request, frame included."""
+        return self.frame_tokens.total + total_tokens(self.pieces)
+
+    @property
+    def n_messages(self) -> int:
+        return self.pieces[-1].end if self.pieces else 0
+
+    @property
+    def n_blocks(self) -> int:
+        return sum(isinstance(piece, Block) for piece in self.pieces)
+
+    def append(
+        self, stored: Sequence[StoredMessage], tokens: Sequence[int], previews: dict[MessageId, Content]
+    ) -> None:
+        """Newly stored messages, live."""
+        for message, size in zip(stored, tokens, strict=True):
+            self.pieces.append(live(message, size, previews.get(message.id), self.tokenizer))
+
+
+def live(message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer) -> Live:
+    preview_tokens = 0 if preview is None else count_content(preview, tokenizer.count)
+    return Live(message, tokens, preview, preview_tokens)
+
+
+def block(summary: Summary, tokenizer: Tokenizer) -> Block:
+    return Block(summary, count_content(render_summary(summary), tokenizer.count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What is read of a conversation in one transaction."""
+
+    record: ConversationRecord
+    cut: CutRecord | None
+    summaries: dict[int, Summary]
+    previews: dict[MessageId, Content]
+    live_messages: list[StoredMessage]
+    counts: dict[MessageId, int] = field(default_factory=dict)
+
+
+def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
+    record = conversations.get(conversation_id)
+    cut = contexts.latest_cut(conversation_id)
+    if cut is None:
+        messages = conversations.read_messages(conversation_id, 0)
+        previews = contexts.read_previews(conversation_id, 0)
+        counts = conversations.read_counts(conversation_id, tokenizer, 0)
+        return _Rows(record, None, {}, previews, messages, counts)
+    summaries = contexts.read_summaries(conversation_id, cut.blocks)
+    messages, position = [], 0
+    for summary in sorted(summaries, key=lambda each: each.start):
+        if position < summary.start:
+            messages += conversations.read_messages(conversation_id, position, summary.start)
+        position = summary.end
+    messages += conversations.read_messages(conversation_id, position)
+    first = messages[0].id if messages else position
+    counts = conversations.read_counts(conversation_id, tokenizer, first)
+    previews = contexts.read_previews(conversation_id, cut.version)
+    return _Rows(record, cut, {each.id: each for each in summaries}, previews, messages, counts)
+
+
+async def ensure_counts(
+    store: Store, messages: Sequence[StoredMessage], counts: dict[MessageId, int], tokenizer: Tokenizer
+) -> dict[MessageId, int]:
+    """Counts for all messages; those that had none are counted now and stored."""
+    missing = [message for message in messages if message.id not in counts]
+    if missing:
+        sizes = await tokenizer.count_contents([message.content for message in missing])
+        fresh = {message.id: size for message, size in zip(missing, sizes, strict=True)}
+        await store.run(conversations.write_counts, missing[0].conversation_id, tokenizer.name, fresh)
+        counts = counts | fresh
+    return counts
+
+
+async def load_state(
+    store: Store,
+    conversation_id: ConversationId,
+    model: Model,
+    budget: Budget,
+    tokenizer: Tokenizer,
+    frame: Frame,
+) -> ContextState:
+    """The state as the store has it. A conversation without a cut begins with everything live."""
+    rows = await store.read(_read, conversation_id, tokenizer.name)
+    counts = await ensure_counts(store, rows.live_messages, rows.counts, tokenizer)
+    frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
+    pieces: list[Piece] = [block(summary, tokenizer) for summary in rows.summaries.values()]
+    pieces += [live(m, counts[m.id], rows.previews.get(m.id), tokenizer) for m in rows.live_messages]
+    pieces.sort(key=lambda piece: piece.start)
+    cut = rows.cut or first_cut(model, frame.digest())
+    return ContextState(rows.record, model, budget, tokenizer, cut, pieces, frame_tokens)
+
+
+def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
+    """The cut of a conversation that was never re-cut: nothing is summarised. Version 0 is not stored."""
+    return CutRecord(0, CutCause.FIRST, model.name, model.estimator, frame_digest, MessageId(0), ())
+
+
+async def load_everything(store: Store, state: ContextState, tokenizer: Tokenizer) -> tuple[list[Live], list[Summary]]:
+    """All messages of the conversation, live and without previews, and all its summaries: for choosing a cut anew."""
+
+    def read() -> tuple[list[StoredMessage], dict[MessageId, int], list[Summary]]:
+        return (
+            conversations.read_messages(state.id, 0),
+            conversations.read_counts(state.id, tokenizer.name, 0),
+            contexts.read_summaries(state.id),
+        )
+
+    messages, counts, summaries = await store.read(read)
+    counts = await ensure_counts(store, messages, counts, tokenizer)
+    return [Live(message, counts[message.id]) for message in messages], summaries
+
+
+def with_record(state: ContextState, **changes: object) -> None:
+    """Fields of the conversation's record that changed in the store."""
+    state.record = replace(state.record, **changes)  # type: ignore[arg-type]  # checked by the dataclass

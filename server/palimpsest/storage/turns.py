@@ -1,0 +1,340 @@
+"""Turns and their steps: admission, the journal, the one commit, recovery (invariants 2, 3, 10).
+
+A step's messages are committed exactly once, in one transaction that inserts them, marks the step and prunes its
+journal. Every write of a running turn checks the lease in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.errors import ErrorKind, NotFound
+from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, to_messages
+from palimpsest.domain.messages import Content, ConversationId, MessageId, StepId, TurnId
+from palimpsest.domain.provider import TokenUsage
+from palimpsest.domain.turns import ENDING_STATES, FINAL_STATES, TurnState, may_follow
+from palimpsest.storage import contexts, conversations, leases
+from palimpsest.storage.conversations import Counts
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.tables import Message, Step, StreamJournal, Turn, rows
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """A turn as it stands."""
+
+    id: TurnId
+    conversation_id: ConversationId
+    user_message_id: MessageId
+    state: TurnState
+    model: str
+    last_seq: int
+    """The last sequence number given out; 0 before the first event."""
+    stop_reason: str | None
+    error_kind: ErrorKind | None
+    error_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An admitted turn, or the one that the same request had already made."""
+
+    turn: TurnRecord
+    lease: HeldLease | None
+    """None when the turn existed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """What is written on a turn when it ends."""
+
+    state: TurnState
+    stop_reason: str | None = None
+    error_kind: ErrorKind | None = None
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """What is written when a step is committed."""
+
+    ending: Ending
+    usage: TokenUsage | None
+    """None when the provider did not get to say."""
+    turn_end: TurnEnd | None
+    """None when another step follows."""
+
+
+def admit(
+    turn_id: TurnId,
+    conversation_id: ConversationId,
+    request_id: str,
+    content: Content,
+    counts: Counts,
+    server_id: str,
+    is_alive: Callable[[str | None], bool],
+    now: str,
+) -> Admission:
+    """Commits the user's message and begins the turn. Raises ConversationBusy or NotFound.
+
+    What a dead server left open in this conversation is closed first, so that the messages stand in order.
+    """
+    existing = Turn.get_or_none(Turn.request_id == request_id)
+    if existing is not None:
+        return Admission(_record(existing), None)
+    record = conversations.get(conversation_id)
+    lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
+    _close_open_turns(conversation_id, now)
+    stored = conversations.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
+    row = Turn.create(
+        id=turn_id,
+        conversation=conversation_id,
+        request_id=request_id,
+        user_message_id=stored[0].id,
+        state=TurnState.ADMITTED.value,
+        model=record.model,
+        next_seq=1,
+        stop_reason=None,
+        error_kind=None,
+        error_message=None,
+        started_at=now,
+        ended_at=None,
+    )
+    return Admission(_record(row), lease)
+
+
+def begin_step(
+    lease: HeldLease, turn_id: TurnId, number: int, provider: str, model: str, estimated_tokens: int, now: str
+) -> StepId:
+    """A new step of the turn. Its id is never used again."""
+    leases.check(lease)
+    row = Step.create(
+        turn=turn_id,
+        number=number,
+        provider=provider,
+        model=model,
+        server=lease.server_id,
+        epoch=lease.epoch,
+        estimated_tokens=estimated_tokens,
+        started_at=now,
+    )
+    _advance(Turn.get_by_id(turn_id), TurnState.PREPARED)
+    return StepId(row.id)
+
+
+def append_events(
+    lease: HeldLease, turn_id: TurnId, step_id: StepId, events: Sequence[JournalEvent], now: str
+) -> list[Numbered]:
+    """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2)."""
+    leases.check(lease)
+    turn = Turn.get_by_id(turn_id)
+    numbered = [Numbered(turn.next_seq + offset, event) for offset, event in enumerate(events)]
+    StreamJournal.insert_many(
+        [
+            {
+                "step": step_id,
+                "seq": each.seq,
+                "event_type": each.event.type.value,
+                "content": each.event.text,
+                "call_id": each.event.call_id,
+                "name": each.event.name,
+                "is_error": each.event.is_error,
+                "created_at": now,
+            }
+            for each in numbered
+        ]
+    ).execute()
+    Turn.update(next_seq=turn.next_seq + len(events)).where(Turn.id == turn_id).execute()
+    if TurnState(turn.state) is TurnState.PREPARED:
+        _advance(turn, TurnState.STREAMING)
+    if any(event.type is EventType.TOOL_START for event in events) and TurnState(turn.state) is TurnState.STREAMING:
+        _advance(turn, TurnState.TOOLS)
+    return numbered
+
+
+def commit_step(
+    lease: HeldLease,
+    turn_id: TurnId,
+    step_id: StepId,
+    contents: Sequence[Content],
+    counts: Counts,
+    previews: Mapping[int, Content],
+    cut_version: int,
+    end: StepEnd,
+    now: str,
+) -> list[StoredMessage]:
+    """The step's messages, its mark and the pruning of its journal, at once. Ends the turn and frees the
+    conversation when `end` says so.
+
+    `previews`: by index into `contents`, what stands in the context for a message that is too large.
+    """
+    leases.check(lease)
+    stored = conversations.append(lease.conversation_id, contents, now, turn_id=turn_id, step_id=step_id, counts=counts)
+    by_id = {stored[index].id: preview for index, preview in previews.items()}
+    contexts.write_previews(lease.conversation_id, cut_version, by_id)
+    _finish_step(turn_id, step_id, end.ending, end.usage, now)
+    if end.turn_end is not None:
+        end_turn(lease, turn_id, end.turn_end, now)
+    return stored
+
+
+def end_turn(lease: HeldLease, turn_id: TurnId, end: TurnEnd, now: str) -> None:
+    """The turn is over, and the conversation is free."""
+    leases.check(lease)
+    _write_end(turn_id, end, now)
+    leases.release(lease)
+
+
+def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
+    """Closes the turns that dead servers left open: what they had shown is kept as messages (invariant 3).
+
+    Running it again changes nothing: a closed turn is not open any more.
+    """
+    recovered: list[TurnId] = []
+    for row in Turn.select().where(Turn.state.not_in([state.value for state in FINAL_STATES])):
+        lease = leases.holder_of(ConversationId(row.conversation))
+        if lease is None or not is_alive(lease.server_id):
+            recovered += _close_open_turns(ConversationId(row.conversation), now)
+            if lease is not None:
+                leases.release(lease)
+    return recovered
+
+
+def close_abandoned(conversation_id: ConversationId, server_id: str, now: str) -> None:
+    """Closes what this very server could not close when it should have, for instance because the disk was full."""
+    lease = leases.holder_of(conversation_id)
+    if lease is not None and lease.server_id == server_id:
+        _close_open_turns(conversation_id, now)
+        leases.release(lease)
+
+
+def find(turn_id: TurnId) -> TurnRecord:
+    """Raises NotFound."""
+    row = Turn.get_or_none(Turn.id == turn_id)
+    if row is None:
+        raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
+    return _record(row)
+
+
+def has_turn(turn_id: TurnId) -> bool:
+    return bool(Turn.select().where(Turn.id == turn_id).exists())
+
+
+def conversation_of_request(request_id: str) -> ConversationId | None:
+    """The conversation in which the request already made a turn."""
+    row = Turn.get_or_none(Turn.request_id == request_id)
+    return None if row is None else ConversationId(row.conversation)
+
+
+def message_ids(turn_id: TurnId) -> list[MessageId]:
+    """The turn's messages so far, oldest first; the user's is the first."""
+    turn = Turn.get_by_id(turn_id)
+    query = (
+        Message.select(Message.message_id)
+        .where(Message.conversation == turn.conversation, Message.turn == turn_id)
+        .order_by(Message.message_id)
+    )
+    return [MessageId(message_id) for (message_id,) in rows(query)]
+
+
+def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:
+    """Which model each turn of the conversation was begun with."""
+    query = Turn.select(Turn.id, Turn.model).where(Turn.conversation == conversation_id)
+    return {TurnId(turn_id): model for turn_id, model in rows(query)}
+
+
+def running_turn(conversation_id: ConversationId) -> TurnRecord | None:
+    """The turn that has not ended, whichever server runs it."""
+    row = Turn.get_or_none(
+        Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
+    )
+    return None if row is None else _record(row)
+
+
+def read_journal(turn_id: TurnId) -> list[Numbered]:
+    """What the open step of a turn has shown so far; empty when there is none."""
+    step = Step.get_or_none(Step.turn == turn_id, Step.ending.is_null())
+    return [] if step is None else _journal(StepId(step.id))
+
+
+def _advance(turn: Turn, new: TurnState) -> None:
+    """Moves a turn along an edge of its state machine; `turn` is updated too."""
+    if not may_follow(TurnState(turn.state), new):
+        raise AssertionError(f"a turn cannot go from {turn.state} to {new}")
+    turn.state = new.value
+    Turn.update(state=new.value).where(Turn.id == turn.id).execute()
+
+
+def _journal(step_id: StepId) -> list[Numbered]:
+    query = StreamJournal.select().where(StreamJournal.step == step_id).order_by(StreamJournal.seq)
+    return [
+        Numbered(
+            row.seq, JournalEvent(EventType(row.event_type), row.content, row.call_id, row.name, bool(row.is_error))
+        )
+        for row in query
+    ]
+
+
+def _close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
+    closed: list[TurnId] = []
+    query = Turn.select().where(
+        Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
+    )
+    for turn in list(query):
+        turn_id = TurnId(turn.id)
+        end = TurnEnd(
+            TurnState.INTERRUPTED,
+            error_message="The server ended before the answer was complete. What it had shown is kept.",
+        )
+        for step in list(Step.select().where(Step.turn == turn_id, Step.ending.is_null())):
+            events = [numbered.event for numbered in _journal(StepId(step.id))]
+            contents = to_messages(events, Ending.INTERRUPTED)
+            conversations.append(conversation_id, contents, now, turn_id=turn_id, step_id=StepId(step.id))
+            is_whole = any(event.type is EventType.DONE for event in events) and not any(c.calls for c in contents)
+            ending = Ending.COMPLETE if is_whole else Ending.INTERRUPTED
+            _finish_step(turn_id, StepId(step.id), ending, None, now)
+            if is_whole:
+                end = TurnEnd(ENDING_STATES[ending], stop_reason="end")
+        _write_end(turn_id, end, now)
+        closed.append(turn_id)
+    return closed
+
+
+def _finish_step(turn_id: TurnId, step_id: StepId, ending: Ending, usage: TokenUsage | None, now: str) -> None:
+    turn = Turn.get_by_id(turn_id)
+    changes: dict[str, object] = {"ending": ending.value, "ended_at": now, "last_seq": turn.next_seq - 1}
+    if usage is not None:
+        changes |= {
+            "input_tokens": usage.input_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+    Step.update(**changes).where(Step.id == step_id).execute()
+    StreamJournal.delete().where(StreamJournal.step == step_id).execute()
+
+
+def _write_end(turn_id: TurnId, end: TurnEnd, now: str) -> None:
+    Turn.update(
+        state=end.state.value,
+        stop_reason=end.stop_reason,
+        error_kind=None if end.error_kind is None else end.error_kind.value,
+        error_message=end.error_message,
+        ended_at=now,
+    ).where(Turn.id == turn_id).execute()
+
+
+def _record(row: Turn) -> TurnRecord:
+    return TurnRecord(
+        TurnId(row.id),
+        ConversationId(row.conversation),
+        MessageId(row.user_message_id),
+        TurnState(row.state),
+        row.model,
+        row.next_seq - 1,
+        row.stop_reason,
+        None if row.error_kind is None else ErrorKind(row.error_kind),
+        row.error_message,
+    )

@@ -1,0 +1,117 @@
+"""A request under way: what it streams before its answer, and the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from palimpsest.terminal.errors import REQUEST_CANCELLED, BadAnswer, RequestFailed
+from palimpsest.wire.convert import WireError, from_json
+from palimpsest.wire.messages import ContextEvent, TurnDelta
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
+    """A step of a standard work-done progress."""
+
+    text: str
+    """What is being done; empty when this step does not say."""
+    percentage: int | None
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNote:
+    """A sentence the server has for the user."""
+
+    text: str
+
+
+Event = TurnDelta | ContextEvent | WorkDone | ServerNote
+"""What can be seen of a request before its answer."""
+
+
+class Call(Generic[T]):
+    """A request under way: first what it streams, then its result."""
+
+    def __init__(self, method: str, result: Any, send_cancel: Callable[[], None]) -> None:
+        self._method = method
+        self._send_cancel = send_cancel
+        self._result_hint = result
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._is_answered = asyncio.Event()
+        self._outcome: T | Exception | None = None
+        self._title = ""
+        self._has_unknown = False
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Everything up to the answer, in the order the server sent it. To be read once, before `result`."""
+        with self._cancelled_with_its_caller():
+            while (event := await self._events.get()) is not None:
+                yield event
+
+    async def result(self) -> T:
+        """RequestFailed, BadAnswer or ServerGone when there is none."""
+        with self._cancelled_with_its_caller():
+            await self._is_answered.wait()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return cast(T, self._outcome)
+
+    def cancel(self) -> None:
+        """Ask the server to stop working on it. It is still answered, mostly with an error."""
+        if not self._is_answered.is_set():
+            self._send_cancel()
+
+    def add(self, event: Event) -> None:
+        if not self._is_answered.is_set():
+            self._events.put_nowait(event)
+
+    def add_progress(self, value: Any) -> None:
+        """A `$/progress` value: work-done progress has a `kind`, a delta never."""
+        if isinstance(value, dict) and "kind" in value:
+            self.add(self._work_done(value))
+            return
+        try:
+            self.add(from_json(value, TurnDelta))
+        except WireError:
+            # A newer server may know deltas this client does not: the rest of the answer is still good.
+            if not self._has_unknown:
+                self.add(ServerNote("A part of the answer could not be shown: the server is newer than this client."))
+            self._has_unknown = True
+
+    def succeed(self, value: Any) -> None:
+        try:
+            self._end(from_json(value, self._result_hint))
+        except WireError as error:
+            self._end(BadAnswer(f"The server's answer to {self._method} is not understood: {error}"))
+
+    def fail(self, error: Exception) -> None:
+        self._end(error)
+
+    def _end(self, outcome: T | Exception) -> None:
+        if not self._is_answered.is_set():
+            self._outcome = outcome
+            self._is_answered.set()
+            self._events.put_nowait(None)
+
+    def _work_done(self, value: dict[str, Any]) -> WorkDone:
+        title, message, percentage = value.get("title"), value.get("message"), value.get("percentage")
+        self._title = title if isinstance(title, str) else self._title
+        parts = [part for part in (self._title, message) if isinstance(part, str) and part]
+        is_counted = isinstance(percentage, int) and not isinstance(percentage, bool)
+        return WorkDone(": ".join(parts), percentage if is_counted else None, value.get("kind") == "end")
+
+    @contextlib.contextmanager
+    def _cancelled_with_its_caller(self) -> Iterator[None]:
+        try:
+            yield
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancel()
+            self.fail(RequestFailed(REQUEST_CANCELLED, "The request was cancelled."))
+            raise

@@ -1,0 +1,288 @@
+"""The slash commands, the same in every mode.
+
+A line is a command when it begins with a slash and a word; `/usr/bin` or a slash behind a blank is a message.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from palimpsest.terminal.errors import CommandFailed
+from palimpsest.terminal.render import View, ending, local_time, one_line
+from palimpsest.terminal.session import Session, follow
+from palimpsest.wire.messages import (
+    ContextUsage,
+    ConversationInfo,
+    ConversationParams,
+    MessageInfo,
+    MessageRange,
+    MessageRole,
+    MessageState,
+    PrepareContextParams,
+    PrepareContextResult,
+    PrepareStatus,
+    ReadConversationParams,
+    ReadConversationResult,
+    SummarizeParams,
+    SummarizeResult,
+    SwitchModelParams,
+    SwitchModelResult,
+)
+
+_COMMAND = re.compile(r"/([A-Za-z?]+)(?:[ \t]+(.*))?")
+_PAGE = 20
+_NOTHING_YET = "Nothing has been said in this conversation yet."
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command as help and completion know it."""
+
+    name: str
+    argument: str
+    """How its argument is written; empty when it takes none."""
+    doc: str
+    run: Callable[[Commands, str], Awaitable[None]]
+
+
+def parse(line: str) -> tuple[str, str] | None:
+    """The command's name in lower case and its argument, empty when there is none; None for a message."""
+    match = _COMMAND.fullmatch(line.rstrip())
+    return (match[1].lower(), (match[2] or "").strip()) if match else None
+
+
+class Commands:
+    """Runs commands on a session and shows what they find."""
+
+    def __init__(self, session: Session, view: View) -> None:
+        self._session = session
+        self._view = view
+        self._listed: list[ConversationInfo] = []
+        """What the numbers of `/open` mean: the list that was shown last."""
+        self.wants_to_quit = False
+
+    async def run(self, name: str, argument: str) -> None:
+        """CommandFailed for a command or argument that is none, and the errors of the connection."""
+        command = BY_NAME.get(_ALIASES.get(name, name))
+        if command is None:
+            raise CommandFailed(f"There is no command /{name}. {_suggestion(name)}")
+        if argument and not command.argument:
+            raise CommandFailed(f"/{name} takes no argument.")
+        await command.run(self, argument)
+
+    async def resume(self, conversation: ConversationInfo) -> None:
+        """Go on with a conversation. An answer that another editor asked for and that still comes is followed."""
+        self._session.conversation_id = conversation.conversation_id
+        count = conversation.message_count
+        self._view.note(
+            f"Going on with “{one_line(conversation.title) or 'untitled'}”"
+            f" ({count} {'message' if count == 1 else 'messages'}, {conversation.model})."
+        )
+        if conversation.running_turn_id is not None:
+            self._view.note("An answer is being written already; it is followed here.")
+            result = await follow(self._view, self._session.attach(conversation.running_turn_id))
+            if (sentence := ending(result)) is not None:
+                self._view.note(sentence)
+
+    # ------------------------------------------------------------------------------------------- one method a command
+
+    async def help(self, argument: str) -> None:
+        rows = [(f"/{command.name} {command.argument}".rstrip(), command.doc) for command in COMMANDS]
+        self._view.table(("Command", "What it does"), rows)
+        self._view.note("A message that begins with a slash: type a blank before it.")
+
+    async def new(self, title: str) -> None:
+        if title:
+            await self._session.create(title=title)
+        else:
+            self._session.conversation_id = None
+        self._view.note("A new conversation begins with your next message.")
+
+    async def list(self, argument: str) -> None:
+        self._listed = await self._session.conversations()
+        if not self._listed:
+            self._view.note("There is no conversation in this folder yet.")
+            return
+        rows = [
+            (
+                f"{number}{'*' if conversation.conversation_id == self._session.conversation_id else ''}",
+                conversation.title or "untitled",
+                str(conversation.message_count),
+                local_time(conversation.updated_at),
+                conversation.model,
+            )
+            for number, conversation in enumerate(self._listed, 1)
+        ]
+        self._view.table(("No.", "Title", "Messages", "Changed", "Model"), rows)
+
+    async def open(self, argument: str) -> None:
+        if not self._listed:
+            self._listed = await self._session.conversations()
+        number = int(argument) if argument.isascii() and argument.isdigit() else 0
+        if not 1 <= number <= len(self._listed):
+            raise CommandFailed("Say which conversation: /open N, with a number of /list.")
+        # Asked for again: messages may have come since the list was shown.
+        wanted = self._listed[number - 1].conversation_id
+        for conversation in await self._session.conversations():
+            if conversation.conversation_id == wanted:
+                await self.resume(conversation)
+                return
+        raise CommandFailed("This conversation is no longer there; /list shows which are.")
+
+    async def model(self, name: str) -> None:
+        if not name:
+            await self._list_models()
+        elif self._session.conversation_id is None:
+            created = await self._session.create(model=name)
+            self._view.note(f"A new conversation with {created.model} begins with your next message.")
+        else:
+            params = SwitchModelParams(self._session.conversation_id, name)
+            done = await self._session.connection.request("palimpsest/model/switch", params, SwitchModelResult)
+            sentence = f"The model is {done.model} now; budget {done.old_budget:,} → {done.new_budget:,} tokens."
+            if done.needs_summarization:
+                sentence += " Older messages will be summarised before the next answer."
+            if done.can_restore:
+                sentence += f" {done.can_restore} summarised messages stand as originals again."
+            self._view.note(sentence)
+            self._view.note(done.usage.compact)
+
+    async def usage(self, argument: str) -> None:
+        usage = await self._session.connection.request("palimpsest/usage", self._conversation(), ContextUsage)
+        self._view.say(f"{usage.compact}, {usage.severity.value}")
+        self._view.say(f"{usage.model} ({usage.provider}): window {usage.window_tokens:,} tokens")
+        self._view.say(f"{usage.reserve_tokens:,} of them kept for the answer; limits from {usage.limits_source.value}")
+        self._view.say(f"{usage.message_count} messages, {usage.summary_count} summaries in the context")
+        if usage.last_summary_at is not None:
+            self._view.say(f"last summary {local_time(usage.last_summary_at)}")
+        self._view.say(f"tokens counted: {usage.counting.value}")
+        self._view.table(("Part", "Tokens"), [(share.kind, f"{share.tokens:,}") for share in usage.by_kind])
+
+    async def context(self, argument: str) -> None:
+        params = PrepareContextParams(self._conversation().conversation_id)
+        plan = await self._session.connection.request("palimpsest/prepareContext", params, PrepareContextResult)
+        rows = [
+            (
+                segment.type,
+                f"{segment.messages.start}-{segment.messages.end - 1}" if segment.messages is not None else "",
+                f"{segment.tokens:,}",
+                "yes" if segment.is_in_prefix else "no",
+                segment.reason,
+            )
+            for segment in plan.segments
+        ]
+        if rows:
+            self._view.table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows)
+        self._view.say(f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plan.model}")
+        if plan.status is PrepareStatus.NEEDS_SUMMARIZATION:
+            self._view.note(plan.suggestion or "Older messages will be summarised before the next answer.")
+        elif plan.status is PrepareStatus.RECENT_MESSAGES_TOO_LARGE:
+            self._view.note(f"The newest messages need {plan.required_tokens or plan.used_tokens:,} tokens: too many.")
+
+    async def summarize(self, argument: str) -> None:
+        call = self._session.connection.call(
+            "palimpsest/summarize",
+            SummarizeParams(
+                self._conversation().conversation_id, _to_range(argument), work_done_token=str(uuid.uuid4())
+            ),
+            SummarizeResult,
+        )
+        done = await follow(self._view, call)
+        self._view.say(done.reason)
+        if done.summary_id is not None:
+            self._view.note(f"{done.tokens_before:,} → {done.tokens_after:,} tokens; {done.usage.compact}")
+
+    async def read(self, argument: str) -> None:
+        if argument and not (argument.isascii() and argument.isdigit()):
+            raise CommandFailed("Say where to begin: /read N, with a message's number.")
+        conversation_id = self._conversation().conversation_id
+        if argument:
+            start = int(argument)
+        else:
+            # Only to learn how many there are: the newest ones are wanted.
+            first = await self._read_page(ReadConversationParams(conversation_id, 0, 1))
+            start = max(0, first.conversation.message_count - _PAGE)
+        page = await self._read_page(ReadConversationParams(conversation_id, start, _PAGE))
+        for message in page.messages:
+            self._show_message(message)
+        if page.running is not None:
+            self._view.note("(an answer is being written)")
+            self._view.say(page.running.text)
+        if page.next is not None:
+            self._view.note(f"There is more: /read {page.next}")
+        elif not page.messages:
+            self._view.note("There are no messages from there on.")
+
+    async def quit(self, argument: str) -> None:
+        self.wants_to_quit = True
+
+    # ------------------------------------------------------------------------------------------------------- the rest
+
+    def _conversation(self) -> ConversationParams:
+        if self._session.conversation_id is None:
+            raise CommandFailed(_NOTHING_YET)
+        return ConversationParams(self._session.conversation_id)
+
+    async def _list_models(self) -> None:
+        rows = [
+            (
+                model.name + (" (default)" if model.is_default else ""),
+                model.provider,
+                f"{model.window_tokens:,}",
+                "yes" if model.is_available else f"no: {model.hint}" if model.hint else "no",
+            )
+            for model in (await self._session.models()).models
+        ]
+        self._view.table(("Model", "Provider", "Window", "Available"), rows)
+
+    async def _read_page(self, params: ReadConversationParams) -> ReadConversationResult:
+        return await self._session.connection.request("palimpsest/conversation/read", params, ReadConversationResult)
+
+    def _show_message(self, message: MessageInfo) -> None:
+        state = "" if message.state is MessageState.COMPLETE else f", {message.state.value}"
+        self._view.note(f"[{message.id}] {message.role.value}, {local_time(message.created_at)}{state}")
+        if message.text and message.role is not MessageRole.TOOL:
+            self._view.say(message.text)
+        for part in message.parts:
+            if part.type == "tool_call":
+                self._view.note(f"→ {one_line(part.name or 'tool')} {one_line(part.arguments or '')}".rstrip())
+            elif part.type == "tool_result":
+                first, _, rest = (part.text or "").partition("\n")
+                self._view.note(f"← {one_line(part.name or 'tool')} {one_line(first)}{' …' if rest else ''}".rstrip())
+            elif part.type == "attachment":
+                self._view.note(f"+ {one_line(part.name or 'attachment')}")
+
+
+def _to_range(argument: str) -> MessageRange | None:
+    """`3-7`, both ends included, or nothing for the default."""
+    if not argument:
+        return None
+    match = re.fullmatch(r"(\d{1,9})\s*-\s*(\d{1,9})", argument, re.ASCII)
+    if match is None or int(match[1]) > int(match[2]):
+        raise CommandFailed("Say which messages: /summarize A-B, with the numbers of the first and the last.")
+    return MessageRange(int(match[1]), int(match[2]) + 1)
+
+
+def _suggestion(name: str) -> str:
+    starting = [known for known in BY_NAME if known.startswith(name)]
+    near = starting or difflib.get_close_matches(name, BY_NAME, 1, 0.5)
+    return f"Did you mean /{near[0]}?" if near else "/help lists them."
+
+
+COMMANDS = (
+    Command("help", "", "List the commands.", Commands.help),
+    Command("new", "[TITLE]", "Begin another conversation.", Commands.new),
+    Command("list", "", "List this folder's conversations.", Commands.list),
+    Command("open", "N", "Go on with a conversation of the list.", Commands.open),
+    Command("model", "[NAME]", "List the models, or go on with another one.", Commands.model),
+    Command("usage", "", "Show how full the context is.", Commands.usage),
+    Command("context", "", "Show what the next request would hold, and why.", Commands.context),
+    Command("summarize", "[A-B]", "Summarise older messages now.", Commands.summarize),
+    Command("read", "[N]", "Show the newest messages, or those from N on.", Commands.read),
+    Command("quit", "", "Leave.", Commands.quit),
+)
+BY_NAME = {command.name: command for command in COMMANDS}
+_ALIASES = {"exit": "quit", "q": "quit", "?": "help", "summarise": "summarize"}

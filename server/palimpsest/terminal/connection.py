@@ -1,0 +1,243 @@
+"""JSON-RPC with the server: typed requests, the progress they stream, and an answer to whatever the server asks.
+
+Every request ends: with its result, with the server's error, or with `ServerGone` when the server dies. A request whose
+caller is cancelled is cancelled at the server too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from palimpsest.terminal.calls import Call, Event, ServerNote
+from palimpsest.terminal.errors import INTERNAL_ERROR, BadAnswer, RequestFailed, ServerGone, TerminalError
+from palimpsest.terminal.process import ServerProcess
+from palimpsest.wire.convert import WireError, from_json, to_json
+from palimpsest.wire.declare import Request, Wire
+from palimpsest.wire.framing import FrameDecoder, FramingError, encode_frame
+from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION, ContextEvent, ErrorData
+
+_METHOD_NOT_FOUND = -32601
+_SHUTDOWN_TIMEOUT_S = 5.0
+_LOG_DELAY_S = 0.1
+_REQUESTS = {message.method: message for message in MESSAGES if isinstance(message, Request)}
+
+T = TypeVar("T")
+
+
+class Connection:
+    """One server from its start to its end: `start`, `initialize`, requests, `close`."""
+
+    def __init__(self, process: ServerProcess) -> None:
+        self._process = process
+        self._ids = itertools.count(1)
+        self._calls: dict[int, Call[Any]] = {}
+        self._streams: dict[str | int, Call[Any]] = {}
+        self._folders: list[dict[str, str]] = []
+        self._gone: ServerGone | None = None
+        self._reader = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls, command: Sequence[str]) -> Connection:
+        """ServerGone when the program cannot be started."""
+        return cls(await ServerProcess.start(command))
+
+    async def initialize(self, folder: Path) -> None:
+        """Open one workspace folder, an absolute path.
+
+        BadAnswer when this is not a server of Palimpsest, or one of another version.
+        """
+        uri = folder.as_uri()
+        self._folders = [{"uri": uri, "name": folder.name or str(folder)}]
+        params = {
+            "processId": os.getpid(),
+            "clientInfo": {"name": "palimpsest chat"},
+            "rootUri": uri,
+            "workspaceFolders": self._folders,
+            "capabilities": {"window": {"workDoneProgress": True}, "workspace": {"workspaceFolders": True}},
+        }
+        answer = await self._open("initialize", params, Any).result()
+        version = _dig(answer, "capabilities", "experimental", "palimpsest", "version")
+        if version != PROTOCOL_VERSION:
+            raise BadAnswer(
+                "This server is not a Palimpsest server."
+                if version is None
+                else f"The server speaks version {version} of the protocol; this client speaks {PROTOCOL_VERSION}."
+            )
+        self.notify("initialized", {})
+
+    async def request(self, method: str, params: Wire, result: type[T]) -> T:
+        """RequestFailed, BadAnswer or ServerGone when there is no result."""
+        return await self.call(method, params, result).result()
+
+    def call(self, method: str, params: Wire, result: type[T]) -> Call[T]:
+        """Send a request and follow it. Progress on every token in `params` is among its events."""
+        declared = _REQUESTS[method]
+        assert isinstance(params, declared.params)
+        assert result is declared.result
+        call: Call[T] = self._open(method, to_json(params), result)
+        for name in ("partial_result_token", "work_done_token"):
+            if (token := getattr(params, name, None)) is not None:
+                self._streams[token] = call
+        return call
+
+    def notify(self, method: str, params: Any) -> None:
+        self._send({"method": method, "params": params})
+
+    async def close(self) -> None:
+        """Shutdown, exit, and the end of the process, within bounded time. May be called once the server is gone."""
+        try:
+            if self._gone is None:
+                with contextlib.suppress(TerminalError, TimeoutError):
+                    await asyncio.wait_for(self._open("shutdown", None, Any).result(), _SHUTDOWN_TIMEOUT_S)
+                self.notify("exit", None)
+        finally:
+            if self._gone is None:
+                self._reader.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reader
+            await self._process.end()
+
+    def _open(self, method: str, params: Any, result: Any) -> Call[Any]:
+        request_id = next(self._ids)
+        call: Call[Any] = Call(method, result, lambda: self.notify("$/cancelRequest", {"id": request_id}))
+        if self._gone is not None:
+            call.fail(self._gone)
+            return call
+        self._calls[request_id] = call
+        self._send({"id": request_id, "method": method, "params": params})
+        return call
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if message.get("params", ...) is None:
+            del message["params"]
+        if self._gone is None:
+            body = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"))
+            self._process.write(encode_frame(body.encode("utf-8", "replace")))
+
+    # ------------------------------------------------------------------------------------------------- what comes in
+
+    async def _read(self) -> None:
+        try:
+            fault = await self._receive_all()
+        except BaseException:
+            # However the reading ends, nobody waits for an answer that cannot come.
+            self._fail_all(ServerGone("The connection to the server was closed."))
+            raise
+        # What is asked while the process ends fails at once.
+        self._gone = ServerGone(fault or "The server has ended.")
+        status = await self._process.end()
+        sentence = fault or f"The server has ended unexpectedly ({_describe_status(status)})."
+        self._fail_all(ServerGone(sentence, self._process.last_words()))
+
+    async def _receive_all(self) -> str:
+        """What was wrong with the stream, as a sentence; empty when it simply ended."""
+        decoder = FrameDecoder()
+        fault = ""
+        while not fault and (data := await self._process.read()):
+            try:
+                bodies = decoder.feed(data)
+            except FramingError as error:
+                bodies, fault = error.bodies, f"The server sent something that is not a message: {error}"
+            for message in map(_to_message, bodies):
+                if message is None:
+                    fault = "The server sent a message that is not a JSON object."
+                    break
+                self._receive(message)
+        return fault
+
+    def _fail_all(self, error: ServerGone) -> None:
+        self._gone = error
+        calls, self._calls = list(self._calls.values()), {}
+        for call in calls:
+            call.fail(error)
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        method, request_id = message.get("method"), message.get("id")
+        if isinstance(method, str) and request_id is not None:
+            self._answer(method, request_id, message.get("params"))
+        elif isinstance(method, str):
+            self._hear(method, message.get("params"))
+        elif isinstance(request_id, int) and (call := self._calls.pop(request_id, None)) is not None:
+            self._streams = {token: other for token, other in self._streams.items() if other is not call}
+            if "error" in message:
+                self._fail(call, _to_failure(message["error"]))
+            else:
+                call.succeed(message.get("result"))
+
+    def _fail(self, call: Call[Any], failure: RequestFailed) -> None:
+        if failure.code != INTERNAL_ERROR:
+            call.fail(failure)
+            return
+
+        def fail_with_log() -> None:
+            failure.stderr = self._process.last_words()
+            call.fail(failure)
+
+        # Its sentence says no more than that the log does, and the log travels by another pipe.
+        asyncio.get_running_loop().call_later(_LOG_DELAY_S, fail_with_log)
+
+    def _answer(self, method: str, request_id: Any, params: Any) -> None:
+        """The server's own requests. Each gets an answer, or the server would wait for ever."""
+        reply: dict[str, Any] = {"id": request_id}
+        if method == "window/workDoneProgress/create":
+            reply["result"] = None
+        elif method == "workspace/workspaceFolders":
+            reply["result"] = self._folders
+        elif method == "window/showMessageRequest":
+            self._hear("window/showMessage", params)
+            reply["result"] = None
+        else:
+            reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"This client does not answer {method}."}
+        self._send(reply)
+
+    def _hear(self, method: str, params: Any) -> None:
+        if method == "$/progress":
+            token = _dig(params, "token")
+            if isinstance(token, (str, int)) and (call := self._streams.get(token)) is not None:
+                call.add_progress(_dig(params, "value"))
+        elif method == "palimpsest/contextEvent":
+            with contextlib.suppress(WireError):
+                self._tell_all(from_json(params, ContextEvent))
+        elif method == "window/showMessage" and isinstance(text := _dig(params, "message"), str):
+            self._tell_all(ServerNote(text))
+
+    def _tell_all(self, event: Event) -> None:
+        for call in self._calls.values():
+            call.add(event)
+
+
+def _to_message(body: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _to_failure(error: Any) -> RequestFailed:
+    code, message = _dig(error, "code"), _dig(error, "message")
+    data: ErrorData | None = None
+    with contextlib.suppress(WireError):
+        data = cast(ErrorData, from_json(_dig(error, "data"), ErrorData))
+    sentence = message if isinstance(message, str) and message else "The server could not do this and does not say why."
+    return RequestFailed(code if isinstance(code, int) else 0, sentence, data)
+
+
+def _dig(value: Any, *keys: str) -> Any:
+    """The value under the keys; None when something on the way is not an object that has the next one."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _describe_status(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -1,0 +1,215 @@
+"""The conversation at a terminal: a prompt, and what comes of each line typed there.
+
+Keys are read by the prompt alone. While something is under way the keyboard is in its ordinary mode, but without echo:
+what is typed then waits for the next prompt, and Ctrl-C is a signal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from palimpsest.terminal.commands import COMMANDS, Commands, parse
+from palimpsest.terminal.console import ConsoleView
+from palimpsest.terminal.errors import REQUEST_CANCELLED, RequestFailed, ServerGone, TerminalError, describe
+from palimpsest.terminal.history import open_history
+from palimpsest.terminal.interrupts import Interrupts
+from palimpsest.terminal.render import clean, ending
+from palimpsest.terminal.session import Session, Turn, follow
+
+
+class SlashCompleter(Completer):
+    """Completes the commands, and the names of models behind `/model`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = document.text_before_cursor
+        if not typed.startswith("/") or any(blank in typed for blank in " \t\n"):
+            return
+        for command in COMMANDS:
+            if f"/{command.name}".startswith(typed.lower()):
+                yield Completion(f"/{command.name}", start_position=-len(typed), display_meta=command.doc)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        for completion in self.get_completions(document, complete_event):
+            yield completion
+        command, blank, typed = document.text_before_cursor.partition(" ")
+        if command.lower() == "/model" and blank:
+            for name in await self._session.model_names():
+                if name.startswith(typed):
+                    yield Completion(name, start_position=-len(typed))
+
+
+class Conversation:
+    """The loop of prompt and answer."""
+
+    def __init__(self, session: Session, view: ConsoleView, interrupts: Interrupts) -> None:
+        self._session = session
+        self._view = view
+        self._interrupts = interrupts
+        self._commands = Commands(session, view)
+        history, sentence = open_history()
+        if sentence is not None:
+            view.note(sentence)
+        self._prompt: PromptSession[str] = PromptSession(
+            "> ",
+            history=history,
+            completer=SlashCompleter(session),
+            key_bindings=_bindings(),
+            prompt_continuation="  ",
+            # Only then: a menu that may come at any time keeps its room free below every prompt.
+            complete_while_typing=Condition(lambda: self._prompt.default_buffer.text.startswith("/")),
+            reserve_space_for_menu=len(COMMANDS),
+        )
+
+    async def hold(self, *, begins_new: bool) -> int:
+        """The exit status, once the user leaves or the server is gone."""
+        with _silent_keyboard():
+            return await self._hold(begins_new)
+
+    async def _hold(self, begins_new: bool) -> int:
+        try:
+            await self._perform(self._begin(begins_new))
+            while not self._commands.wants_to_quit and (line := await self._ask()) is not None:
+                if not line.strip():
+                    continue
+                command = parse(line)
+                if command is None:
+                    turn = self._session.chat(line)
+                    await self._perform(self._take_turn(turn), turn)
+                else:
+                    await self._perform(self._commands.run(*command))
+        except ServerGone as error:
+            self._view.fail(describe(error))
+            return 1
+        return 0
+
+    async def _begin(self, begins_new: bool) -> None:
+        newest = [] if begins_new else (await self._session.conversations())[:1]
+        if not newest:
+            self._view.note("A new conversation.")
+        self._view.note("/help lists the commands; Ctrl-D leaves.")
+        for conversation in newest:
+            await self._commands.resume(conversation)
+
+    async def _take_turn(self, turn: Turn) -> None:
+        try:
+            result = await follow(self._view, turn)
+        except RequestFailed as error:
+            if error.code != REQUEST_CANCELLED:
+                self._view.fail(describe(error))
+                self._view.note("Your message is kept in the input history: press the up arrow.")
+                return
+            raise
+        if (sentence := ending(result)) is not None:
+            self._view.note(sentence)
+        self._view.note(f"{result.usage.compact} · {result.usage.model}")
+
+    async def _ask(self) -> str | None:
+        """The next line typed, or None to leave."""
+        is_leaving = False
+        while True:
+            try:
+                with self._interrupts.calling(self._break_prompt):
+                    return clean(await self._prompt.prompt_async(handle_sigint=False))
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                # Ctrl-C clears a line; on an empty one it leaves, the second time in a row.
+                is_empty = not self._prompt.default_buffer.text
+                if is_empty and is_leaving:
+                    return None
+                is_leaving = True
+                if is_empty:
+                    self._view.note("Press Ctrl-C again or Ctrl-D to leave.")
+
+    def _break_prompt(self, count: int) -> None:
+        if count == 1 and self._prompt.app.is_running:
+            self._prompt.app.exit(exception=KeyboardInterrupt())
+
+    async def _perform(self, work: Coroutine[None, None, None], turn: Turn | None = None) -> None:
+        """Do something that Ctrl-C can stop: a turn by asking for its end first, anything by no longer waiting."""
+        task = asyncio.create_task(work)
+        stops: list[asyncio.Task[None]] = []
+        is_abandoned = False
+
+        def stop(count: int) -> None:
+            nonlocal is_abandoned
+            if turn is not None and count == 1:
+                self._view.show_stopping()
+                stops.append(asyncio.create_task(turn.cancel()))
+            else:
+                is_abandoned = True
+                task.cancel()
+
+        try:
+            with self._interrupts.calling(stop):
+                await task
+        except asyncio.CancelledError:
+            if not is_abandoned:
+                raise
+            self._view.note("Stopped." if turn is None else "No longer waiting; /read shows what came of it.")
+        except ServerGone:
+            raise
+        except RequestFailed as error:
+            self._view.fail("Cancelled." if error.code == REQUEST_CANCELLED else describe(error))
+        except TerminalError as error:
+            self._view.fail(describe(error))
+        finally:
+            for other in stops:
+                other.cancel()
+
+
+def _bindings() -> KeyBindings:
+    bindings = KeyBindings()
+
+    @bindings.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        """Alt-Enter begins a new line in the message."""
+        event.current_buffer.insert_text("\n")
+
+    return bindings
+
+
+@contextlib.contextmanager
+def _silent_keyboard() -> Iterator[None]:
+    """The terminal echoes no keys in this block: the prompt shows them itself, and an answer is not mixed with them."""
+    restore = _echo_off()
+    try:
+        yield
+    finally:
+        restore()
+
+
+def _echo_off() -> Callable[[], None]:
+    if sys.platform == "win32":
+        return lambda: None
+    import termios
+
+    descriptor = sys.stdin.fileno()
+    try:
+        before = termios.tcgetattr(descriptor)
+        silent = termios.tcgetattr(descriptor)
+        silent[3] &= ~termios.ECHO
+        termios.tcsetattr(descriptor, termios.TCSANOW, silent)
+    except termios.error:
+        return lambda: None
+
+    def restore() -> None:
+        # The terminal may be gone by now: its window was closed.
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    return restore

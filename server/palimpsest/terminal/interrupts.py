@@ -1,0 +1,55 @@
+"""Ctrl-C as an ordinary call in the event loop, meant for whatever is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+Action = Callable[[int], None]
+"""Called in the loop with how many interrupts this is since the action became the current one, from 1 on."""
+
+_PATIENCE = 3
+
+
+class Interrupts:
+    """Takes SIGINT while it is entered. Only for the main thread.
+
+    The third interrupt of one action raises KeyboardInterrupt on the spot: a loop that is stuck, in a write that nobody
+    reads for instance, can be left that way.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._action: Action | None = None
+        self._count = 0
+
+    def __enter__(self) -> Interrupts:
+        self._before = signal.signal(signal.SIGINT, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    @contextlib.contextmanager
+    def calling(self, action: Action) -> Iterator[None]:
+        """Interrupts in this block are for `action`."""
+        outer = self._action, self._count
+        self._action, self._count = action, 0
+        try:
+            yield
+        finally:
+            self._action, self._count = outer
+
+    def _on_signal(self, signum: int, frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count >= _PATIENCE:
+            raise KeyboardInterrupt
+        self._loop.call_soon_threadsafe(self._act, self._action, self._count)
+
+    def _act(self, action: Action | None, count: int) -> None:
+        # An interrupt that comes when its action has just ended is not meant for the next one.
+        if action is not None and action is self._action:
+            action(count)

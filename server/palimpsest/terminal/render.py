@@ -1,0 +1,128 @@
+"""What events and results are in words, and what text may reach a terminal.
+
+Text of a model, a file or a tool must not drive the terminal: whatever is not a printable character, a newline or a
+tab is shown as an escape that can be read. Bidirectional overrides count too: they make a text read as another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol, assert_never
+
+from palimpsest.terminal.calls import Event
+from palimpsest.wire.messages import ChatResult, ContextEvent, ContextEventType, TurnStatus
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0 and C1 controls, ESC among them
+    "\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb"  # separators, bidirectional controls, annotations
+    "\ud800-\udfff]"  # half a character: it cannot be encoded
+)
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+class View(Protocol):
+    """Where everything is shown. Its methods take any text: making it harmless is their part."""
+
+    def say(self, text: str) -> None:
+        """Lines that were asked for."""
+
+    def note(self, text: str) -> None:
+        """A line about them, less important."""
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows under column heads."""
+
+    def fail(self, sentence: str) -> None:
+        """Something went wrong."""
+
+    def show(self, event: Event) -> None:
+        """Something happened in a request under way."""
+
+    def finish(self) -> None:
+        """No more events of this request will come: what they left half shown is ended."""
+
+
+def sanitise(text: str) -> str:
+    """The text as it may reach a terminal: newlines and tabs stay, CR is dropped, other controls become escapes."""
+    return _UNSAFE.sub(_escape, text.replace("\r", ""))
+
+
+def one_line(text: str) -> str:
+    """The text for a place that holds one line: every run of white space is one blank."""
+    return sanitise(" ".join(text.split()))
+
+
+def clean(text: str) -> str:
+    """What was typed or piped in, without the half characters that stand for bytes that are not UTF-8."""
+    return _HALF.sub("\ufffd", text)
+
+
+def ending(result: ChatResult) -> str | None:
+    """How a turn ended, when that is not simply with its whole answer."""
+    match result.status:
+        case TurnStatus.CANCELLED:
+            return "The answer was cancelled; what had come of it is kept."
+        case TurnStatus.INTERRUPTED:
+            return "The answer was interrupted; what had been shown of it is kept."
+        case TurnStatus.ERRORED:
+            return "The answer failed; what had come of it is kept."
+        case TurnStatus.RUNNING:
+            return "The answer is still being written."
+        case TurnStatus.COMMITTED:
+            return _STOP_REASONS.get(result.stop_reason or "end", f"The model stopped: {result.stop_reason}.")
+        case _:
+            assert_never(result.status)
+
+
+_STOP_REASONS: dict[str, str | None] = {
+    "end": None,
+    "output_limit": "The model stopped at its output limit; the answer is not complete.",
+    "filtered": "The provider's filter ended the answer.",
+    "tool_rounds": "The answer ended because it had called tools as often as it may.",
+}
+
+_GUARD_OUTCOMES = {
+    "forced_final": "The context is nearly full: the model was asked for its final answer.",
+    "skipped_provider": "The context does not fit this model: another one was tried.",
+    "token_budget_exceeded": "A tool's result did not fit the context and was left out.",
+}
+
+
+def passing(event: ContextEvent) -> str | None:
+    """What a status line says while the event is news; None for an event that is no state of affairs."""
+    if event.type is ContextEventType.SUMMARIZATION_START:
+        return f"Summarising {_messages(event.total_items)}…"
+    if event.type is ContextEventType.SUMMARIZATION_PROGRESS:
+        return f"Summarising: {event.items_processed or 0} of {_messages(event.total_items)}…"
+    return None
+
+
+def lasting(event: ContextEvent) -> str | None:
+    """What is said of an event for good; None when nothing is."""
+    if event.type is ContextEventType.SUMMARIZATION_COMPLETE:
+        saved = "" if event.tokens_saved is None else f": {event.tokens_saved:,} tokens fewer"
+        return f"Summarised {_messages(event.items_processed or event.total_items)}{saved}."
+    if event.type is ContextEventType.SUMMARIZATION_ERROR:
+        return event.error or "The summary could not be written."
+    if event.type is ContextEventType.GUARD:
+        return _GUARD_OUTCOMES.get(event.outcome or "")
+    return None
+
+
+def local_time(stamp: str) -> str:
+    """A time of the protocol in the user's own zone, to the minute; the stamp itself when it is none."""
+    try:
+        return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        return stamp
+
+
+def _messages(count: int | None) -> str:
+    return "older messages" if count is None else "1 message" if count == 1 else f"{count} messages"
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

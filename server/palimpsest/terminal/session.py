@@ -1,0 +1,136 @@
+"""The conversation that is being had: which one it is, its turns, and following what is under way.
+
+A new conversation is not created before something is said in it, so that looking around leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Generic, Protocol, TypeVar
+
+from palimpsest.terminal.calls import Call, Event
+from palimpsest.terminal.connection import Connection
+from palimpsest.terminal.errors import TerminalError
+from palimpsest.terminal.render import View
+from palimpsest.wire.messages import (
+    AttachParams,
+    CancelParams,
+    CancelResult,
+    ChatParams,
+    ChatResult,
+    ConversationInfo,
+    CreateConversationParams,
+    DeltaType,
+    ListConversationsParams,
+    ListConversationsResult,
+    ListModelsParams,
+    ListModelsResult,
+    TurnDelta,
+)
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Followed(Protocol, Generic[T_co]):
+    """Something under way: a call, or a turn."""
+
+    def events(self) -> AsyncGenerator[Event, None]: ...
+    async def result(self) -> T_co: ...
+
+
+async def follow(view: View, followed: Followed[T_co]) -> T_co:
+    """Show what happens until the result is there."""
+    try:
+        async with contextlib.aclosing(followed.events()) as events:
+            async for event in events:
+                view.show(event)
+    finally:
+        view.finish()
+    return await followed.result()
+
+
+class Turn:
+    """A turn under way. It tells the session its conversation, which for a first message is not known before."""
+
+    def __init__(self, session: Session, call: Call[ChatResult]) -> None:
+        self._session = session
+        self._call = call
+        self._turn_id: str | None = None
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(self._call.events()) as events:
+            async for event in events:
+                if isinstance(event, TurnDelta) and event.type is DeltaType.TURN:
+                    self._turn_id = event.turn_id
+                    self._session.conversation_id = event.conversation_id or self._session.conversation_id
+                yield event
+
+    async def result(self) -> ChatResult:
+        result = await self._call.result()
+        self._session.conversation_id = result.conversation_id
+        return result
+
+    async def cancel(self) -> None:
+        """Ask for its end, which `result` then tells; that it cannot be had is told there too."""
+        if self._turn_id is None:
+            self._call.cancel()
+            return
+        with contextlib.suppress(TerminalError):
+            await self._session.connection.request("palimpsest/turn/cancel", CancelParams(self._turn_id), CancelResult)
+
+
+class Session:
+    """A folder's conversations, one of which is current."""
+
+    def __init__(self, connection: Connection, folder: str) -> None:
+        self.connection = connection
+        self.folder = folder
+        """Its URI."""
+        self.conversation_id: str | None = None
+        """None: the next message begins a conversation."""
+        self._models: list[str] | None = None
+
+    async def conversations(self) -> list[ConversationInfo]:
+        """The folder's conversations, the last changed first."""
+        params = ListConversationsParams(self.folder)
+        found = await self.connection.request("palimpsest/conversation/list", params, ListConversationsResult)
+        return found.conversations
+
+    async def create(self, title: str | None = None, model: str | None = None) -> ConversationInfo:
+        """Begin a conversation and make it the current one."""
+        params = CreateConversationParams(self.folder, title, model)
+        created = await self.connection.request("palimpsest/conversation/create", params, ConversationInfo)
+        self.conversation_id = created.conversation_id
+        return created
+
+    def chat(self, text: str) -> Turn:
+        """Send a message to the current conversation, or to a new one."""
+        params = ChatParams(
+            request_id=str(uuid.uuid4()),
+            text=text,
+            conversation_id=self.conversation_id,
+            folder=self.folder if self.conversation_id is None else None,
+            partial_result_token=str(uuid.uuid4()),
+            work_done_token=str(uuid.uuid4()),
+        )
+        return Turn(self, self.connection.call("palimpsest/chat", params, ChatResult))
+
+    def attach(self, turn_id: str) -> Call[ChatResult]:
+        """Follow a turn that runs already, from its beginning. To stop following does not stop it."""
+        params = AttachParams(turn_id, partial_result_token=str(uuid.uuid4()))
+        return self.connection.call("palimpsest/turn/attach", params, ChatResult)
+
+    async def models(self) -> ListModelsResult:
+        """Every model, and its name remembered for `model_names`."""
+        found = await self.connection.request("palimpsest/model/list", ListModelsParams(), ListModelsResult)
+        self._models = [model.name for model in found.models]
+        return found
+
+    async def model_names(self) -> list[str]:
+        """What `/model` can be completed with; asked for once. Empty when the server does not say."""
+        if self._models is None:
+            with contextlib.suppress(TerminalError):
+                await self.models()
+        return self._models or []

@@ -1,0 +1,71 @@
+"""The real `palimpsest serve`, started as an editor starts it, with a home of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.clients.fake_provider import KEY
+from tests.lsp.rawlsp import Message, RawClient, started
+
+COMMAND = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
+
+
+@dataclass
+class Editor:
+    """One editor with one server on one folder."""
+
+    client: RawClient
+
+    async def chat(self, text: str, **more: Any) -> Message:
+        """The whole answer of a turn; its deltas are in `shown`."""
+        return await self.client.request("palimpsest/chat", self.chat_params(text, **more), timeout_s=60)
+
+    @staticmethod
+    def chat_params(text: str, **more: Any) -> dict[str, Any]:
+        return {"requestId": uuid.uuid4().hex, "text": text} | more
+
+    def shown(self, token: str) -> list[dict[str, Any]]:
+        """Every delta that came on a partial result token so far."""
+        return [p["value"] for p in self.client.received("$/progress") if p["token"] == token]
+
+    def shown_text(self, token: str) -> str:
+        return "".join(delta.get("text", "") for delta in self.shown(token) if delta["type"] == "text")
+
+    async def read(self, conversation_id: str) -> dict[str, Any]:
+        result: dict[str, Any] = await self.client.result(
+            "palimpsest/conversation/read", {"conversationId": conversation_id, "limit": 1000}
+        )
+        return result
+
+
+def home(directory: Path, **more: str) -> dict[str, str]:
+    """Variables whose home, data and caches lie in `directory`; no key is configured."""
+    hidden = {name: "" for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PALIMPSEST_MODEL")}
+    places = {
+        "HOME": str(directory / "home"),
+        "XDG_DATA_HOME": str(directory / "data"),
+        "XDG_CACHE_HOME": str(directory / "cache"),
+        "XDG_STATE_HOME": str(directory / "state"),
+        "XDG_CONFIG_HOME": str(directory / "config"),
+    }
+    return hidden | places | more
+
+
+def on_fake(url: str) -> dict[str, str]:
+    """Configures the OpenAI-compatible client for the fake provider."""
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "PALIMPSEST_MODEL": "gpt-4o"}
+
+
+@contextlib.asynccontextmanager
+async def editor(directory: Path, folder: Path, **more: str) -> AsyncIterator[Editor]:
+    """An initialized editor on `folder`; the server's home is in `directory`. Ends the server with the block."""
+    async with started(COMMAND, **home(directory, **more)) as client:
+        answer = await client.initialize(workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}])
+        assert answer["result"]["capabilities"]["experimental"] == {"palimpsest": {"version": 1}}
+        yield Editor(client)

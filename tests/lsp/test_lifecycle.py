@@ -1,0 +1,331 @@
+"""A server begins once, ends in order and always ends: exit codes, signals, lost editors, broken streams."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lsp.rawlsp import ABSENT, RawClient, encode, environment, started
+
+from palimpsest.lsp.process import Process
+from palimpsest.lsp.stdio import PipeWriter
+
+DEMO = [sys.executable, str(Path(__file__).with_name("demo_server.py"))]
+GRACE_S = 4.0
+"""What the demo server allows itself."""
+
+
+@pytest.fixture
+async def fresh() -> AsyncIterator[RawClient]:
+    """The demo server, not initialized."""
+    async with started(DEMO) as client:
+        yield client
+
+
+def logged(client: RawClient) -> list[str]:
+    return [params["message"] for params in client.received("window/logMessage")]
+
+
+async def held_chat(client: RawClient) -> Any:
+    """A chat that has streamed one word and waits."""
+    params = {"conversationId": "a", "text": "one two", "hold": True, "partialResultToken": "held"}
+    request = client.start_request("demo/chat", params)
+    await client.notification("$/progress")
+    return request
+
+
+# -------------------------------------------------------------------------------------------------------------- phases
+
+
+async def test_nothing_runs_before_initialize(fresh: RawClient) -> None:
+    fresh.notify("demo/poke", {})
+    assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32002
+    assert "result" in await fresh.initialize()
+    assert (await fresh.request("demo/echo", {}))["result"] == {}
+    assert fresh.received("demo/poked") == []
+
+
+async def test_nothing_runs_while_initialize_does(fresh: RawClient) -> None:
+    first = fresh.start_request("initialize", {"capabilities": {}, "initializationOptions": {"slow": True}})
+    assert (await fresh.notification("window/logMessage"))["message"] == "initializing"
+    assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32002
+    assert (await fresh.request("initialize", {"capabilities": {}}))["error"]["code"] == -32600
+    assert not first.is_answered
+    assert "result" in await first.answer()
+    assert (await fresh.request("demo/echo", {}))["result"] == {}
+
+
+async def test_initialize_may_be_tried_again_after_it_failed(fresh: RawClient) -> None:
+    failing = {"capabilities": {}, "initializationOptions": {"fail": True}}
+    wrong: list[tuple[Any, int]] = [(failing, -32603), ({}, -32602), (5, -32602), (ABSENT, -32602)]
+    for params, code in wrong:
+        assert (await fresh.request("initialize", params))["error"]["code"] == code
+        assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32002
+    assert "result" in await fresh.initialize()
+    assert (await fresh.request("initialize", {"capabilities": {}}))["error"]["code"] == -32600
+
+
+async def test_an_editor_whose_initialize_failed_can_leave_in_order(fresh: RawClient) -> None:
+    await fresh.request("initialize", {})
+    assert (await fresh.request("shutdown"))["result"] is None
+    fresh.notify("exit")
+    assert await fresh.exit_code() == 0
+
+
+async def test_shutdown_ends_what_runs_and_every_request_is_answered(fresh: RawClient) -> None:
+    await fresh.initialize()
+    fresh.silent_for = lambda _: None
+    waiting = fresh.start_request("demo/pick", {})
+    held = await held_chat(fresh)
+    assert (await fresh.request("shutdown"))["result"] is None
+    assert (await held.answer())["error"]["code"] == -32800
+    assert (await waiting.answer())["error"]["code"] == -32800
+    assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32600
+    assert (await fresh.request("shutdown"))["error"]["code"] == -32600
+    fresh.notify("exit")
+    assert await fresh.exit_code() == 0
+    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
+
+
+async def test_messages_behind_exit_are_not_read(fresh: RawClient) -> None:
+    await fresh.initialize()
+    bye = {"jsonrpc": "2.0", "id": "bye", "method": "shutdown"}
+    late = {"jsonrpc": "2.0", "id": "late", "method": "demo/echo"}
+    fresh.send_bytes(encode(bye) + encode({"jsonrpc": "2.0", "method": "exit"}) + encode(late))
+    assert await fresh.exit_code() == 0
+    assert len(fresh.answers("bye")) == 1
+    assert fresh.answers("late") == []
+
+
+# ----------------------------------------------------------------------------------------------------------- exit codes
+
+
+async def test_exit_without_shutdown_is_a_failure(fresh: RawClient) -> None:
+    await fresh.initialize()
+    fresh.notify("exit")
+    assert await fresh.exit_code() == 1
+    assert "on_stop ran" in logged(fresh)
+
+
+@pytest.mark.parametrize(("says_shutdown", "code"), [(False, 1), (True, 0)])
+async def test_an_input_that_ends_ends_the_server(fresh: RawClient, says_shutdown: bool, code: int) -> None:
+    await fresh.initialize()
+    held = await held_chat(fresh)
+    if says_shutdown:
+        await fresh.request("shutdown")
+    fresh.writer.close()
+    assert await fresh.exit_code() == code
+    assert (await held.answer())["error"]["code"] == -32800
+    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
+
+
+async def test_an_input_that_ends_at_once_ends_the_server(fresh: RawClient) -> None:
+    fresh.writer.close()
+    assert await fresh.exit_code() == 1
+    assert b"on_stop ran" in fresh.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are a matter of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+async def test_a_signal_lets_everyone_clean_up(fresh: RawClient, number: signal.Signals) -> None:
+    await fresh.initialize()
+    await held_chat(fresh)
+    assert fresh.process is not None
+    fresh.process.send_signal(number)
+    assert await fresh.exit_code() == 0
+    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
+
+
+# ------------------------------------------------------------------------------------------------------- broken streams
+
+
+@pytest.mark.parametrize(
+    ("garbage", "says"),
+    [
+        (b"a stray line\r\n", "not a header"),
+        (b"Content-Length: -4\r\n\r\n{}", "negative"),
+        (b"Content-Length: 99999999999\r\n\r\n", "longer than 256 MiB"),
+        (b"Content-Length: 2\n\n{}", "CR LF"),
+    ],
+)
+async def test_a_broken_stream_ends_the_server_with_one_line_that_says_why(
+    fresh: RawClient, garbage: bytes, says: str
+) -> None:
+    await fresh.initialize()
+    await held_chat(fresh)
+    fresh.send_bytes(encode({"jsonrpc": "2.0", "id": "last", "method": "demo/echo", "params": {}}) + garbage)
+    assert await fresh.exit_code() == 1
+    assert len(fresh.answers("last")) == 1
+    lines = fresh.stderr.decode().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("palimpsest: ")
+    assert says in lines[0]
+    assert lines[1] == "on_stop ran"
+    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
+
+
+async def test_an_input_that_ends_inside_a_message_is_named(fresh: RawClient) -> None:
+    await fresh.initialize()
+    fresh.send_bytes(b"Content-Length: 50\r\n\r\n{")
+    fresh.writer.close()
+    assert await fresh.exit_code() == 1
+    assert b"ended inside a message" in fresh.stderr
+
+
+# ------------------------------------------------------------------------------------------------------- nothing hangs
+
+
+@pytest.mark.parametrize("how", ["hang", "block", "fail"])
+async def test_a_bad_on_stop_does_not_keep_the_process(how: str) -> None:
+    async with started(DEMO, DEMO_STOP=how) as client:
+        await client.initialize()
+        await client.request("shutdown")
+        began = time.monotonic()
+        client.notify("exit")
+        assert await client.exit_code(GRACE_S * 3) == 0
+        assert time.monotonic() - began < GRACE_S * 2
+        assert b"/home/me" not in client.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are a matter of POSIX")
+async def test_a_handler_that_blocks_the_loop_does_not_keep_the_process(fresh: RawClient) -> None:
+    await fresh.initialize()
+    fresh.start_request("demo/stuck", {})
+    assert (await fresh.notification("window/logMessage"))["message"] == "stuck"
+    assert fresh.process is not None
+    fresh.process.send_signal(signal.SIGTERM)
+    assert await fresh.exit_code(GRACE_S * 3) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are a matter of POSIX")
+def test_an_editor_that_does_not_read_does_not_keep_the_process() -> None:
+    pipe = subprocess.PIPE
+    # Not through asyncio: its `wait` also waits for the pipes, one of which nobody empties here.
+    with subprocess.Popen(DEMO, stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+
+        def send(message: dict[str, Any]) -> None:
+            assert process.stdin is not None
+            process.stdin.write(encode({"jsonrpc": "2.0"} | message))
+            process.stdin.flush()
+
+        send({"id": 0, "method": "initialize", "params": {"capabilities": {}}})
+        assert process.stdout.readline().startswith(b"Content-Length")  # and from here on nobody reads
+        for message_id in range(1, 6):
+            send({"id": message_id, "method": "demo/blocking", "params": {}})
+        send({"method": "demo/poke", "params": {"value": "raise"}})
+        assert process.stderr.readline() == b"ValueError\n"  # the loop still runs
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(GRACE_S * 3) == 0
+
+
+async def test_an_editor_that_closes_our_output_ends_the_server(fresh: RawClient) -> None:
+    await fresh.initialize()
+    assert fresh.process is not None
+    transport: Any = fresh.process._transport  # type: ignore[attr-defined]  # asyncio closes one pipe alone nowhere else
+    transport.get_pipe_transport(1).close()
+    fresh.notify("demo/poke", {})
+    code = await asyncio.wait_for(fresh.process.wait(), GRACE_S * 3)
+    assert code == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the parent is looked up as on POSIX")
+async def test_a_server_whose_editor_died_ends_though_its_input_is_open(fresh: RawClient) -> None:
+    editor = await asyncio.create_subprocess_exec(
+        "cat", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+    )
+    assert editor.stdin is not None
+    await fresh.initialize(processId=editor.pid)
+    await held_chat(fresh)
+    editor.stdin.close()
+    await editor.wait()
+    assert await fresh.exit_code() == 1
+    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the parent is looked up as on POSIX")
+@pytest.mark.parametrize("pid", [2**22 + 1, 0, -1, 2**40])
+async def test_a_process_id_from_elsewhere_is_not_watched(pid: int) -> None:
+    """It may be the id of a process on the other side of a container's wall: its absence says nothing."""
+    stops: list[int] = []
+    Process(grace_s=3600).watch_parent(pid, stops.append)
+    assert "parent-watch" not in {thread.name for thread in threading.enumerate()}
+
+
+# ------------------------------------------------------------------------------------------------------- the two pipes
+
+
+async def test_stray_output_goes_to_stderr_and_children_get_no_protocol() -> None:
+    code = (
+        "import runpy, subprocess, sys, os\n"
+        "sys.argv = [sys.argv[1]]\n"
+        "from palimpsest.lsp import stdio, base\n"
+        "def noisy(self, pid):\n"
+        "    print('stray print')\n"
+        "    os.write(1, b'stray write\\n')\n"
+        "    subprocess.run(['sh', '-c', 'echo stray child; cat'], check=True, timeout=5)\n"
+        "base.BaseServer.watch_parent = noisy\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    async with started([sys.executable, "-c", code, DEMO[1]]) as client:
+        await client.initialize(processId=os.getpid())
+        assert (await client.request("demo/echo", {}))["result"] == {}
+        client.notify("exit")
+        assert await client.exit_code() == 1
+        for stray in (b"stray print", b"stray write", b"stray child"):
+            assert stray in client.stderr
+
+
+async def test_a_writer_gives_up_an_editor_that_does_not_read() -> None:
+    source, sink = os.pipe()
+    lost = threading.Event()
+    writer = PipeWriter(sink, lost.set, max_unsent_bytes=1_000_000)
+    writer.write(b"x" * 2_000_000)  # one large frame is nobody's fault
+    assert not lost.is_set()
+    writer.write(b"y")
+    assert await asyncio.to_thread(lost.wait, 10)
+    writer.write(b"z")
+    os.close(source)
+    await writer.finish(10)
+    os.close(sink)
+
+
+async def test_a_writer_keeps_the_order_and_finishes_what_it_took() -> None:
+    source, sink = os.pipe()
+    writer = PipeWriter(sink, lambda: None)
+    frames = [bytes([at % 256]) * 5_000 for at in range(200)]
+    for frame in frames:
+        writer.write(frame)
+    finishing = asyncio.create_task(writer.finish(10))
+    with os.fdopen(source, "rb") as reader:
+        assert await asyncio.to_thread(reader.read, 1_000_000) == b"".join(frames)
+    await finishing
+    os.close(sink)
+
+
+def test_without_an_input_the_server_says_so() -> None:
+    command = f'"{DEMO[0]}" "{DEMO[1]}" <&-'
+    ended = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=60)
+    assert ended.returncode == 1
+    assert b"no stdin" in ended.stderr
+
+
+def test_starting_needs_nothing_heavier_than_pygls() -> None:
+    code = (
+        "import sys; import palimpsest.lsp.stdio, palimpsest.lsp.tcp;"
+        "heavy = {'psutil', 'httpx', 'peewee', 'tiktoken', 'hypothesis', 'rich', 'prompt_toolkit', 'websockets'};"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -1,0 +1,338 @@
+"""The whole server over stdio, with a real store: what was shown is there after a restart, a cancel, a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.clients.fake_provider import FakeProvider, Fault, Reply
+from tests.lsp.real_server import Editor, editor, on_fake
+
+READ = "palimpsest/conversation/read"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "made up folder é"
+    root.mkdir()
+    (root / "pyproject.toml").write_text('[project]\nname = "greenhouse"\nrequires-python = ">=3.11"\n')
+    (root / "README.md").write_text("# Greenhouse\n\nThe pump starts when the soil moisture falls below 18 percent.\n")
+    return root
+
+
+async def created(ed: Editor) -> str:
+    answer = await ed.client.result("palimpsest/conversation/create", {})
+    conversation_id: str = answer["conversationId"]
+    return conversation_id
+
+
+async def test_a_turn_streams_what_it_then_stores(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        answer = await ed.chat("When does the pump start?", partialResultToken="p")
+        result = answer["result"]
+        deltas = ed.shown("p")
+        assert deltas[0]["type"] == "turn"
+        assert deltas[0]["turnId"] == result["turnId"]
+        assert [d["seq"] for d in deltas] == sorted({d["seq"] for d in deltas})
+        assert all("kind" not in d for d in deltas)
+        assert ed.client.inbox.index(answer) > max(
+            i for i, m in enumerate(ed.client.inbox) if m.get("method") == "$/progress"
+        )
+        assert "text" not in result, "a streamed text was repeated"
+        assert (result["status"], result["messageIds"], result["stopReason"]) == ("committed", [0, 1], "end")
+        assert "README.md:3" in ed.shown_text("p")
+        assert "soil moisture falls below 18 percent" in ed.shown_text("p")
+        page = await ed.read(result["conversationId"])
+        assert [(m["role"], m["state"]) for m in page["messages"]] == [("user", "complete"), ("assistant", "complete")]
+        assert page["messages"][1]["text"] == ed.shown_text("p")
+        assert page["conversation"]["title"] == "When does the pump start?"
+        whole = await ed.chat("thanks", conversationId=result["conversationId"])
+        assert whole["result"]["text"], "without a token the result carries the text"
+
+
+async def test_a_restart_finds_everything(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        conversation_id = (await ed.chat("When does the pump start?"))["result"]["conversationId"]
+        before = await ed.read(conversation_id)
+        usage = await ed.client.result("palimpsest/usage", {"conversationId": conversation_id})
+        await ed.client.request("shutdown")
+        ed.client.notify("exit")
+        assert await ed.client.exit_code() == 0
+    async with editor(tmp_path, folder) as ed:
+        listed = await ed.client.result("palimpsest/conversation/list", {})
+        assert [c["conversationId"] for c in listed["conversations"]] == [conversation_id]
+        assert await ed.read(conversation_id) == before
+        assert await ed.client.result("palimpsest/usage", {"conversationId": conversation_id}) == usage
+        await ed.chat("and now?", conversationId=conversation_id)
+        assert len((await ed.read(conversation_id))["messages"]) == 4
+    files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert files
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+async def stalled(ed: Editor, fake: FakeProvider, token: str) -> tuple[Any, str]:
+    """A chat whose answer has begun and hangs; its request and the text shown so far."""
+    fake.script.append(Fault(then="stall", after=3))
+    request = ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken=token))
+    await asyncio.wait_for(fake.stalled.wait(), 30)
+    while not ed.shown_text(token):
+        await ed.client.notification("$/progress")
+    return request, ed.shown_text(token)
+
+
+async def test_a_kill_in_the_middle_of_an_answer_loses_nothing_that_was_shown(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        await stalled(ed, fake, "p")
+        conversation_id = ed.shown("p")[0]["conversationId"]
+        assert ed.client.process is not None
+        ed.client.process.kill()
+        await ed.client.exit_code()
+        shown = ed.shown_text("p")
+    assert shown
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        page = await ed.read(conversation_id)
+        assert [(m["role"], m["state"]) for m in page["messages"]] == [
+            ("user", "complete"),
+            ("assistant", "interrupted"),
+        ]
+        assert page["messages"][1]["text"].startswith(shown)
+        assert "running" not in page
+        assert (await ed.chat("go on", conversationId=conversation_id))["result"]["status"] == "committed"
+        again = await ed.read(conversation_id)
+        assert again["messages"][:2] == page["messages"]
+
+
+async def test_a_running_answer_can_be_read_attached_to_and_cancelled(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        request, shown = await stalled(ed, fake, "p")
+        turn = ed.shown("p")[0]
+        page = await ed.read(turn["conversationId"])
+        assert page["running"]["turnId"] == turn["turnId"]
+        assert page["running"]["text"] == shown
+        attached = ed.client.start_request(
+            "palimpsest/turn/attach", {"turnId": turn["turnId"], "partialResultToken": "second"}
+        )
+        busy = await ed.chat("other", conversationId=turn["conversationId"])
+        assert busy["error"]["data"]["kind"] == "conversation_busy"
+        cancelled = await ed.client.result("palimpsest/turn/cancel", {"turnId": turn["turnId"]})
+        assert cancelled == {"status": "cancelled"}
+        for each in (request, attached):
+            result = (await each.answer())["result"]
+            assert (result["status"], result["turnId"]) == ("cancelled", turn["turnId"])
+        assert ed.shown_text("second") == ed.shown_text("p") == shown
+        kept = (await ed.read(turn["conversationId"]))["messages"]
+        assert (kept[1]["text"], kept[1]["state"]) == (shown, "cancelled")
+        late = await ed.client.result("palimpsest/turn/attach", {"turnId": turn["turnId"]})
+        assert (late["status"], late["text"], late["messageIds"]) == ("cancelled", shown, [0, 1])
+        await asyncio.wait_for(fake.disconnected.wait(), 10)
+
+
+async def test_cancelling_the_request_cancels_the_turn_and_keeps_its_text(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        request, shown = await stalled(ed, fake, "p")
+        ed.client.notify("$/cancelRequest", {"id": request.id})
+        assert (await request.answer())["error"]["code"] == -32800
+        kept = (await ed.read(ed.shown("p")[0]["conversationId"]))["messages"]
+        assert (kept[1]["text"], kept[1]["state"]) == (shown, "cancelled")
+
+
+async def test_a_repeated_request_answers_with_the_same_turn(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        params = Editor.chat_params("When does the pump start?")
+        first = (await ed.client.request("palimpsest/chat", params))["result"]
+        again = (await ed.client.request("palimpsest/chat", params))["result"]
+        assert again == first
+        assert len((await ed.read(first["conversationId"]))["messages"]) == 2
+
+
+async def test_a_failed_turn_is_an_error_with_its_kind_and_keeps_the_text(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        fake.script.append(Fault(status=401))
+        error = (await ed.chat("question"))["error"]
+        assert (error["code"], error["data"]["kind"], error["data"]["retryable"]) == (-32803, "auth", False)
+        turn_id = error["data"]["turnId"]
+        failed = await ed.client.request("palimpsest/turn/attach", {"turnId": turn_id})
+        assert failed["error"]["data"]["kind"] == "auth"
+        (info,) = (await ed.client.result("palimpsest/conversation/list", {}))["conversations"]
+        assert [m["text"] for m in (await ed.read(info["conversationId"]))["messages"]] == ["question"]
+
+
+async def test_older_messages_are_summarised_with_progress_and_stay_readable(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url), PALIMPSEST_CONTEXT_MAX_TOKENS="3000") as ed:
+        conversation_id = await created(ed)
+        for number in range(14):
+            fake.script.append(Reply(text=f"Answer {number}: " + "the pump is on. " * 60))
+            text = f"Question {number}. Always check value_{number}. " + "It is wet here. " * 20
+            answer = await ed.chat(text, conversationId=conversation_id, workDoneToken=f"w{number}")
+            assert answer["result"]["usage"]["usedTokens"] <= 3000
+        kinds = [p["value"]["kind"] for p in ed.client.received("$/progress") if "kind" in p["value"]]
+        assert kinds[0] == "begin"
+        assert kinds[-1] == "end"
+        types = [e["type"] for e in ed.client.received("palimpsest/contextEvent")]
+        first = types.index("context_summarization_start")
+        assert types[first : first + 4] == [
+            "context_summarization_start",
+            "context_summarization_progress",
+            "context_recut",
+            "context_summarization_complete",
+        ]
+        recut = next(e for e in ed.client.received("palimpsest/contextEvent") if e["type"] == "context_recut")
+        assert recut["cause"] == "threshold"
+        usage = await ed.client.result("palimpsest/usage", {"conversationId": conversation_id})
+        assert usage["summaryCount"] >= 1
+        assert f"[{usage['summaryCount']}S]" in usage["compact"]
+        page = await ed.read(conversation_id)
+        assert len(page["messages"]) == 28
+        plan = await ed.client.result("palimpsest/prepareContext", {"conversationId": conversation_id, "text": "next"})
+        assert plan["status"] == "ready"
+        assert plan["upperTokens"] <= plan["limitTokens"] == 3000
+        covered = [s["messages"] for s in plan["segments"] if "messages" in s]
+        assert [r["start"] for r in covered] == [0, *(r["end"] for r in covered[:-1])]
+        assert "[Earlier conversation summary]" in str(fake.bodies[-1])
+
+
+async def test_summarize_and_switch_answer_with_what_they_did(tmp_path: Path, folder: Path, fake: FakeProvider) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        conversation_id = await created(ed)
+        nothing = await ed.client.result("palimpsest/summarize", {"conversationId": conversation_id})
+        assert nothing["tokensBefore"] == nothing["tokensAfter"]
+        for number in range(6):
+            fake.script.append(Reply(text=f"Answer {number}. " * 80))
+            await ed.chat(f"Question {number}. " * 20, conversationId=conversation_id)
+        done = await ed.client.result(
+            "palimpsest/summarize", {"conversationId": conversation_id, "range": {"start": 1, "end": 6}}
+        )
+        assert done["covers"] == {"start": 1, "end": 6}
+        assert done["tokensAfter"] < done["tokensBefore"]
+        models = (await ed.client.result("palimpsest/model/list", {}))["models"]
+        assert [m["name"] for m in models if m["isDefault"]] == ["gpt-4o"]
+        assert all(m["isAvailable"] or m["hint"] for m in models)
+        wider = await ed.client.result(
+            "palimpsest/model/switch", {"conversationId": conversation_id, "model": "gpt-5.2"}
+        )
+        assert (wider["outcome"], wider["canRestore"]) == ("expanding", 5)
+        same = await ed.client.result(
+            "palimpsest/model/switch", {"conversationId": conversation_id, "model": "gpt-5.2"}
+        )
+        assert same["outcome"] == "no_change"
+        smaller = await ed.client.result(
+            "palimpsest/model/switch", {"conversationId": conversation_id, "model": "gpt-4"}
+        )
+        assert smaller["outcome"] == "shrinking"
+        assert smaller["newBudget"] < smaller["oldBudget"]
+        await ed.chat("still there?", conversationId=conversation_id)
+        assert fake.bodies[-1]["model"] == "gpt-4"
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("palimpsest/chat", {"requestId": "1", "text": "  "}, "Write something"),
+    ("palimpsest/chat", {"requestId": "1", "text": "\0"}, "Write something"),
+    ("palimpsest/chat", {"requestId": "1", "text": "x", "conversationId": "nope"}, "no conversation 'nope'"),
+    (
+        "palimpsest/chat",
+        {"requestId": "1", "text": "x", "folder": "file:///elsewhere"},
+        "not in an open workspace folder",
+    ),
+    (READ, {"conversationId": "nope"}, "no conversation 'nope'"),
+    ("palimpsest/usage", {"conversationId": "nope"}, "no conversation 'nope'"),
+    ("palimpsest/turn/cancel", {"turnId": "nope"}, "no turn 'nope'"),
+    ("palimpsest/turn/attach", {"turnId": "nope"}, "no turn 'nope'"),
+    ("palimpsest/conversation/create", {"model": "frobnicator-9"}, "no model 'frobnicator-9'"),
+    ("palimpsest/conversation/create", {"model": "claude-opus-4-5"}, "set ANTHROPIC_API_KEY"),
+    ("palimpsest/chat", {"text": "x"}, "requestId"),
+]
+
+
+async def test_bad_input_is_answered_with_what_is_wrong_and_nothing_is_stored(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        for method, params, sentence in BAD:
+            error = (await ed.client.request(method, params))["error"]
+            assert error["code"] == -32602, (method, error)
+            assert sentence in error["message"], (method, error)
+            assert "Traceback" not in str(error)
+        conversation_id = await created(ed)
+        for params, sentence in [
+            ({"start": -1}, "message 0 or later"),
+            ({"limit": 0}, "1 to 1000"),
+            ({"limit": 1001}, "1 to 1000"),
+        ]:
+            error = (await ed.client.request(READ, {"conversationId": conversation_id} | params))["error"]
+            assert sentence in error["message"]
+        bad_range = {"conversationId": conversation_id, "range": {"start": 5, "end": 2}}
+        assert "not a range" in (await ed.client.request("palimpsest/summarize", bad_range))["error"]["message"]
+        assert (await ed.read(conversation_id))["messages"] == []
+
+
+async def test_a_message_larger_than_the_budget_is_refused_with_numbers(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder, PALIMPSEST_CONTEXT_MAX_TOKENS="2000") as ed:
+        conversation_id = await created(ed)
+        error = (await ed.chat("word " * 5_000, conversationId=conversation_id))["error"]
+        assert error["data"]["kind"] == "recent_messages_too_large"
+        assert error["data"]["projectedTokens"] > error["data"]["limitTokens"] == 2_000
+        assert "larger window" in error["message"]
+        plan = await ed.client.result(
+            "palimpsest/prepareContext", {"conversationId": conversation_id, "text": "word " * 5_000}
+        )
+        assert plan["status"] == "recentMessagesTooLarge"
+        assert (await ed.read(conversation_id))["messages"] == []
+        assert "result" in await ed.chat("word", conversationId=conversation_id)
+
+
+async def test_nul_and_lone_surrogates_are_cleaned_and_the_message_says_so(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        result = (await ed.chat("a\0b\ud800c pump"))["result"]
+        (message, _) = (await ed.read(result["conversationId"]))["messages"]
+        assert message["text"] == "ab\ufffdc pump"
+        assert message["notes"] == ["removed 1 NUL character", "replaced 1 lone surrogate by U+FFFD"]
+
+
+async def test_without_a_folder_the_editor_is_told_to_open_one(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        ed.client.notify(
+            "workspace/didChangeWorkspaceFolders",
+            {"event": {"added": [], "removed": [{"uri": folder.as_uri(), "name": "x"}]}},
+        )
+        error = (await ed.chat("x"))["error"]
+        assert "No folder is open" in error["message"]
+
+
+async def test_a_missing_folder_and_an_unusable_store_are_explained(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, tmp_path / "gone") as ed:
+        assert "does not exist" in (await ed.chat("x"))["error"]["message"]
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be")
+    async with editor(tmp_path, folder, PALIMPSEST_STORAGE_PATH=str(blocked)) as ed:
+        error = (await ed.chat("x"))["error"]
+        assert error["data"]["kind"] == "store"
+        assert str(blocked) in error["message"]
+
+
+async def test_a_setting_that_cannot_be_meant_is_named(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder, PALIMPSEST_CONTEXT_MAX_TOKENS="many") as ed:
+        assert "PALIMPSEST_CONTEXT_MAX_TOKENS" in (await ed.chat("x"))["error"]["message"]
+
+
+async def test_no_text_of_a_message_is_logged(tmp_path: Path, folder: Path, fake: FakeProvider) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        fake.script += [Reply(text="the secret answer"), Fault(status=500), Fault(status=500), Fault(status=500)]
+        await ed.chat("the secret question")
+        fake.script += [Fault(status=400, body={"error": {"message": "the secret question was bad"}})]
+        await ed.chat("the secret question again")
+        await ed.client.request("shutdown")
+        ed.client.notify("exit")
+        assert await ed.client.exit_code() == 0
+        assert b"secret" not in ed.client.stderr
+        assert fake.requests[0].headers["authorization"].encode() not in ed.client.stderr

@@ -1,0 +1,139 @@
+"""A provider that plays a given list of replies, and a folder session around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from palimpsest.data import load_frame, load_model_table
+from palimpsest.domain.limits import with_window
+from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import (
+    Finished,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+)
+from palimpsest.domain.settings import ContextSettings, Settings
+from palimpsest.services.contexts import ContextEngine
+from palimpsest.services.conversations import Conversations
+from palimpsest.services.events import ConversationChanged, FolderEvent, Listeners
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.models import Models, with_override
+from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.tools import Tool, by_name
+from palimpsest.services.turns import TurnEngine
+from palimpsest.storage.store import open_store
+
+Action = StreamEvent | Exception | asyncio.Event | Callable[[], None]
+"""What a reply is made of: an event to send, an error to raise, a gate to wait at, a thing to do."""
+
+
+def says(*texts: str) -> list[Action]:
+    """A whole answer."""
+    return [*(TextDelta(text) for text in texts), Finished(StopReason.END, TokenUsage(10, output_tokens=2))]
+
+
+def calls(*named: tuple[str, str, str]) -> list[Action]:
+    """An answer that calls tools: (call id, name, arguments)."""
+    events: list[Action] = []
+    for call_id, name, arguments in named:
+        events += [ToolCallStart(call_id, name), ToolArguments(call_id, arguments)]
+    return [*events, Finished(StopReason.TOOL_CALLS, TokenUsage())]
+
+
+@dataclass
+class ScriptedProvider:
+    """Takes the name of the offline provider, so that no other model has to be configured."""
+
+    replies: list[list[Action]]
+    name: str = "offline"
+    seen: list[PreparedContext] = field(default_factory=list)
+    """Every context it was given."""
+    n_closed: int = 0
+
+    async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        self.seen.append(context)
+        try:
+            for action in self.replies.pop(0):
+                match action:
+                    case Exception():
+                        raise action
+                    case asyncio.Event():
+                        await action.wait()
+                    case TextDelta() | ToolCallStart() | ToolArguments() | Finished():
+                        yield action
+                    case _ if callable(action):
+                        action()
+                    case _:
+                        raise AssertionError(action)
+        finally:
+            self.n_closed += 1
+
+
+@dataclass
+class Bench:
+    """A folder session on a scripted provider, with what it told."""
+
+    session: FolderSession
+    provider: ScriptedProvider
+    conversation_id: ConversationId
+    events: list[FolderEvent]
+
+    async def ask(self, text: str, request_id: str | None = None) -> str:
+        """Runs a turn to its end; the state it ended in."""
+        running = await self.session.turns.start(self.conversation_id, request_id or text, text)
+        assert not isinstance(running, str)
+        return (await running.wait()).state.value
+
+    async def said(self) -> list[tuple[str, str, str]]:
+        """Role, text and status of every stored message; a tool result's text for tool messages."""
+        page = await self.session.conversations.read(self.conversation_id, None, 1000)
+        return [
+            (
+                m.content.role.value,
+                m.content.text or "".join(r.text for r in m.content.results),
+                m.content.status.value,
+            )
+            for m in page.messages
+        ]
+
+
+async def open_bench(
+    directory: Path,
+    replies: Sequence[list[Action]] = (),
+    *,
+    window: int = 200_000,
+    reserve: int | None = None,
+    tools: tuple[Tool, ...] = (),
+) -> Bench:
+    """A new store with one conversation in it."""
+    settings = Settings(context=ContextSettings(output_limit=reserve))
+    provider = ScriptedProvider(list(replies))
+    table = load_model_table()
+    offline = table.find("offline")
+    assert offline is not None
+    models = with_override(Models(table, {"offline": provider}, {}, settings), with_window(offline, window))
+    store = await open_store(directory)
+    listeners, events = Listeners(), list[FolderEvent]()
+    listeners.add(events.append)
+    frame = load_frame()
+    frame = type(frame)(frame.system, tuple(tool.schema for tool in tools))
+    contexts = ContextEngine(
+        store, models, Tokenizers(directory / "vocabularies"), settings.context, frame, listeners.tell
+    )
+
+    def changed(conversation_id: ConversationId) -> None:
+        listeners.tell(ConversationChanged(conversation_id))
+
+    conversations = Conversations(store, contexts, changed)
+    turns = TurnEngine(store, contexts, by_name(tools), changed)
+    session = FolderSession(directory, store, contexts, turns, conversations, listeners)
+    record = await conversations.create("bench", None)
+    return Bench(session, provider, record.id, events)

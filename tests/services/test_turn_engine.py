@@ -1,0 +1,325 @@
+"""Turns: what was shown is what is stored, however a turn ends; tools run in order; one turn a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.services.scripted import Action, Bench, calls, open_bench, says
+
+from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
+from palimpsest.domain.journal import EventType, Numbered, shown_text
+from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
+from palimpsest.domain.turns import TurnState
+from palimpsest.services.conversations import TurnFailed
+from palimpsest.services.events import ContextEvent
+from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.storage import turns as stored_turns
+
+Opener = Callable[..., Awaitable[Bench]]
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Opener]:
+    opened: list[Bench] = []
+
+    async def open_one(replies: list[list[Action]], **options: object) -> Bench:
+        opened.append(await open_bench(tmp_path / str(len(opened)), replies, **options))  # type: ignore[arg-type]
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        await each.session.close()
+
+
+def tool(name: str, run: Callable[[str], Awaitable[ToolOutput]]) -> Tool:
+    return Tool(ToolSchema(name, f"the tool {name}", {"type": "object"}), run)
+
+
+async def echo(arguments: str) -> ToolOutput:
+    return ToolOutput(f"echo {arguments}")
+
+
+async def start(bench: Bench, text: str) -> RunningTurn:
+    running = await bench.session.turns.start(bench.conversation_id, text, text)
+    assert isinstance(running, RunningTurn)
+    return running
+
+
+async def test_a_turn_is_stored_as_it_was_shown(bench: Opener) -> None:
+    b = await bench([says("an", "swer")])
+    running = await start(b, "question")
+    seen: list[Numbered] = []
+    running.follow(seen.append, 0)
+    assert (await running.wait()).state is TurnState.COMMITTED
+    assert shown_text(n.event for n in seen) == "answer"
+    assert [n.seq for n in seen] == sorted({n.seq for n in seen})
+    assert await b.said() == [("user", "question", "complete"), ("assistant", "answer", "complete")]
+    assert await b.session.store.read(stored_turns.read_journal, running.id) == []
+
+
+async def test_an_event_is_durable_before_it_is_shown(bench: Opener) -> None:
+    gate = asyncio.Event()
+    b = await bench([[TextDelta("first "), gate, *says("second")]])
+    running = await start(b, "q")
+    shown: asyncio.Queue[Numbered] = asyncio.Queue()
+    running.follow(shown.put_nowait, 0)
+    first = await asyncio.wait_for(shown.get(), 5)
+    assert await b.session.store.read(stored_turns.read_journal, running.id) == [first]
+    page = await b.session.conversations.read(b.conversation_id, None, None)
+    assert page.running is not None
+    assert (page.running.turn_id, page.running.text, page.running.last_seq) == (running.id, "first ", first.seq)
+    gate.set()
+    await running.wait()
+
+
+async def test_a_cancel_keeps_what_was_said_and_frees_the_conversation(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), asyncio.Event()], says("next")])
+    running = await start(b, "q")
+    shown: asyncio.Queue[Numbered] = asyncio.Queue()
+    running.follow(shown.put_nowait, 0)
+    await asyncio.wait_for(shown.get(), 5)
+    running.cancel()
+    assert (await running.wait()).state is TurnState.CANCELLED
+    assert b.provider.n_closed == 1, "the provider's stream was left open"
+    assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "cancelled")]
+    assert await b.ask("again") == "committed"
+
+
+@pytest.mark.parametrize("after", range(12))
+async def test_a_cancel_at_any_moment_leaves_whole_pairs_and_a_closed_turn(bench: Opener, after: int) -> None:
+    b = await bench(
+        [calls(("1", "echo", "{}"), ("2", "echo", "{}")), says("done"), says("next")], tools=(tool("echo", echo),)
+    )
+    running = await start(b, "q")
+    for _ in range(after * 3):
+        await asyncio.sleep(0)
+    running.cancel()
+    end = await running.wait()
+    page = await b.session.conversations.read(b.conversation_id, None, None)
+    assert pairs_are_whole(tuple(m.content for m in page.messages))
+    assert page.running is None
+    outcome = await b.session.conversations.outcome(running.id)
+    assert outcome.turn.state is end.state
+    b.provider.replies = [says("next")]
+    assert await b.ask("again") == "committed"
+
+
+async def test_a_provider_error_keeps_the_text_and_names_its_kind(bench: Opener) -> None:
+    error = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.", is_retryable=True)
+    b = await bench([[TextDelta("half"), error]])
+    running = await start(b, "q")
+    assert (await running.wait()).state is TurnState.ERRORED
+    assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "errored")]
+    with pytest.raises(TurnFailed, match="overloaded") as caught:
+        await b.session.conversations.require_success(running.id)
+    assert (caught.value.kind, caught.value.is_retryable) == (ErrorKind.OVERLOADED, True)
+
+
+async def test_a_stream_that_ends_early_is_a_bad_response(bench: Opener) -> None:
+    b = await bench([[TextDelta("half")]])
+    running = await start(b, "q")
+    assert (await running.wait()).error_kind is ErrorKind.BAD_RESPONSE
+
+
+async def test_a_broken_client_ends_the_turn_without_its_words(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), RuntimeError("secret")]])
+    running = await start(b, "q")
+    end = await running.wait()
+    assert end.error_kind is ErrorKind.INTERNAL
+    assert "secret" not in (end.error_message or "")
+    assert (await b.said())[1][1:] == ("half", "errored")
+
+
+async def test_parallel_calls_run_and_their_results_go_back(bench: Opener) -> None:
+    b = await bench(
+        [calls(("1", "echo", '{"a":1}'), ("2", "echo", '{"b":2}')), says("done")], tools=(tool("echo", echo),)
+    )
+    assert await b.ask("q") == "committed"
+    assert await b.said() == [
+        ("user", "q", "complete"),
+        ("assistant", "", "complete"),
+        ("tool", 'echo {"a":1}', "complete"),
+        ("tool", 'echo {"b":2}', "complete"),
+        ("assistant", "done", "complete"),
+    ]
+    first, second = b.provider.seen
+    assert second.lines()[: len(first.lines())] == first.lines(), "the prefix broke inside a turn"
+    assert [t.name for t in first.tools] == ["echo"]
+    assert first.limit_tokens < second.limit_tokens
+
+
+async def test_a_tools_start_is_durable_before_it_runs(bench: Opener) -> None:
+    journal: list[EventType] = []
+
+    async def look(_: str) -> ToolOutput:
+        (turn_id,) = b.session.turns.running
+        numbered = await b.session.store.read(stored_turns.read_journal, turn_id)
+        journal.extend(n.event.type for n in numbered)
+        return ToolOutput("ok")
+
+    b = await bench([calls(("1", "look", "{}")), says("done")], tools=(tool("look", look),))
+    await b.ask("q")
+    assert journal[-1] is EventType.TOOL_START
+
+
+async def test_unknown_and_failing_tools_are_results_not_failures(bench: Opener) -> None:
+    async def explode(_: str) -> ToolOutput:
+        raise RuntimeError("secret")
+
+    b = await bench(
+        [calls(("1", "nope", "{}"), ("2", "explode", "not json")), says("done")], tools=(tool("explode", explode),)
+    )
+    assert await b.ask("q") == "committed"
+    results = [text for role, text, _ in await b.said() if role == "tool"]
+    assert results[0].startswith("There is no tool 'nope'")
+    assert results[1] == "The tool explode failed (RuntimeError)."
+
+
+async def test_a_huge_result_is_kept_whole_and_sent_as_a_preview_from_the_first_request_on(bench: Opener) -> None:
+    huge = "x" * 200_000 + "\nERROR: boom\n" + "y" * 200_000
+
+    async def big(_: str) -> ToolOutput:
+        return ToolOutput(huge)
+
+    b = await bench(
+        [calls(("1", "big", "{}")), calls(("2", "big", "{}")), says("done")], tools=(tool("big", big),), window=32_000
+    )
+    assert await b.ask("q") == "committed"
+    assert [text for role, text, _ in await b.said() if role == "tool"] == [huge, huge]
+    second, third = b.provider.seen[1:]
+    assert len(second.messages[-1].results[0].text) < 50_000
+    assert "ERROR: boom" in second.messages[-1].results[0].text
+    assert third.lines()[: len(second.lines())] == second.lines()
+
+
+async def test_results_that_do_not_fit_force_a_final_answer(bench: Opener) -> None:
+    async def big(_: str) -> ToolOutput:
+        return ToolOutput("word " * 3_000)
+
+    many = tuple((f"{n}", "big", "{}") for n in range(12))
+    b = await bench([calls(*many), says("done")], tools=(tool("big", big),), window=8_000, reserve=1_000)
+    assert await b.ask("q") == "committed"
+    results = [text for role, text, _ in await b.said() if role == "tool"]
+    assert len(results) == 12
+    assert sum("token_budget_exceeded" in text for text in results) == 1
+    assert "not run" in results[-1]
+    final = b.provider.seen[-1]
+    assert (final.tool_choice, len(final.tools)) == ("none", 1)
+    outcomes = [e.outcome for e in b.events if isinstance(e, ContextEvent) and e.outcome is not None]
+    assert outcomes == ["token_budget_exceeded", "forced_final"]
+
+
+async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener) -> None:
+    async def read(arguments: str) -> ToolOutput:
+        return ToolOutput(f"contents of {arguments}\n" + "some line of code\n" * 40)
+
+    steps = [calls((f"call-{n}", "read", f'{{"path": "src/file_{n}.py"}}')) for n in range(400)]
+    b = await bench([*steps, says("done")], tools=(tool("read", read),), window=8_000, reserve=1_000)
+    request = "Please read every file. Never use tabs."
+    assert await b.ask(request) == "committed"
+    assert len(b.provider.seen) == 401
+    for context in b.provider.seen:
+        assert context.upper_tokens <= context.limit_tokens <= 6_744
+        assert any(message.text == request for message in context.messages)
+        assert pairs_are_whole(context.messages)
+    assert len(await b.said()) == 802
+
+
+async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not(bench: Opener) -> None:
+    gate = asyncio.Event()
+    streaming = asyncio.Event()
+    b = await bench([[streaming.set, gate, *says("one")], says("two")])
+    running = await start(b, "q")
+    with pytest.raises(ConversationBusy, match="a turn"):
+        await start(b, "other")
+    with pytest.raises(ConversationBusy, match="a turn"):
+        await b.session.conversations.summarize(b.conversation_id, None)
+    await asyncio.wait_for(streaming.wait(), 5)
+    other = await b.session.conversations.create("two", None)
+    second = await b.session.turns.start(other.id, "r2", "q2")
+    assert isinstance(second, RunningTurn)
+    assert (await second.wait()).state is TurnState.COMMITTED
+    gate.set()
+    await running.wait()
+
+
+async def test_a_repeated_request_answers_with_the_turn_that_exists(bench: Opener) -> None:
+    b = await bench([says("one")])
+    running = await start(b, "q")
+    assert await b.session.turns.start(b.conversation_id, "q", "q") is running
+    await running.wait()
+    assert await b.session.turns.start(b.conversation_id, "q", "q") == running.id
+    assert len(await b.said()) == 2
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "\0"])
+async def test_an_empty_message_is_refused_and_nothing_stored(bench: Opener, text: str) -> None:
+    b = await bench([])
+    with pytest.raises(InvalidRequest, match="Write something"):
+        await start(b, text)
+    assert await b.said() == []
+
+
+async def test_a_message_larger_than_the_budget_is_refused_with_numbers_and_nothing_stored(bench: Opener) -> None:
+    b = await bench([says("fine")], window=8_000, reserve=1_000)
+    with pytest.raises(RecentMessagesTooLarge) as caught:
+        await start(b, "word " * 8_000)
+    assert caught.value.required_tokens > caught.value.budget_tokens == 6_650
+    assert await b.said() == []
+    assert await b.ask("short") == "committed"
+
+
+async def test_stopping_cancels_every_turn_and_keeps_its_text(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), asyncio.Event()]])
+    running = await start(b, "q")
+    shown: asyncio.Queue[Numbered] = asyncio.Queue()
+    running.follow(shown.put_nowait, 0)
+    await asyncio.wait_for(shown.get(), 5)
+    await b.session.turns.cancel_all()
+    assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "cancelled")]
+
+
+async def test_a_caller_that_goes_away_while_a_turn_is_admitted_leaves_it_closed(bench: Opener) -> None:
+    b = await bench([[asyncio.Event()], says("next")])
+    starting = asyncio.create_task(b.session.turns.start(b.conversation_id, "r", "q"))
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    found = await b.session.turns.start(b.conversation_id, "r", "q")
+    if isinstance(found, RunningTurn):
+        assert (await found.wait()).state is TurnState.CANCELLED
+    b.provider.replies = [says("next")]
+    assert await b.ask("again") == "committed"
+
+
+async def test_garbage_in_a_stream_is_cleaned_before_it_is_shown(bench: Opener) -> None:
+    b = await bench([says("a\0b\ud800c")])
+    running = await start(b, "q")
+    seen: list[Numbered] = []
+    running.follow(seen.append, 0)
+    await running.wait()
+    assert shown_text(n.event for n in seen) == (await b.said())[1][1] == "ab\ufffdc"
+
+
+async def test_the_context_follows_what_another_server_stored(bench: Opener, tmp_path: Path) -> None:
+    b = await bench([says("one"), says("three")])
+    await b.ask("q1")
+    other = await open_bench(tmp_path / "0", [says("two")])
+    other.conversation_id = ConversationId(b.conversation_id)
+    assert await other.ask("q2") == "committed"
+    await other.session.close()
+    assert await b.ask("q3") == "committed"
+    assert [m.text for m in b.provider.seen[-1].messages] == ["q1", "one", "q2", "two", "q3"]
+
+
+async def test_calls_whose_arguments_never_ended_are_not_run(bench: Opener) -> None:
+    b = await bench([[ToolCallStart("1", "echo"), ToolArguments("1", '{"a":')]], tools=(tool("echo", echo),))
+    assert await b.ask("q") == "errored"
+    assert await b.said() == [("user", "q", "complete")]

@@ -1,0 +1,210 @@
+"""The store: private files, one transaction a call, gapless chained messages, fenced writers, one commit a step."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from palimpsest.domain.chain import first_broken
+from palimpsest.domain.errors import ConversationBusy, LeaseLost, NotFound, StoreError
+from palimpsest.domain.journal import Ending, EventType, JournalEvent
+from palimpsest.domain.messages import ConversationId, MessageId, MessageStatus, StepId, TurnId, user_message
+from palimpsest.domain.provider import TokenUsage
+from palimpsest.domain.turns import TurnState
+from palimpsest.storage import conversations, leases, turns
+from palimpsest.storage.conversations import Counts
+from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.turns import Admission, StepEnd, TurnEnd
+
+C, T, NOW = ConversationId("c"), TurnId("t"), "2026-01-01T00:00:00.000Z"
+COUNTS = Counts("bytes", (1, 1, 1))
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = await open_store(tmp_path / "store")
+    await opened.run(conversations.create, C, "", "offline", NOW)
+    yield opened
+    await opened.close()
+
+
+async def admit(store: Store, request_id: str = "r", turn_id: TurnId = T, text: str = "question") -> Admission:
+    return await store.run(
+        turns.admit, turn_id, C, request_id, user_message(text), COUNTS, store.server_id, store.is_alive, NOW
+    )
+
+
+async def begin_and_say(store: Store, admission: Admission, *texts: str) -> StepId:
+    assert admission.lease is not None
+    step = await store.run(turns.begin_step, admission.lease, T, 0, "p", "m", 10, NOW)
+    for text in texts:
+        await store.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.TEXT, text)], NOW)
+    return step
+
+
+async def test_every_file_is_private(store: Store) -> None:
+    files = [path for path in store.directory.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"store.db", "store.db-wal", "store.db-shm"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    folders = [store.directory, store.directory / "servers"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+
+
+async def test_a_failing_function_rolls_back_all_it_did(store: Store) -> None:
+    def fail() -> None:
+        conversations.append(C, [user_message("lost")], NOW)
+        raise NotFound("on purpose")
+
+    with pytest.raises(NotFound):
+        await store.run(fail)
+    assert (await store.read(conversations.get, C)).n_messages == 0
+
+
+async def test_a_cancelled_caller_does_not_stop_the_transaction(store: Store) -> None:
+    writing = asyncio.create_task(store.run(conversations.append, C, [user_message("kept")], NOW))
+    await asyncio.sleep(0)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await store.run(lambda: None)
+    assert (await store.read(conversations.get, C)).n_messages == 1
+
+
+async def test_two_stores_in_one_process_do_not_mix(store: Store, tmp_path: Path) -> None:
+    other = await open_store(tmp_path / "other")
+    try:
+        await asyncio.gather(
+            *(store.run(conversations.append, C, [user_message(f"{n}")], NOW) for n in range(50)),
+            *(other.run(conversations.create, ConversationId(f"{n}"), "", "m", NOW) for n in range(50)),
+        )
+        assert (await store.read(conversations.get, C)).n_messages == 50
+        assert len(await other.read(conversations.list_all)) == 50
+        assert len(await store.read(conversations.list_all)) == 1
+    finally:
+        await other.close()
+
+
+async def test_two_servers_append_gaplessly_and_the_chain_verifies(store: Store) -> None:
+    other = await open_store(store.directory)
+    try:
+        await asyncio.gather(
+            *(each.run(conversations.append, C, [user_message("x")], NOW) for each in (store, other) for _ in range(40))
+        )
+        messages = await store.read(conversations.read_messages, C, 0)
+        assert [message.id for message in messages] == list(range(80))
+        assert first_broken(messages) is None
+    finally:
+        await other.close()
+
+
+async def test_a_file_that_is_no_database_is_left_alone_and_explained(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_bytes(b"not a database, but 40 bytes of something")
+    with pytest.raises(StoreError, match="damaged"):
+        await open_store(tmp_path)
+    assert (tmp_path / "store.db").read_bytes().startswith(b"not a database")
+
+
+async def test_admission_commits_the_users_message_and_a_repeat_finds_the_turn(store: Store) -> None:
+    first = await admit(store)
+    again = await admit(store, turn_id=TurnId("other"))
+    assert again.turn.id == first.turn.id == T
+    assert again.lease is None
+    assert [m.content.text for m in await store.read(conversations.read_messages, C, 0)] == ["question"]
+    assert (await store.read(conversations.get, C)).title == "question"
+
+
+async def test_a_second_writer_is_told_who_was_first(store: Store) -> None:
+    await admit(store)
+    with pytest.raises(ConversationBusy, match="a turn"):
+        await admit(store, "r2", TurnId("t2"))
+    with pytest.raises(ConversationBusy, match="a turn"):
+        await store.run(leases.acquire, C, store.server_id, "a summary", store.is_alive, NOW)
+
+
+async def test_a_step_is_committed_once_with_its_journal_pruned(store: Store) -> None:
+    admission = await admit(store)
+    step = await begin_and_say(store, admission, "an", "swer")
+    assert admission.lease is not None
+    end = StepEnd(Ending.COMPLETE, TokenUsage(5, output_tokens=2), TurnEnd(TurnState.COMMITTED, "end"))
+    contents = [user_message("answer")]
+    commit = (admission.lease, T, step, contents, COUNTS, {0: user_message("a…")}, 0, end, NOW)
+    await store.run(turns.commit_step, *commit)
+    assert await store.read(turns.read_journal, T) == []
+    assert await store.read(turns.message_ids, T) == [0, 1]
+    assert (await store.read(turns.find, T)).state is TurnState.COMMITTED
+    with pytest.raises(LeaseLost):
+        await store.run(turns.commit_step, *commit)
+    assert (await store.read(conversations.get, C)).n_messages == 2
+    await admit(store, "r2", TurnId("t2"))
+
+
+async def test_a_server_that_lost_its_lease_writes_nothing_more(store: Store) -> None:
+    admission = await admit(store)
+    step = await begin_and_say(store, admission, "shown")
+    other = await open_store(store.directory)
+    try:
+        await other.run(leases.acquire, C, other.server_id, "a turn", lambda _: False, NOW)
+        assert admission.lease is not None
+        with pytest.raises(LeaseLost):
+            await store.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.TEXT, "late")], NOW)
+        assert [n.event.text for n in await store.read(turns.read_journal, T)] == ["shown"]
+    finally:
+        await other.close()
+
+
+async def test_recovery_keeps_what_a_dead_server_showed_and_runs_twice_without_effect(store: Store) -> None:
+    dead = await open_store(store.directory)
+    admission = await admit(dead)
+    await begin_and_say(dead, admission, "half an ", "answer")
+    assert await store.run(turns.recover, store.is_alive, NOW) == [], "a live server's turn was touched"
+    await dead.close()
+    assert await store.run(turns.recover, store.is_alive, NOW) == [T]
+    messages = await store.read(conversations.read_messages, C, 0)
+    assert [(m.content.text, m.content.status) for m in messages] == [
+        ("question", MessageStatus.COMPLETE),
+        ("half an answer", MessageStatus.INTERRUPTED),
+    ]
+    assert first_broken(messages) is None
+    assert (await store.read(turns.find, T)).state is TurnState.INTERRUPTED
+    assert await store.run(turns.recover, store.is_alive, NOW) == []
+    assert await store.read(conversations.read_messages, C, 0) == messages
+    await admit(store, "r2", TurnId("t2"))
+
+
+async def test_a_finished_answer_of_a_dead_server_commits_as_complete(store: Store) -> None:
+    dead = await open_store(store.directory)
+    admission = await admit(dead)
+    step = await begin_and_say(dead, admission, "whole answer")
+    assert admission.lease is not None
+    await dead.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.DONE)], NOW)
+    await dead.close()
+    # Without recovery at start: the next turn closes it first.
+    await admit(store, "r2", TurnId("t2"), "next")
+    texts = [(m.content.text, m.content.status) for m in await store.read(conversations.read_messages, C, 0)]
+    assert texts[1] == ("whole answer", MessageStatus.COMPLETE)
+    assert texts[2][0] == "next"
+    assert (await store.read(turns.find, T)).state is TurnState.COMMITTED
+
+
+async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
+    admission = await admit(store)
+    lease = admission.lease
+    assert lease is not None
+    step = await begin_and_say(store, admission, "a", "b")
+    start = JournalEvent(EventType.TOOL_START, "", "1", "read")
+    await store.run(turns.append_events, lease, T, step, [start], NOW)
+    await store.run(turns.commit_step, lease, T, step, [], COUNTS, {}, 0, StepEnd(Ending.COMPLETE, None, None), NOW)
+    second = await store.run(turns.begin_step, lease, T, 1, "p", "m", 10, NOW)
+    numbered = await store.run(turns.append_events, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
+    assert [each.seq for each in numbered] == [4]
+    assert second > step
+
+
+async def test_a_page_of_messages_is_what_was_asked_for(store: Store) -> None:
+    await store.run(conversations.append, C, [user_message(f"{n}") for n in range(10)], NOW)
+    page = await store.read(conversations.read_messages, C, MessageId(3), MessageId(6))
+    assert [message.content.text for message in page] == ["3", "4", "5"]

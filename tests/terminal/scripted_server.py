@@ -1,0 +1,298 @@
+"""A server that plays scenes: the text of a message is the name of a scene. A program, for the client to start.
+
+    python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash]
+
+Every message it receives is appended to LOG as one line of JSON, so a test can see what the client really sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from palimpsest.wire.framing import FrameDecoder, encode_frame
+
+Json = dict[str, Any]
+
+USAGE: Json = {
+    "usedTokens": 2100, "budgetTokens": 200_000, "wallTokens": 210_000, "percentage": 1.05, "severity": "green",
+    "compact": "2.1k / 200k (1%)", "model": "scripted-1", "provider": "scripted", "windowTokens": 262_144,
+    "reserveTokens": 16_384, "limitsSource": "prefix", "counting": "estimated", "messageCount": 4, "summaryCount": 1,
+    "byKind": [{"kind": "messages", "tokens": 2000}, {"kind": "system", "tokens": 100}],
+    "lastSummaryAt": "2026-11-21T10:00:00Z",
+}  # fmt: skip
+
+
+class Server:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.log = open(options.log, "a", encoding="utf-8")
+        self.messages = self.read()
+        self.later: list[Json] = []
+        self.seq = 0
+        self.turns = 0
+        self.conversations = [self.conversation(number) for number in range(1, options.conversations + 1)]
+        if options.running:
+            self.conversations[0]["runningTurnId"] = "turn-elsewhere"
+
+    # ------------------------------------------------------------------------------------------------ the connection
+
+    def read(self) -> Iterator[Json]:
+        decoder = FrameDecoder()
+        while data := os.read(0, 1 << 16):
+            for body in decoder.feed(data):
+                message = json.loads(body)
+                self.log.write(json.dumps(message) + "\n")
+                self.log.flush()
+                yield message
+
+    def send(self, message: Json) -> None:
+        os.write(1, encode_frame(json.dumps({"jsonrpc": "2.0", **message}).encode()))
+
+    def await_message(self, wanted: Callable[[Json], bool]) -> Json:
+        """The next message that is wanted; the others are kept for later."""
+        for message in self.messages:
+            if wanted(message):
+                return message
+            self.later.append(message)
+        raise SystemExit(1)
+
+    def run(self) -> None:
+        for message in self.messages:
+            self.take(message)
+            while self.later:
+                self.take(self.later.pop(0))
+
+    def take(self, message: Json) -> None:
+        method, params = message.get("method"), message.get("params") or {}
+        if method == "exit":
+            raise SystemExit(0)
+        if "id" not in message or method is None:
+            return
+        name = method.removeprefix("palimpsest/").replace("/", "_")
+        answer = getattr(self, f"on_{name}", None)
+        if answer is None:
+            self.fail(message, -32601, f"No method {method}.", None)
+        else:
+            answer(message, params)
+
+    def reply(self, request: Json, result: Any) -> None:
+        self.send({"id": request["id"], "result": result})
+
+    def fail(self, request: Json, code: int, sentence: str, kind: str | None) -> None:
+        error: Json = {"code": code, "message": sentence}
+        if kind is not None:
+            error["data"] = {"kind": kind, "retryable": True, "retryAfterMs": 2000}
+        self.send({"id": request["id"], "error": error})
+
+    # --------------------------------------------------------------------------------------------------- the answers
+
+    def conversation(self, number: int) -> Json:
+        return {
+            "conversationId": f"conversation-{number}", "title": f"Title {number}", "model": "scripted-1",
+            "messageCount": number * 2, "createdAt": "2026-11-20T09:00:00Z", "updatedAt": "2026-11-20T09:30:00Z",
+            "folder": "file:///somewhere",
+        }  # fmt: skip
+
+    def on_initialize(self, request: Json, params: Json) -> None:
+        if self.options.crash:
+            sys.stderr.write("Traceback: the store is damaged\n")
+            sys.stderr.flush()
+            os._exit(4)
+        experimental = {} if self.options.version == 0 else {"palimpsest": {"version": self.options.version}}
+        self.reply(request, {"capabilities": {"experimental": experimental}})
+
+    def on_shutdown(self, request: Json, params: Json) -> None:
+        self.reply(request, None)
+
+    def on_conversation_list(self, request: Json, params: Json) -> None:
+        self.reply(request, {"conversations": self.conversations})
+
+    def on_conversation_create(self, request: Json, params: Json) -> None:
+        self.conversations.insert(0, self.conversation(len(self.conversations) + 1))
+        self.conversations[0].update({key: params[key] for key in ("title", "model") if key in params})
+        self.reply(request, self.conversations[0])
+
+    def on_conversation_read(self, request: Json, params: Json) -> None:
+        start = params.get("start", 0)
+        message = {"id": start, "role": "user", "text": "What is a \x1b[31mcut\x1b[0m?", "parts": [],
+                   "digest": "0" * 64, "state": "complete", "createdAt": "2026-11-20T09:00:00Z",
+                   "notes": []}  # fmt: skip
+        call = {"type": "tool_call", "callId": "a", "name": "read_file", "arguments": '{"path": "cut.py"}'}
+        answer = {**message, "id": start + 1, "role": "assistant", "text": "A choice.", "parts": [call],
+                  "state": "cancelled"}  # fmt: skip
+        page: Json = {"conversation": self.conversations[0], "messages": [message, answer]}
+        if start == 0:
+            page["next"] = 2
+        self.reply(request, page)
+
+    def on_model_list(self, request: Json, params: Json) -> None:
+        model = {"name": "scripted-1", "provider": "scripted", "windowTokens": 262_144, "maxOutputTokens": 16_384,
+                 "budgetTokens": 200_000, "limitsSource": "prefix", "isAvailable": True, "isDefault": True}  # fmt: skip
+        locked = {**model, "name": "locked-2", "isAvailable": False, "isDefault": False, "hint": "Set its key."}
+        self.reply(request, {"models": [model, locked]})
+
+    def on_model_switch(self, request: Json, params: Json) -> None:
+        if params["model"] == "locked-2":
+            self.fail(request, -32803, "There is no key for locked-2.", "auth")
+            return
+        self.reply(request, {"outcome": "shrinking", "model": params["model"], "oldBudget": 200_000,
+                             "newBudget": 100_000, "usage": USAGE, "needsSummarization": True})  # fmt: skip
+
+    def on_usage(self, request: Json, params: Json) -> None:
+        self.reply(request, USAGE)
+
+    def on_prepareContext(self, request: Json, params: Json) -> None:
+        segment = {"type": "message", "tokens": 1200, "reason": "newest", "certainty": "estimated", "isInPrefix": True,
+                   "messages": {"start": 0, "end": 4}}  # fmt: skip
+        self.reply(request, {"status": "ready", "model": "scripted-1", "usedTokens": 1200, "upperTokens": 1300,
+                             "limitTokens": 200_000, "segments": [segment], "wouldSummarize": []})  # fmt: skip
+
+    def on_summarize(self, request: Json, params: Json) -> None:
+        self.play_summary(params.get("workDoneToken"), params["conversationId"])
+        self.reply(request, {"tokensBefore": 9000, "tokensAfter": 3000, "usage": USAGE, "summaryId": 1,
+                             "reason": "Messages 0 to 7 are summarised.",
+                             "covers": {"start": 0, "end": 8}})  # fmt: skip
+
+    def on_turn_cancel(self, request: Json, params: Json) -> None:
+        self.reply(request, {"status": "committed"})
+
+    def on_turn_attach(self, request: Json, params: Json) -> None:
+        self.delta(params["partialResultToken"], type="text", text="the rest of it")
+        self.end_turn(request, "conversation-1")
+
+    def on_chat(self, request: Json, params: Json) -> None:
+        self.turns += 1
+        conversation = params.get("conversationId") or f"conversation-{len(self.conversations) + 1}"
+        if "conversationId" not in params:
+            self.conversations.insert(0, self.conversation(len(self.conversations) + 1))
+        token = params["partialResultToken"]
+        self.delta(token, type="turn", turnId=f"turn-{self.turns}", conversationId=conversation, userMessageId=0)
+        scene = getattr(self, f"scene_{params['text'].strip()}", None)
+        if scene is not None:
+            scene(request, params, conversation)
+            return
+        for piece in (f"You said in {conversation}: ", params["text"], "."):
+            self.delta(token, type="text", text=piece)
+        self.end_turn(request, conversation)
+
+    def end_turn(self, request: Json, conversation: str, status: str = "committed", stop: str = "end") -> None:
+        self.reply(request, {"conversationId": conversation, "turnId": f"turn-{self.turns}", "status": status,
+                             "messageIds": [0, 1], "usage": USAGE, "stopReason": stop})  # fmt: skip
+
+    def delta(self, token: str, **value: Any) -> None:
+        self.seq += 1
+        self.send({"method": "$/progress", "params": {"token": token, "value": {"seq": self.seq, **value}}})
+
+    # ---------------------------------------------------------------------------------------------------- the scenes
+
+    def scene_fail(self, request: Json, params: Json, conversation: str) -> None:
+        self.delta(params["partialResultToken"], type="text", text="half of ")
+        self.fail(request, -32803, "The provider is overloaded; try again later.", "overloaded")
+
+    def scene_slow(self, request: Json, params: Json, conversation: str) -> None:
+        self.delta(params["partialResultToken"], type="text", text="one two")
+        cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")
+        self.reply(cancel, {"status": "cancelled"})
+        self.end_turn(request, conversation, "cancelled")
+
+    def scene_stuck(self, request: Json, params: Json, conversation: str) -> None:
+        """Goes on when it is cancelled; only `$/cancelRequest` ends it, and that without an answer."""
+        self.delta(params["partialResultToken"], type="text", text="one two")
+        stops = ("palimpsest/turn/cancel", "$/cancelRequest")
+        while self.await_message(lambda message: message.get("method") in stops)["method"] != stops[1]:
+            self.delta(params["partialResultToken"], type="text", text=" three")
+
+    def scene_die(self, request: Json, params: Json, conversation: str) -> None:
+        self.delta(params["partialResultToken"], type="text", text="half of ")
+        sys.stderr.write("one\nMemoryError: no more room\n")
+        sys.stderr.flush()
+        os._exit(3)
+
+    def scene_noise(self, request: Json, params: Json, conversation: str) -> None:
+        self.delta(params["partialResultToken"], type="text", text="half of ")
+        os.write(1, b"a stray print\r\n")
+
+    def scene_tools(self, request: Json, params: Json, conversation: str) -> None:
+        token = params["partialResultToken"]
+        self.delta(token, type="thinking", text="I must ")
+        self.delta(token, type="thinking", text="look.")
+        self.delta(token, type="text", text="Looking.")
+        for call in ("a", "b"):
+            self.delta(token, type="toolCall", callId=call, name="read_file")
+            self.delta(token, type="toolArguments", callId=call, text='{"path": ')
+            self.delta(token, type="toolArguments", callId=call, text=f'"{call}.py"}}')
+        self.delta(token, type="done")
+        for call in ("a", "b"):
+            self.delta(token, type="toolStart", callId=call, name="read_file")
+        self.delta(token, type="toolResult", callId="b", name="read_file", text="1\n2\n3\n")
+        self.delta(token, type="toolResult", callId="a", name="read_file", text="1\n")
+        self.delta(token, type="text", text="Found it.")
+        self.end_turn(request, conversation, stop="output_limit")
+
+    def scene_hostile(self, request: Json, params: Json, conversation: str) -> None:
+        text = "\x1b]0;owned\x07\x1b[2Jred\u202etxt\x9b31m\ttab\r\nline \ud800"
+        self.delta(params["partialResultToken"], type="text", text=text)
+        self.end_turn(request, conversation)
+
+    def scene_newer(self, request: Json, params: Json, conversation: str) -> None:
+        self.delta(params["partialResultToken"], type="hologram", text="?")
+        self.delta(params["partialResultToken"], type="hologram", text="!")
+        self.delta(params["partialResultToken"], type="text", text="flat")
+        self.end_turn(request, conversation)
+
+    def scene_summary(self, request: Json, params: Json, conversation: str) -> None:
+        self.play_summary(params["workDoneToken"], conversation)
+        self.delta(params["partialResultToken"], type="text", text="after it")
+        self.end_turn(request, conversation)
+
+    def scene_asked(self, request: Json, params: Json, conversation: str) -> None:
+        """Requests of the server's own; how they were answered is the answer."""
+        for at, method in enumerate(("workspace/inlayHint/refresh", "window/workDoneProgress/create")):
+            self.send({"id": f"own-{at}", "method": method, "params": {"token": "t"}})
+            answer = self.await_message(lambda message, at=at: message.get("id") == f"own-{at}")  # type: ignore[misc]
+            said = answer["error"]["code"] if "error" in answer else answer["result"]
+            self.delta(params["partialResultToken"], type="text", text=f"{method} {said}\n")
+        self.end_turn(request, conversation)
+
+    def scene_bug(self, request: Json, params: Json, conversation: str) -> None:
+        sys.stderr.write("ZeroDivisionError in turns.py\n")
+        sys.stderr.flush()
+        self.delta(params["partialResultToken"], type="text", text="half of ")
+        self.fail(request, -32603, "Something went wrong inside the server; its log says more.", "internal")
+
+    def scene_malformed(self, request: Json, params: Json, conversation: str) -> None:
+        self.reply(request, {"conversationId": 5})
+
+    def play_summary(self, token: str | None, conversation: str) -> None:
+        def event(kind: str, **fields: Any) -> None:
+            params = {"conversationId": conversation, "type": f"context_{kind}", "timestamp": "2026-11-21T10:00:00Z"}
+            self.send({"method": "palimpsest/contextEvent", "params": {**params, **fields}})
+
+        def work(**value: Any) -> None:
+            self.send({"method": "$/progress", "params": {"token": token, "value": value}})
+
+        work(kind="begin", title="Summarising")
+        event("summarization_start", totalItems=8)
+        event("summarization_progress", itemsProcessed=4, totalItems=8)
+        work(kind="report", message="half way", percentage=50)
+        event("summarization_complete", itemsProcessed=8, tokensSaved=6000)
+        work(kind="end")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("log")
+    parser.add_argument("--conversations", type=int, default=0)
+    parser.add_argument("--running", action="store_true")
+    parser.add_argument("--version", type=int, default=1)
+    parser.add_argument("--crash", action="store_true")
+    Server(parser.parse_args()).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Slash commands are found, refused with a hint, and do through the public protocol what their help says."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+from tests.terminal.chats import Chats
+
+from palimpsest.terminal.calls import Event
+from palimpsest.terminal.commands import COMMANDS, Commands, parse
+from palimpsest.terminal.errors import CommandFailed, RequestFailed
+from palimpsest.terminal.session import Session
+from palimpsest.wire.messages import ContextEvent
+
+TIMEOUT_S = 20.0
+
+
+class Recorder:
+    """A view that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.events: list[Event] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+    def fail(self, sentence: str) -> None:
+        self.lines.append(sentence)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        assert all(len(row) == len(columns) for row in rows)
+        self.lines += [" | ".join(row) for row in rows]
+
+    def show(self, event: Event) -> None:
+        self.events.append(event)
+
+    def finish(self) -> None:
+        return
+
+
+@contextlib.asynccontextmanager
+async def commanding(chats: Chats, *scene: str) -> AsyncGenerator[tuple[Commands, Recorder, Session], None]:
+    async with chats.connected(*scene) as (_, session), asyncio.timeout(TIMEOUT_S):
+        view = Recorder()
+        yield Commands(session, view), view, session
+
+
+@pytest.mark.parametrize(
+    ("line", "parsed"),
+    [
+        ("/help", ("help", "")),
+        ("/Model  claude-5 ", ("model", "claude-5")),
+        ("/new  A title, with words", ("new", "A title, with words")),
+        ("/usr/bin/env is a path", None),
+        ("/", None),
+        ("// a comment", None),
+        (" /help", None),
+        ("what does /help do?", None),
+        ("/help\nand more", None),
+        ("/2", None),
+    ],
+)
+def test_a_command_is_a_slash_and_a_word(line: str, parsed: tuple[str, str] | None) -> None:
+    assert parse(line) == parsed
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("modle", "model"), ("sum", "summarize"), ("ussage", "usage"), ("lst", "list")],
+)
+async def test_an_unknown_command_is_refused_with_the_nearest(chats: Chats, typed: str, meant: str) -> None:
+    async with commanding(chats) as (commands, _, _):
+        with pytest.raises(CommandFailed, match=f"Did you mean /{meant}"):
+            await commands.run(typed, "")
+
+
+async def test_a_command_far_from_all_points_to_help(chats: Chats) -> None:
+    assert not difflib.get_close_matches("xyzzy", [command.name for command in COMMANDS], 1, 0.5)
+    async with commanding(chats) as (commands, _, _):
+        with pytest.raises(CommandFailed, match="/help lists them"):
+            await commands.run("xyzzy", "")
+
+
+async def test_help_names_every_command(chats: Chats) -> None:
+    async with commanding(chats) as (commands, view, _):
+        await commands.run("help", "")
+    for command in COMMANDS:
+        assert any(line.startswith(f"/{command.name}") and command.doc in line for line in view.lines)
+
+
+@pytest.mark.parametrize("name", ["help", "list", "usage", "context", "quit"])
+async def test_an_argument_nobody_reads_is_refused(chats: Chats, name: str) -> None:
+    async with commanding(chats) as (commands, _, _):
+        with pytest.raises(CommandFailed, match="takes no argument"):
+            await commands.run(name, "now")
+
+
+@pytest.mark.parametrize("name", ["usage", "context", "summarize", "read"])
+async def test_what_needs_a_conversation_says_so_before_there_is_one(chats: Chats, name: str) -> None:
+    async with commanding(chats) as (commands, _, _):
+        with pytest.raises(CommandFailed, match="Nothing has been said"):
+            await commands.run(name, "")
+
+
+async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "3") as (commands, view, session):
+        await commands.run("list", "")
+        assert view.lines[1].startswith("2 | Title 2 | 4 | ")
+        await commands.run("open", "2")
+        assert session.conversation_id == "conversation-2"
+        assert "“Title 2” (4 messages, scripted-1)" in view.lines[-1]
+        await commands.run("list", "")
+        assert view.lines[-2].startswith("2* | Title 2")
+
+
+@pytest.mark.parametrize("argument", ["", "0", "4", "two", "-1", "²"])
+async def test_a_number_that_is_not_in_the_list_opens_nothing(chats: Chats, argument: str) -> None:
+    async with commanding(chats, "--conversations", "3") as (commands, _, session):
+        with pytest.raises(CommandFailed, match="/open N"):
+            await commands.run("open", argument)
+        assert session.conversation_id is None
+
+
+async def test_opening_follows_the_answer_that_is_being_written(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1", "--running") as (commands, view, _):
+        await commands.run("open", "1")
+    assert [event.text for event in view.events if hasattr(event, "text")] == ["the rest of it"]
+    (params,) = chats.received("palimpsest/turn/attach")
+    assert params["turnId"] == "turn-elsewhere"
+
+
+async def test_new_leaves_nothing_behind_until_something_is_said(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, _, session):
+        await commands.run("open", "1")
+        await commands.run("new", "")
+        assert session.conversation_id is None
+        assert chats.received("palimpsest/conversation/create") == []
+        await commands.run("new", "About cuts")
+        assert session.conversation_id == "conversation-2"
+    assert chats.received("palimpsest/conversation/create") == [
+        {"folder": chats.folder.as_uri(), "title": "About cuts"}
+    ]
+
+
+async def test_models_are_listed_with_what_makes_them_available(chats: Chats) -> None:
+    async with commanding(chats) as (commands, view, _):
+        await commands.run("model", "")
+    assert view.lines == [
+        "scripted-1 (default) | scripted | 262,144 | yes",
+        "locked-2 | scripted | 262,144 | no: Set its key.",
+    ]
+
+
+async def test_a_switch_tells_both_budgets_and_a_refused_one_why(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, view, _):
+        await commands.run("open", "1")
+        await commands.run("model", "small-3")
+        assert "small-3 now; budget 200,000 → 100,000" in view.lines[-2]
+        assert "will be summarised" in view.lines[-2]
+        with pytest.raises(RequestFailed, match="no key"):
+            await commands.run("model", "locked-2")
+
+
+async def test_a_model_chosen_before_the_first_message_begins_the_conversation(chats: Chats) -> None:
+    async with commanding(chats) as (commands, _, session):
+        await commands.run("model", "small-3")
+        assert session.conversation_id == "conversation-1"
+    assert chats.received("palimpsest/conversation/create")[0]["model"] == "small-3"
+
+
+async def test_a_summary_is_followed_and_its_range_includes_both_ends(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, view, _):
+        await commands.run("open", "1")
+        await commands.run("summarize", "2-5")
+        assert sum(isinstance(event, ContextEvent) for event in view.events) == 3
+        assert "9,000 → 3,000" in view.lines[-1]
+        for argument in ("5-2", "all", "3"):
+            with pytest.raises(CommandFailed, match="A-B"):
+                await commands.run("summarize", argument)
+    (params,) = chats.received("palimpsest/summarize")
+    assert params["range"] == {"start": 2, "end": 6}
+
+
+async def test_reading_shows_who_said_what_and_where_it_goes_on(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, view, _):
+        await commands.run("open", "1")
+        await commands.run("read", "")
+        assert "A choice." in view.lines
+        assert '→ read_file {"path": "cut.py"}' in view.lines
+        assert any("[1] assistant" in line and "cancelled" in line for line in view.lines)
+        assert view.lines[-1] == "There is more: /read 2"
+        await commands.run("read", "40")
+        assert any(line.startswith("[40] user") for line in view.lines)

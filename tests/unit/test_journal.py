@@ -1,0 +1,141 @@
+"""A journal becomes the messages that were shown, however the step ended; every call gets a result (invariant 5)."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from palimpsest.domain.errors import ErrorKind
+from palimpsest.domain.guard import Counters, Outcome, tool_preflight, turn_preflight
+from palimpsest.domain.journal import Ending, EventType, JournalEvent, merge, opaque_event, shown_text, to_messages
+from palimpsest.domain.messages import ConversationId, MessageStatus, OpaquePart, ReasoningPart, TextPart, ToolCallPart
+from palimpsest.domain.prepared import OverLimit, PreparedContext
+from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.turns import FINAL_STATES, TurnState, may_follow, title_of
+from palimpsest.services.replay import pairs_are_whole
+
+TEXT = JournalEvent(EventType.TEXT, "I will look. ")
+DONE = JournalEvent(EventType.DONE)
+
+
+def call(call_id: str, *arguments: str) -> list[JournalEvent]:
+    pieces = [JournalEvent(EventType.TOOL_ARGUMENTS, text, call_id) for text in arguments]
+    return [JournalEvent(EventType.TOOL_CALL, "", call_id, "read"), *pieces]
+
+
+def start(call_id: str) -> JournalEvent:
+    return JournalEvent(EventType.TOOL_START, "", call_id, "read")
+
+
+def result(call_id: str, text: str) -> JournalEvent:
+    return JournalEvent(EventType.TOOL_RESULT, text, call_id, "read")
+
+
+def test_a_whole_step_becomes_its_messages_in_order() -> None:
+    opaque = OpaquePart("anthropic", "claude", '{"signature":"x\\ny"}')
+    events = [
+        JournalEvent(EventType.THINKING, "hm"),
+        TEXT,
+        *call("1", '{"a":', " 1}"),
+        *call("2", "{}"),
+        opaque_event(opaque),
+        DONE,
+        start("1"),
+        result("1", "one"),
+        start("2"),
+        result("2", "two"),
+    ]
+    assistant, first, second = to_messages(events, Ending.COMPLETE)
+    assert assistant.parts == (
+        ReasoningPart("hm"),
+        TextPart("I will look. "),
+        ToolCallPart("1", "read", '{"a": 1}'),
+        ToolCallPart("2", "read", "{}"),
+        opaque,
+    )
+    assert assistant.status is MessageStatus.COMPLETE
+    assert [r.text for r in first.results + second.results] == ["one", "two"]
+
+
+@pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.ERRORED, Ending.INTERRUPTED])
+def test_a_broken_stream_keeps_its_text_flagged_and_drops_unfinished_calls(ending: Ending) -> None:
+    (message,) = to_messages([TEXT, *call("1", '{"a":')], ending)
+    assert message.text == TEXT.text
+    assert message.calls == ()
+    assert message.status.value == ending.value
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+def test_every_call_has_a_result_wherever_the_step_breaks_off(ending: Ending) -> None:
+    events = [TEXT, *call("1", "{}"), *call("2", "{}"), DONE, start("1"), result("1", "one"), start("2")]
+    for length in range(len(events) + 1):
+        assert pairs_are_whole(tuple(to_messages(events[:length], ending)))
+
+
+def test_a_started_tool_is_told_apart_from_one_that_never_ran() -> None:
+    events = [*call("1", "{}"), *call("2", "{}"), DONE, start("1")]
+    _, started, waiting = to_messages(events, Ending.INTERRUPTED)
+    assert "unknown whether it took effect" in started.results[0].text
+    assert "not run" in waiting.results[0].text
+
+
+def test_an_empty_step_leaves_no_message() -> None:
+    assert to_messages([], Ending.CANCELLED) == []
+    assert to_messages([DONE], Ending.COMPLETE) == []
+
+
+def test_merging_changes_nothing_that_is_shown() -> None:
+    events = [TEXT, TEXT, *call("1", "a", "b"), *call("2", "c"), TEXT, DONE]
+    merged = merge(events)
+    assert shown_text(merged) == shown_text(events)
+    assert to_messages(merged, Ending.COMPLETE) == to_messages(events, Ending.COMPLETE)
+    assert len(merged) == 7
+    assert merge(merged) == merged
+
+
+def test_only_the_edges_of_the_design_exist() -> None:
+    running = [TurnState.ADMITTED, TurnState.PREPARED, TurnState.STREAMING, TurnState.TOOLS]
+    allowed = {(a, b) for a, b in itertools.product(TurnState, TurnState) if may_follow(a, b)}
+    ways_out = {(a, b) for a in running for b in FINAL_STATES - {TurnState.COMMITTED}}
+    assert allowed - ways_out == {
+        (TurnState.ADMITTED, TurnState.PREPARED),
+        (TurnState.PREPARED, TurnState.STREAMING),
+        (TurnState.STREAMING, TurnState.TOOLS),
+        (TurnState.TOOLS, TurnState.PREPARED),
+        (TurnState.STREAMING, TurnState.COMMITTED),
+        (TurnState.TOOLS, TurnState.COMMITTED),
+    }
+
+
+def test_counters_only_grow_until_the_step_commits() -> None:
+    counters = Counters(100, 0, 0, 20)
+    asked = counters.asking(30)
+    accepted = asked.accepted()
+    assert [c.projected for c in (counters, asked, accepted, accepted.committed())] == [120, 150, 150, 150]
+    assert accepted.committed() == Counters(130, 0, 0, 20)
+    with pytest.raises(ValueError, match="negative"):
+        Counters(-1, 0, 0, 0)
+
+
+def test_the_guard_decides_on_the_upper_estimate() -> None:
+    estimator = Estimator(1.0, 0.1)
+    counters = Counters(100, 0, 0, 0)
+    assert turn_preflight(counters, estimator, 120, tool_budget_exceeded=False).outcome is Outcome.OK
+    over = turn_preflight(counters, estimator, 119, tool_budget_exceeded=False)
+    assert (over.outcome, over.remaining_tokens) == (Outcome.SKIP, -1)
+    assert turn_preflight(counters, estimator, 120, tool_budget_exceeded=True).outcome is Outcome.FINAL
+    assert tool_preflight(counters.asking(1), estimator, 121).outcome is Outcome.REFUSED
+
+
+def test_no_prepared_context_exists_over_its_limit() -> None:
+    with pytest.raises(OverLimit) as caught:
+        PreparedContext(ConversationId("c"), "m", "", (), (), 10, 90, 101, 100)
+    assert caught.value.kind is ErrorKind.CONTEXT_TOO_LONG
+    assert (caught.value.detail.limit_tokens, caught.value.detail.projected_tokens) == (100, 101)
+
+
+def test_a_title_is_the_first_line_with_text_in_it_at_most_60_characters() -> None:
+    assert title_of("\n  Fix the parser  \nmore") == "Fix the parser"
+    assert len(title_of("x" * 200)) == 60
+    assert title_of(" \n") == ""
