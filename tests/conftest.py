@@ -1,9 +1,31 @@
+"""What every test may rely on: a loopback, no proxies, and a fake provider."""
+
 from __future__ import annotations
 
+import contextlib
+import socket
+import struct
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.clients.fake_provider import FakeProvider
+
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+"""Linux, <linux/sockios.h> and <net/if.h>."""
+
+
+def pytest_sessionstart() -> None:
+    """The network may be cut off (`unshare -n`), but a new network namespace has its loopback down as well."""
+    if not sys.platform.startswith("linux"):
+        return
+    import fcntl
+
+    with contextlib.suppress(OSError), socket.socket() as any_socket:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))[1]
+        if not flags & _IFF_UP:
+            fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
 
 
 @pytest.fixture(autouse=True)
