@@ -69,6 +69,7 @@ check-layers: dev-ready
 
 check-protocol: dev-ready
 	$(python) -m palimpsest.wire.generate --check
+	$(python) -m palimpsest.settings_schema --check
 
 check-wheel: dev-ready
 	@rm -rf build/wheel

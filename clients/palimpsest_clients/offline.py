@@ -58,7 +58,8 @@ _SMALL_TALK = re.compile(
 class OfflineProvider:
     """Answers the newest user message of a context with what `find` finds.
 
-    Usage is counted as UTF-8 bytes / 4, rounded up, for the request's canonical lines and for the answer.
+    Usage of the answer is counted as UTF-8 bytes / 4, rounded up. No tokens of the request are reported: nobody counted
+    them, and a guess would teach the calibration nothing true.
     """
 
     name: Final = OFFLINE
@@ -74,7 +75,7 @@ class OfflineProvider:
         for start in range(0, len(answer), _PIECE_CHARS):
             yield TextDelta(answer[start : start + _PIECE_CHARS])
             await asyncio.sleep(0)  # lets others run; there is nothing to wait for
-        usage = TokenUsage(input_tokens=_tokens("\n".join(context.lines())), output_tokens=_tokens(answer))
+        usage = TokenUsage(output_tokens=_tokens(answer))
         yield Finished(StopReason.OUTPUT_LIMIT if is_cut else StopReason.END, usage)
 
     async def _answer(self, context: PreparedContext) -> tuple[str, bool]:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import platformdirs
 
+from palimpsest.configuration import USER_FILE, load_settings, unknown_variables
 from palimpsest.data import load_frame, load_model_table
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import ModelTable
 from palimpsest.domain.messages import ConversationId, Role
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.quoting.passages import HistoryLine, Passage
-from palimpsest.domain.settings import ContextSettings, Settings
+from palimpsest.domain.settings import Settings, to_entries
 from palimpsest.services.clock import utc_now
+from palimpsest.services.context_debug import LOGGER_NAME
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.events import ConversationChanged, Listeners
@@ -29,16 +32,20 @@ from palimpsest.services.finding import find_passages
 from palimpsest.services.folder_text import FolderText
 from palimpsest.services.folders import Folders, FolderSession
 from palimpsest.services.models import Models
+from palimpsest.services.summarizer_choice import SummarizerChoice
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.services.tools import by_name
 from palimpsest.services.turns import TurnEngine
 from palimpsest.storage import conversations, turns
+from palimpsest.storage.models import learned_limits
 from palimpsest.storage.store import Store, open_store
 from palimpsest_clients.offline import Find, OfflineProvider
 
 if TYPE_CHECKING:
     from palimpsest_clients.anthropic import AnthropicClient
     from palimpsest_clients.openai_compatible import OpenAICompatibleClient
+
+log = logging.getLogger(__name__)
 
 APP: Final = "palimpsest"
 CONFIGURE_HINT: Final = "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again."
@@ -58,55 +65,37 @@ class Places:
     cache: Path
 
 
-def read_places(environ: Mapping[str, str]) -> Places:
-    data = environ.get("PALIMPSEST_STORAGE_PATH") or platformdirs.user_data_dir(APP, appauthor=False)
-    return Places(Path(data) / "folders", Path(platformdirs.user_cache_dir(APP, appauthor=False)) / "vocabularies")
+def user_file() -> Path:
+    """Where the user's own settings stand; it may be missing."""
+    return Path(platformdirs.user_config_dir(APP, appauthor=False)) / USER_FILE
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Settings from `PALIMPSEST_*`. Raises InvalidRequest, naming the variable, for a value that cannot be meant."""
-
-    def number(name: str, convert: Callable[[str], float], default: float) -> float:
-        text = environ.get(name)
-        if not text:
-            return default
-        try:
-            return convert(text)
-        except ValueError as error:
-            raise InvalidRequest(f"{name} must be a number, but is {text!r}.") from error
-
-    defaults = ContextSettings()
-    limit = int(number("PALIMPSEST_CONTEXT_OUTPUT_LIMIT", int, 0))
-    synchronous = environ.get("PALIMPSEST_STORAGE_SYNCHRONOUS", "NORMAL").upper()
-    if synchronous not in ("NORMAL", "FULL"):
-        raise InvalidRequest(f"PALIMPSEST_STORAGE_SYNCHRONOUS must be NORMAL or FULL, but is {synchronous!r}.")
-    durable: Literal["NORMAL", "FULL"] = "FULL" if synchronous == "FULL" else "NORMAL"
-    return Settings(
-        model=environ.get("PALIMPSEST_MODEL") or None,
-        context=ContextSettings(
-            threshold=number("PALIMPSEST_CONTEXT_THRESHOLD", float, defaults.threshold),
-            target=number("PALIMPSEST_CONTEXT_TARGET", float, defaults.target),
-            preserve_recent=int(number("PALIMPSEST_CONTEXT_PRESERVE_RECENT", int, defaults.preserve_recent)),
-            max_tokens=int(number("PALIMPSEST_CONTEXT_MAX_TOKENS", int, defaults.max_tokens)),
-            output_limit=limit or None,
-            response_max_bytes=int(number("PALIMPSEST_TOOLS_RESPONSE_MAX_BYTES", int, defaults.response_max_bytes)),
-        ),
-        synchronous=durable,
-    )
+def read_places(settings: Settings) -> Places:
+    data = settings.storage_path or platformdirs.user_data_dir(APP, appauthor=False)
+    cache = Path(platformdirs.user_cache_dir(APP, appauthor=False))
+    return Places(Path(os.path.expanduser(data)) / "folders", cache / "vocabularies")
 
 
-def build_clients(environ: Mapping[str, str]) -> dict[str, AnthropicClient | OpenAICompatibleClient]:
+def _address(environ: Mapping[str, str], settings: Settings, provider: str) -> str | None:
+    """Where the user says a provider is; None for where it always is."""
+    entry = settings.providers.get(provider)
+    return environ.get(f"{provider.upper()}_BASE_URL") or (None if entry is None else entry.base_url)
+
+
+def build_clients(
+    environ: Mapping[str, str], settings: Settings
+) -> dict[str, AnthropicClient | OpenAICompatibleClient]:
     """The model clients whose keys are in the environment, by provider name. Keys go nowhere else."""
     clients: dict[str, AnthropicClient | OpenAICompatibleClient] = {}
     if key := environ.get("ANTHROPIC_API_KEY"):
         from palimpsest_clients.anthropic import AnthropicClient
 
-        base_url = environ.get("ANTHROPIC_BASE_URL")
+        base_url = _address(environ, settings, "anthropic")
         clients["anthropic"] = AnthropicClient(key, base_url) if base_url else AnthropicClient(key)
     if key := environ.get("OPENAI_API_KEY"):
         from palimpsest_clients.openai_compatible import OpenAICompatibleClient
 
-        base_url = environ.get("OPENAI_BASE_URL")
+        base_url = _address(environ, settings, "openai")
         clients["openai"] = OpenAICompatibleClient(key, base_url) if base_url else OpenAICompatibleClient(key)
     return clients
 
@@ -127,6 +116,8 @@ class Composer:
     clients: Mapping[str, Provider]
     tokenizers: Tokenizers
     frame: Frame
+    moved: frozenset[str]
+    """Providers that are reached at an address of the user's."""
 
     async def open_session(self, root: Path) -> FolderSession:
         """Opens the store, closes what dead servers left open, and wires what works on it."""
@@ -138,8 +129,24 @@ class Composer:
             listeners.tell(ConversationChanged(conversation_id))
 
         providers = {**self.clients, "offline": OfflineProvider(_finder(store, FolderText(root)), CONFIGURE_HINT)}
-        models = Models(self.table, providers, _HINTS, self.settings)
-        contexts = ContextEngine(store, models, self.tokenizers, self.settings.context, self.frame, listeners.tell)
+        models = Models(
+            self.table,
+            providers,
+            _HINTS,
+            self.settings,
+            model_entries=to_entries(self.settings.models),
+            provider_entries=to_entries(self.settings.providers),
+            learned=await store.read(learned_limits, utc_now()),
+        )
+        contexts = ContextEngine(
+            store,
+            models,
+            self.tokenizers,
+            self.settings.context,
+            self.frame,
+            listeners.tell,
+            SummarizerChoice(models, self.tokenizers, self.settings.context, load_prompts(), self.moved).choose,
+        )
         return FolderSession(
             root,
             store,
@@ -152,9 +159,21 @@ class Composer:
 
 def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     """The services of a server process. Raises InvalidRequest when a setting cannot be meant."""
-    settings, places = read_settings(environ), read_places(environ)
-    clients = build_clients(environ)
-    composer = Composer(settings, places, load_model_table(), clients, Tokenizers(places.cache), load_frame())
+    settings = load_settings(user_file(), None, environ, None)
+    for sentence in unknown_variables(environ):
+        log.warning(sentence)
+    if environ.get("CONTEXT_DEBUG", "").lower() in ("1", "true", "yes"):
+        logging.getLogger(LOGGER_NAME).setLevel(logging.DEBUG)
+    clients = build_clients(environ, settings)
+    composer = Composer(
+        settings,
+        read_places(settings),
+        load_model_table(),
+        clients,
+        Tokenizers(read_places(settings).cache),
+        load_frame(),
+        frozenset(name for name in clients if _address(environ, settings, name)),
+    )
     return Folders(composer.open_session, [client.aclose for client in clients.values()])
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from palimpsest.app import read_places, read_settings
+from palimpsest.app import read_places, user_file
+from palimpsest.configuration import load_settings
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.limits import with_window
@@ -29,7 +30,7 @@ def replay_files(
     """Replays each file in a store of its own, which is deleted after. Raises InvalidRequest for broken input."""
     if (window is not None and window < 1) or (reserve is not None and reserve < 1):
         raise InvalidRequest("--window and --reserve are numbers of tokens: they must be at least 1.")
-    settings = read_settings(environ)
+    settings = load_settings(user_file(), None, environ, None)
     settings = replace(settings, context=replace(settings.context, output_limit=reserve))
     models = Models(load_model_table(), {}, {}, settings)
     model = models.get(model_name)
@@ -38,7 +39,7 @@ def replay_files(
         models = with_override(models, model)
     models.budget(model)
     for path in files:
-        yield asyncio.run(_replay_file(path, models, model.name, read_places(environ).cache))
+        yield asyncio.run(_replay_file(path, models, model.name, read_places(settings).cache))
 
 
 async def _replay_file(path: Path, models: Models, model: str, cache: Path) -> ReplayReport:

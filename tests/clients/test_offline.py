@@ -80,12 +80,11 @@ async def test_nothing_is_looked_up_before_the_first_item_is_awaited() -> None:
     assert finder.asked == [(ConversationId("c-1"), "Which port?")]
 
 
-async def test_usage_is_bytes_by_four_rounded_up() -> None:
+async def test_usage_of_the_answer_is_bytes_by_four_and_of_the_request_nothing_is_claimed() -> None:
     answer = await ask("Wo läuft der Server?", QUOTE)
     usage = answer.finished.usage
     assert usage.output_tokens == -(-len(answer.text.encode()) // 4)
-    sent = "\n".join(context(user("Wo läuft der Server?")).lines())
-    assert usage.input_tokens == usage.prompt_tokens == -(-len(sent.encode()) // 4)
+    assert usage.prompt_tokens == 0
 
 
 async def test_quotes_of_one_source_stand_together_in_the_order_of_their_lines() -> None:

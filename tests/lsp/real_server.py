@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients.fake_provider import KEY
+from tests.clients.fake_provider import KEY, Fault, Reply
 from tests.lsp.rawlsp import Message, RawClient, started
 
 COMMAND = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
+
+STALL = Fault(then="stall", after=3)
+"""An answer that hangs after its opening event and two of its three pieces of text."""
+STALLED_TEXT = Reply().text[: 2 * -(-len(Reply().text) // 3)]
+"""What it has said by then."""
 
 
 @dataclass
@@ -37,6 +42,12 @@ class Editor:
     def shown_text(self, token: str) -> str:
         return "".join(delta.get("text", "") for delta in self.shown(token) if delta["type"] == "text")
 
+    async def until_shown(self, token: str, text: str) -> None:
+        """Waits until exactly `text` was shown on the token; a failure when something else is."""
+        while self.shown_text(token) != text:
+            assert text.startswith(self.shown_text(token))
+            await self.client.notification("$/progress")
+
     async def read(self, conversation_id: str) -> dict[str, Any]:
         result: dict[str, Any] = await self.client.result(
             "palimpsest/conversation/read", {"conversationId": conversation_id, "limit": 1000}
@@ -58,8 +69,14 @@ def home(directory: Path, **more: str) -> dict[str, str]:
 
 
 def on_fake(url: str) -> dict[str, str]:
-    """Configures the OpenAI-compatible client for the fake provider."""
-    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "PALIMPSEST_MODEL": "gpt-4o"}
+    """Configures the OpenAI-compatible client for the fake provider. Summaries do not ask it: its replies are a
+    script for the conversation."""
+    return {
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "PALIMPSEST_MODEL": "gpt-4o",
+        "PALIMPSEST_SUMMARIZATION_KIND": "extractive",
+    }
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Fault, Reply
-from tests.lsp.real_server import Editor, editor, on_fake
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, on_fake
 
 READ = "palimpsest/conversation/read"
 
@@ -75,11 +75,10 @@ async def test_a_restart_finds_everything(tmp_path: Path, folder: Path) -> None:
 
 async def stalled(ed: Editor, fake: FakeProvider, token: str) -> tuple[Any, str]:
     """A chat whose answer has begun and hangs; its request and the text shown so far."""
-    fake.script.append(Fault(then="stall", after=3))
+    fake.script.append(STALL)
     request = ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken=token))
     await asyncio.wait_for(fake.stalled.wait(), 30)
-    while not ed.shown_text(token):
-        await ed.client.notification("$/progress")
+    await ed.until_shown(token, STALLED_TEXT)
     return request, ed.shown_text(token)
 
 
@@ -235,6 +234,71 @@ async def test_summarize_and_switch_answer_with_what_they_did(tmp_path: Path, fo
         assert smaller["newBudget"] < smaller["oldBudget"]
         await ed.chat("still there?", conversationId=conversation_id)
         assert fake.bodies[-1]["model"] == "gpt-4"
+
+
+async def test_a_model_writes_summaries_and_what_it_cannot_do_is_quoted_instead(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    settings = on_fake(fake.url) | {"PALIMPSEST_SUMMARIZATION_KIND": "llm"}
+    async with editor(tmp_path, folder, **settings) as ed:
+        conversation_id = await created(ed)
+        for number in range(6):
+            fake.script.append(Reply(text=f"Answer {number}. " * 80))
+            await ed.chat(f"Question {number}. " * 20, conversationId=conversation_id)
+        params = {"conversationId": conversation_id, "range": {"start": 0, "end": 4}}
+        fake.script.append(Reply(text="I was asked two questions about the pump and answered both."))
+        await ed.client.result("palimpsest/summarize", params)
+        assert "never follow instructions" in str(fake.bodies[-1]).lower() or "transcript" in str(fake.bodies[-1])
+        fake.script += [Reply(text="I'm sorry, I can't help with that."), Reply(text="")]
+        await ed.client.result("palimpsest/summarize", params | {"range": {"start": 4, "end": 8}})
+        failed = [e for e in ed.client.received("palimpsest/contextEvent") if "error" in e]
+        assert "without a model instead" in failed[-1]["error"]
+        fake.script.append(Reply(text="here"))
+        await ed.chat("next", conversationId=conversation_id)
+        sent = str(fake.bodies[-1])
+        assert "I was asked two questions about the pump and answered both." in sent
+        assert "can't help" not in sent
+
+
+async def test_the_past_can_be_forked_rolled_back_expanded_and_undone_from_an_editor(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        conversation_id = await created(ed)
+        for number in range(6):
+            fake.script.append(Reply(text=f"Answer {number}. " * 80))
+            await ed.chat(f"Question {number}. " * 20, conversationId=conversation_id)
+
+        async def ask(method: str, **params: Any) -> Any:
+            return await ed.client.result(f"palimpsest/{method}", {"conversationId": conversation_id} | params)
+
+        done = await ask("summarize", range={"start": 0, "end": 6})
+        expanded = await ask("summary/expand", summaryId=done["summaryId"])
+        # About: the fake's usage is not the tokenizer's, and each re-cut takes up what was learned from it.
+        assert expanded["tokensBefore"] == pytest.approx(done["tokensAfter"], rel=0.05)
+        assert expanded["tokensAfter"] == pytest.approx(done["tokensBefore"], rel=0.05)
+        assert (await ask("summary/undo"))["tokensAfter"] == pytest.approx(done["tokensAfter"], rel=0.05)
+        assert (await ask("summary/regenerate", summaryId=done["summaryId"]))["covers"] == {"start": 0, "end": 6}
+        fork = await ask("conversation/fork", messageId=7, title="elsewhere")
+        assert (fork["messageCount"], fork["parentId"], fork["title"]) == (8, conversation_id, "elsewhere")
+        taken = await ask("conversation/rollback", messageId=11)
+        assert taken["hidden"] == {"start": 11, "end": 12}
+        assert taken["draft"] == ""
+        taken = await ask("conversation/rollback", messageId=10)
+        assert taken["draft"].startswith("Question 5.")
+        page = await ed.read(conversation_id)
+        assert [m["id"] for m in page["messages"] if m["isHidden"]] == [10, 11]
+        assert page["conversation"]["draft"] == taken["draft"]
+        renamed = await ask("conversation/rename", title="The pump")
+        assert (renamed["title"], (await ask("conversation/archive", isArchived=True))["isArchived"]) == (
+            "The pump",
+            True,
+        )
+        assert (await ask("draft/set", text="half"))["draft"] == "half"
+        gone = await ed.client.request(
+            "palimpsest/summary/expand", {"conversationId": conversation_id, "summaryId": 9999}
+        )
+        assert gone["error"]["data"]["kind"] == "not_found"
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [

@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.clients.fake_provider import FakeProvider, Fault
+from tests.clients.fake_provider import FakeProvider
 from tests.lsp.rawlsp import connected, started
-from tests.lsp.real_server import COMMAND, Editor, home, on_fake
+from tests.lsp.real_server import COMMAND, STALL, STALLED_TEXT, Editor, home, on_fake
 
 TCP = [*COMMAND[:-1], "--tcp"]
 
@@ -43,16 +43,14 @@ async def test_one_editor_reads_follows_and_cancels_what_the_other_began(
     editors: list[Editor], fake: FakeProvider
 ) -> None:
     one, two = editors
-    fake.script.append(Fault(then="stall", after=3))
+    fake.script.append(STALL)
     request = one.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
     await asyncio.wait_for(fake.stalled.wait(), 30)
-    while not one.shown_text("p"):
-        await one.client.notification("$/progress")
+    await one.until_shown("p", STALLED_TEXT)
     (info,) = (await two.client.result("palimpsest/conversation/list", {}))["conversations"]
     turn_id = info["runningTurnId"]
     attached = two.client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": "q"})
-    while not two.shown_text("q"):
-        await two.client.notification("$/progress")
+    await two.until_shown("q", STALLED_TEXT)
     assert two.shown_text("q") == one.shown_text("p")
     assert await two.client.result("palimpsest/turn/cancel", {"turnId": turn_id}) == {"status": "cancelled"}
     assert (await request.answer())["result"]["status"] == "cancelled"
@@ -63,15 +61,13 @@ async def test_an_editor_that_leaves_does_not_end_a_turn_that_another_follows(
     editors: list[Editor], fake: FakeProvider
 ) -> None:
     one, two = editors
-    fake.script.append(Fault(then="stall", after=3))
+    fake.script.append(STALL)
     one.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
     await asyncio.wait_for(fake.stalled.wait(), 30)
-    while not one.shown_text("p"):
-        await one.client.notification("$/progress")
+    await one.until_shown("p", STALLED_TEXT)
     turn_id = one.shown("p")[0]["turnId"]
     attached = two.client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": "q"})
-    while not two.shown_text("q"):
-        await two.client.notification("$/progress")
+    await two.until_shown("q", STALLED_TEXT)
     await one.client.close()
     (info,) = (await two.client.result("palimpsest/conversation/list", {}))["conversations"]
     assert info["runningTurnId"] == turn_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +37,7 @@ Action = StreamEvent | Exception | asyncio.Event | Callable[[], None]
 
 def says(*texts: str) -> list[Action]:
     """A whole answer."""
-    return [*(TextDelta(text) for text in texts), Finished(StopReason.END, TokenUsage(10, output_tokens=2))]
+    return [*(TextDelta(text) for text in texts), Finished(StopReason.END, TokenUsage(output_tokens=2))]
 
 
 def calls(*named: tuple[str, str, str]) -> list[Action]:
@@ -103,6 +103,10 @@ class Bench:
             )
             for m in page.messages
         ]
+
+
+Opener = Callable[..., Awaitable[Bench]]
+"""What the fixture `bench` is: `open_bench` without a directory."""
 
 
 async def open_bench(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from tests.services.scripted import Action, Bench, open_bench, says
+from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.cut import Block, Live, is_partition
 from palimpsest.domain.errors import InvalidRequest, NotFound, SummarizationNeeded
@@ -17,26 +16,12 @@ from palimpsest.domain.forest import OPENING
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.tokens import Certainty
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.storage import contexts as stored
-
-Opener = Callable[..., Awaitable[Bench]]
-
-
-@pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Opener]:
-    opened: list[Bench] = []
-
-    async def open_one(replies: list[list[Action]], **options: object) -> Bench:
-        opened.append(await open_bench(tmp_path / str(len(opened)), replies, **options))  # type: ignore[arg-type]
-        return opened[-1]
-
-    yield open_one
-    for each in opened:
-        await each.session.close()
 
 
 async def long_talk(bench: Opener, n_turns: int, window: int = 4_000, seed: int = 7) -> Bench:
@@ -164,3 +149,42 @@ async def test_unknown_and_unconfigured_models_are_told_apart(bench: Opener) -> 
         await b.session.conversations.switch_model(b.conversation_id, "frobnicator")
     with pytest.raises(NotFound, match="cannot be used yet"):
         await b.session.conversations.switch_model(b.conversation_id, "claude-opus-4-5")
+
+
+async def test_what_the_user_ruled_stays_in_every_request_verbatim(bench: Opener) -> None:
+    rules = {0: "Never use tabs in this project.", 3: "From now on, always run the linter before you commit."}
+    replies = [says(f"Answer {n}. " + "The pump is on. " * 60) for n in range(60)]
+    b = await bench(replies, window=4_000, reserve=500)
+    for number in range(60):
+        text = f"Question {number}. " + "It is wet. " * 20
+        assert await b.ask(f"{rules[number]} {text}" if number in rules else text) == "committed"
+        said = "\n".join(message.text for message in b.provider.seen[-1].messages)
+        assert all(rule in said for at, rule in rules.items() if at <= number), number
+    summaries = await b.session.store.read(stored.read_summaries, b.conversation_id)
+    assert max(summary.level for summary in summaries) >= 2, "the rules were never merged"
+
+
+async def test_what_answers_teach_about_counting_is_kept_and_taken_up_at_the_next_recut(bench: Opener) -> None:
+    b = await bench([])
+    stream = b.provider.stream
+
+    async def reported(context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        """Says that the request took half as much again as was counted."""
+        async for event in stream(context):
+            yield event
+        yield Finished(StopReason.END, TokenUsage(context.estimated_tokens * 3 // 2))
+
+    b.provider.stream = reported  # type: ignore[method-assign]
+    for number in range(30):
+        b.provider.replies = [[TextDelta("word " * 400)]]
+        assert await b.ask(f"question {number} " * 100) == "committed"
+    state = await b.session.contexts.state(b.conversation_id)
+    assert state.cut.estimator.factor == 1.0, "a cut keeps the estimator it was chosen with"
+    learned = state.model.estimator
+    assert learned.mean(10_000) == pytest.approx(15_000, rel=0.1)
+    b.session.contexts.forget(b.conversation_id)
+    state = await b.session.contexts.state(b.conversation_id)
+    assert state.model.estimator == learned
+    done = await b.session.conversations.summarize(b.conversation_id, None)
+    assert done.block is not None
+    assert (await b.session.contexts.state(b.conversation_id)).cut.estimator == learned

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.services.scripted import Action, Bench, calls, open_bench, says
+from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
 from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
 from palimpsest.domain.journal import EventType, Numbered, shown_text
@@ -20,21 +20,6 @@ from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.storage import turns as stored_turns
-
-Opener = Callable[..., Awaitable[Bench]]
-
-
-@pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Opener]:
-    opened: list[Bench] = []
-
-    async def open_one(replies: list[list[Action]], **options: object) -> Bench:
-        opened.append(await open_bench(tmp_path / str(len(opened)), replies, **options))  # type: ignore[arg-type]
-        return opened[-1]
-
-    yield open_one
-    for each in opened:
-        await each.session.close()
 
 
 def tool(name: str, run: Callable[[str], Awaitable[ToolOutput]]) -> Tool:
@@ -250,9 +235,11 @@ async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not
 
 
 async def test_a_repeated_request_answers_with_the_turn_that_exists(bench: Opener) -> None:
-    b = await bench([says("one")])
+    gate = asyncio.Event()
+    b = await bench([[gate, *says("one")]])
     running = await start(b, "q")
     assert await b.session.turns.start(b.conversation_id, "q", "q") is running
+    gate.set()
     await running.wait()
     assert await b.session.turns.start(b.conversation_id, "q", "q") == running.id
     assert len(await b.said()) == 2

@@ -95,6 +95,7 @@ class Server:
         return {
             "conversationId": f"conversation-{number}", "title": f"Title {number}", "model": "scripted-1",
             "messageCount": number * 2, "createdAt": "2026-11-20T09:00:00Z", "updatedAt": "2026-11-20T09:30:00Z",
+            "isArchived": False, "draft": "",
             "folder": "file:///somewhere",
         }  # fmt: skip
 
@@ -121,7 +122,7 @@ class Server:
         start = params.get("start", 0)
         message = {"id": start, "role": "user", "text": "What is a \x1b[31mcut\x1b[0m?", "parts": [],
                    "digest": "0" * 64, "state": "complete", "createdAt": "2026-11-20T09:00:00Z",
-                   "notes": []}  # fmt: skip
+                   "notes": [], "isHidden": False}  # fmt: skip
         call = {"type": "tool_call", "callId": "a", "name": "read_file", "arguments": '{"path": "cut.py"}'}
         answer = {**message, "id": start + 1, "role": "assistant", "text": "A choice.", "parts": [call],
                   "state": "cancelled"}  # fmt: skip

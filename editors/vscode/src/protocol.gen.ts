@@ -429,8 +429,14 @@ export interface ConversationInfo {
     updatedAt: string;
     /** URI of its workspace folder. */
     folder: string;
+    /** Whether the user has put it away. */
+    isArchived: boolean;
+    /** What the user had typed and not sent, or rolled back; empty for nothing. */
+    draft: string;
     /** The turn that is running now. */
     runningTurnId?: string;
+    /** The conversation it was forked from. */
+    parentId?: string;
 }
 
 /** Begin a conversation. */
@@ -499,6 +505,8 @@ export interface MessageInfo {
     digest: string;
     /** What was changed on entry, such as removed NUL characters. */
     notes: Array<string>;
+    /** Whether it was rolled back: it can be read, and no model sees it. */
+    isHidden: boolean;
     /** The turn it belongs to. */
     turnId?: string;
 }
@@ -523,6 +531,78 @@ export interface ReadConversationResult {
     next?: number;
     /** The turn that is running now. */
     running?: RunningTurn;
+}
+
+/** Name a conversation. */
+export interface RenameParams {
+    /** The conversation. */
+    conversationId: string;
+    /** Its name from now on; what is over 60 characters is cut off. */
+    title: string;
+}
+
+/** Put a conversation away, or take it out again. */
+export interface ArchiveParams {
+    /** The conversation. */
+    conversationId: string;
+    /** Whether it is put away. */
+    isArchived: boolean;
+}
+
+/** Keep what is typed and not sent yet. */
+export interface SetDraftParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The draft; empty for none. */
+    text: string;
+}
+
+/** Go on from an earlier point in a new conversation. The old one stays as it is. */
+export interface ForkParams {
+    /** The conversation to fork. */
+    conversationId: string;
+    /** The last message of the fork, widened to its whole exchange. Absent: the newest. */
+    messageId?: number;
+    /** A name for the fork. Absent: the old one's. */
+    title?: string;
+}
+
+/** Take back the end of a conversation. */
+export interface RollbackParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The first message to take back, widened to the beginning of its exchange. */
+    messageId: number;
+}
+
+/** What was taken back. It can still be read; ids are not used again. */
+export interface RollbackResult {
+    /** The messages. */
+    hidden: MessageRange;
+    /** The user's first message among them, to be sent again. */
+    draft: string;
+    /** How full the context is now. */
+    usage: ContextUsage;
+}
+
+/** Names a summary that stands in a conversation's context; `prepareContext` shows which do. */
+export interface SummaryParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The summary. */
+    summaryId: number;
+}
+
+/** The context stands differently now. No message and no summary was deleted. */
+export interface RecutResult {
+    /** Tokens of the context before. */
+    tokensBefore: number;
+    /** Tokens after. */
+    tokensAfter: number;
+    /** The messages it concerned. */
+    covers: MessageRange;
+    /** How full the context is now. */
+    usage: ContextUsage;
 }
 
 /** A model that can be chosen. */
@@ -609,6 +689,30 @@ export const ConversationListRequest = new lc.RequestType<ListConversationsParam
 
 /** Read a conversation's messages, and what a running turn has said so far. */
 export const ConversationReadRequest = new lc.RequestType<ReadConversationParams, ReadConversationResult, void>("palimpsest/conversation/read");
+
+/** Name a conversation. */
+export const ConversationRenameRequest = new lc.RequestType<RenameParams, ConversationInfo, void>("palimpsest/conversation/rename");
+
+/** Put a conversation away, or take it out. */
+export const ConversationArchiveRequest = new lc.RequestType<ArchiveParams, ConversationInfo, void>("palimpsest/conversation/archive");
+
+/** Go on from an earlier point in another conversation. */
+export const ConversationForkRequest = new lc.RequestType<ForkParams, ConversationInfo, void>("palimpsest/conversation/fork");
+
+/** Take back the end of a conversation. It stays readable. */
+export const ConversationRollbackRequest = new lc.RequestType<RollbackParams, RollbackResult, void>("palimpsest/conversation/rollback");
+
+/** Keep what is typed and not sent yet. */
+export const DraftSetRequest = new lc.RequestType<SetDraftParams, ConversationInfo, void>("palimpsest/draft/set");
+
+/** Put what a summary stands for back into the context: lower summaries, or the originals. */
+export const SummaryExpandRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/expand");
+
+/** Write a summary again. */
+export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/regenerate");
+
+/** Go back to the summaries that stood in the context before the last change of them. */
+export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/undo");
 
 /** List the models. */
 export const ModelListRequest = new lc.RequestType<ListModelsParams, ListModelsResult, void>("palimpsest/model/list");

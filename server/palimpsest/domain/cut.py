@@ -7,7 +7,9 @@ a summary; these functions say what to summarise, and put a written summary in i
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -81,13 +83,20 @@ class Live:
 Piece = Block | Live
 
 
-def is_partition(pieces: Sequence[Piece], n_messages: int) -> bool:
-    """Whether the pieces cover every message exactly once, in order."""
+def is_partition(pieces: Sequence[Piece], n_messages: int, hidden: Collection[MessageId] = ()) -> bool:
+    """Whether the pieces cover every message that is not hidden exactly once, in order, and stand for nothing else.
+
+    A block may reach over hidden messages; a live message is never one.
+    """
     position = 0
     for piece in pieces:
+        while position in hidden:
+            position += 1
         if piece.start != position:
             return False
         position = piece.end
+    while position in hidden:
+        position += 1
     return position == n_messages
 
 
@@ -210,13 +219,14 @@ def choose(
     summaries, while the whole stays within `target_tokens` (raw). May exceed the target when no summary exists for
     what is too much; nothing is left out.
 
-    `messages` are all messages of the conversation, oldest first.
+    `messages` are all visible messages of the conversation, oldest first.
     """
-    boundary = keep_from(messages, 0, preserve_recent)
+    first_kept = keep_from(messages, 0, preserve_recent)
+    kept_id = messages[first_kept].start if first_kept < len(messages) else math.inf
     by_id = {summary.id: summary for summary in summaries}
 
     def is_usable(node: Summary) -> bool:
-        return node.end <= boundary and not any(node.start <= each < node.end for each in protected)
+        return node.end <= kept_id and not any(node.start <= each < node.end for each in protected)
 
     pieces: list[Piece] = _lay(roots([s for s in summaries if is_usable(s)]), messages, 0, len(messages), count_block)
     total = total_tokens(pieces)
@@ -240,13 +250,13 @@ def _refine(
     count_block: Callable[[Summary], int],
     room: int,
 ) -> list[Piece] | None:
-    originals: list[Piece] = list(messages[block.start : block.end])
+    originals: list[Piece] = list(messages[_place(messages, block.start) : _place(messages, block.end)])
     if total_tokens(originals) <= room:
         return originals
     children = children_of(block.summary, by_id)
     if not children:
         return None
-    finer = _lay(children, messages, block.start, block.end, count_block)
+    finer = _lay(children, messages, _place(messages, block.start), _place(messages, block.end), count_block)
     return finer if total_tokens(finer) <= room else None
 
 
@@ -257,15 +267,20 @@ def _lay(
     end: int,
     count_block: Callable[[Summary], int],
 ) -> list[Piece]:
-    """Blocks for `nodes`, live messages for what lies between them."""
+    """Blocks for `nodes`, live messages for what lies between them. `start` and `end` are places in `messages`."""
     pieces: list[Piece] = []
     position = start
     for node in nodes:
-        pieces.extend(messages[position : node.start])
+        pieces.extend(messages[position : _place(messages, node.start)])
         pieces.append(Block(node, count_block(node)))
-        position = node.end
+        position = _place(messages, node.end)
     pieces.extend(messages[position:end])
     return pieces
+
+
+def _place(messages: Sequence[Live], message_id: int) -> int:
+    """Where the first message of that id or a later one stands: ids have gaps where messages were rolled back."""
+    return bisect.bisect_left(messages, message_id, key=lambda each: each.start)
 
 
 def running_request(pieces: Sequence[Piece]) -> frozenset[MessageId]:

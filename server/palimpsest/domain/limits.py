@@ -110,7 +110,8 @@ class ModelTable:
     """The built-in models, by name prefix, and the defaults of providers.
 
     Built from the data file `models.json`: `families` (name -> tokenizer, factor, sigma), `models` (prefix ->
-    provider, family, window, max_output, max_input?), `providers` (name -> window, max_output, family).
+    provider, family, window, max_output, max_input?, is_shut_down?), `providers` (name -> window, max_output, family,
+    small?, librarian?: model and the max_input it is given).
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -120,8 +121,9 @@ class ModelTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The prefixes the table knows, in its order. Each is also the name of a model."""
-        return tuple(self._models)
+        """The prefixes the table knows, in its order, without models that were shut down. Each is also the name of a
+        model, but for those that end in `-`."""
+        return tuple(name for name, entry in self._models.items() if not entry.get("is_shut_down"))
 
     def find(self, name: str) -> Model | None:
         """The model with the longest prefix of `name`, or None.
@@ -143,6 +145,18 @@ class ModelTable:
     def unknown(self, name: str) -> Model:
         """What is assumed of a model nobody knows: a window of 8,192 tokens."""
         return self._model(name, "unknown", self._providers["unknown"], LimitsSource.DEFAULT_FALLBACK, name)
+
+    def small_model(self, provider: str) -> tuple[str, int] | None:
+        """The provider's model for summaries, and the input it may be given; None when it has none."""
+        return self._helper(provider, "small")
+
+    def librarian_model(self, provider: str) -> tuple[str, int] | None:
+        """The same for extracting facts."""
+        return self._helper(provider, "librarian")
+
+    def _helper(self, provider: str, job: str) -> tuple[str, int] | None:
+        entry = self._providers.get(provider, {}).get(job)
+        return None if entry is None else (entry["model"], entry["max_input"])
 
     def _model(
         self, name: str, provider: str, entry: Mapping[str, Any], source: LimitsSource, service_name: str

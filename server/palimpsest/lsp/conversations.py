@@ -57,7 +57,7 @@ async def read(ls: PalimpsestServer, params: ReadConversationParams) -> ReadConv
     running = page.running
     return ReadConversationResult(
         conversation=to_conversation(page.record, session.root, None if running is None else running.turn_id),
-        messages=[to_message(message) for message in page.messages],
+        messages=[to_message(message, is_hidden=message.id in page.hidden) for message in page.messages],
         next=page.next,
         running=None if running is None else RunningTurn(running.turn_id, running.last_seq, running.text),
     )

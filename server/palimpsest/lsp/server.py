@@ -138,7 +138,7 @@ def _resolved(uri: str) -> Path | None:
 
 def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:
     """A server with every handler registered."""
-    from palimpsest.lsp import chat, context, conversations, models
+    from palimpsest.lsp import chat, context, conversations, history, models
 
     server = PalimpsestServer(load_folders, owns_folders=owns_folders)
 
@@ -146,6 +146,6 @@ def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> 
     def initialized(ls: PalimpsestServer, _params: lsp.InitializedParams) -> None:
         ls.start_loading()
 
-    for area in (chat, context, conversations, models):
+    for area in (chat, context, conversations, history, models):
         area.register(server)
     return server

@@ -106,11 +106,14 @@ def to_conversation(record: ConversationRecord, root: Path, running: TurnId | No
         created_at=record.created_at,
         updated_at=record.updated_at,
         folder=root.as_uri(),
+        is_archived=record.is_archived,
+        draft=record.draft,
         running_turn_id=running,
+        parent_id=record.parent,
     )
 
 
-def to_message(message: StoredMessage) -> MessageInfo:
+def to_message(message: StoredMessage, *, is_hidden: bool) -> MessageInfo:
     content = message.content
     return MessageInfo(
         id=message.id,
@@ -121,6 +124,7 @@ def to_message(message: StoredMessage) -> MessageInfo:
         created_at=message.created_at,
         digest=message.digest,
         notes=list(content.notes),
+        is_hidden=is_hidden,
         turn_id=message.turn_id,
     )
 

@@ -20,27 +20,26 @@ from palimpsest.domain.cut import (
     Live,
     Piece,
     adopt,
-    keep_from,
-    running_request,
-    runs_to_summarize,
     stretches_to_merge,
     total_tokens,
 )
 from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.extractive import AUTHOR, KIND, summarize_extractively
+from palimpsest.domain.ledger import Ledger, build, over_cap, split_standing_rules, standing_rules
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.previews import SMALLEST_PREVIEW, fair_share, with_preview
 from palimpsest.domain.settings import ContextSettings
+from palimpsest.domain.strategies import MERGING, Situation, blocks_tokens, choose_strategy
 from palimpsest.domain.tokens import CountText
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
-from palimpsest.storage import contexts
+from palimpsest.services.summarizers import Summarizer
+from palimpsest.storage import contexts, conversations
 from palimpsest.storage.contexts import CutRecord, NewSummary
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 
-KEEP_SHARE: Final = 0.18
+KEEP_SHARE: Final = 0.15
 """Of the budget: what a re-cut by threshold keeps verbatim at the end (measured best between 15 and 20 %)."""
 BLOCKS_SHARE: Final = 0.50
 """Of the budget: above it the blocks are merged."""
@@ -50,6 +49,10 @@ MINIMUM_GAIN: Final = 0.15
 """Of the budget: what a re-cut by threshold must free, unless it is needed to fit."""
 ISOLATED_SHARE: Final = 0.05
 """Of the budget: live messages between blocks are summarised only when they take more."""
+_SMALLEST_TARGET: Final = 40
+"""Raw tokens: what a summary is given beside the standing rules, however many there are."""
+LEDGER_SHARE: Final = 0.15
+"""Of the budget: what the user's standing rules may take; older ones over it become ordinary text."""
 BLOCK_SHARE: Final = 0.15
 """Of the budget: the largest single new block."""
 
@@ -60,41 +63,89 @@ class Compactor:
 
     store: Store
     settings: ContextSettings
+    summarizer: Summarizer
     emit: EventSink
 
     async def by_threshold(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
         """A new cut that fits `limit_tokens`, if it can be had.
 
-        Adopts nothing when too little would be gained and the request fits as it is. Raises RecentMessagesTooLarge
-        when what must stay verbatim does not fit.
+        Adopts nothing when too little would be gained and the request fits as it is. What the user expanded stays
+        so while it fits. Raises RecentMessagesTooLarge when what must stay verbatim does not fit.
         """
+        try:
+            await self._by_threshold(state, lease, limit_tokens)
+        except RecentMessagesTooLarge:
+            if not state.expansions:
+                raise
+            for start, end in state.expansions:
+                await self.store.run(contexts.collapse, state.id, start, end)
+            state.expansions = ()
+            await self._by_threshold(state, lease, limit_tokens)
+
+    async def _by_threshold(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
         started = time.monotonic()
         before = state.raw_tokens
+        state.cut = replace(state.cut, estimator=state.model.estimator)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         room = state.cut.estimator.raw_within(limit_tokens) - state.frame_tokens.total
-        protected = running_request(state.pieces)
-        boundary = keep_from(state.pieces, int(KEEP_SHARE * budget_raw), self.settings.preserve_recent)
-        runs = runs_to_summarize(state.pieces, boundary, protected, int(ISOLATED_SHARE * budget_raw))
-        self._start(state, "threshold", limit_tokens)
-        pieces = await self._write_runs(state, list(state.pieces), runs, budget_raw, "threshold")
-        blocks = sum(piece.tokens for piece in pieces if isinstance(piece, Block))
+        protected = state.kept
+        target = int(self.settings.target * budget_raw) - state.frame_tokens.total
+        choice = choose_strategy(
+            self.settings.strategies, self._situation(state, budget_raw), target, self.settings.target_ratio
+        )
+        self._start(state, choice.name, limit_tokens)
+        pieces = await self._write_runs(state, list(state.pieces), choice.stretches, budget_raw, choice.name)
         gain = total_tokens(state.pieces) - total_tokens(pieces)
         needed = total_tokens(state.pieces) > room
-        if blocks > BLOCKS_SHARE * budget_raw or gain < MINIMUM_GAIN * budget_raw or total_tokens(pieces) > room:
+        has_grown = blocks_tokens(pieces) > BLOCKS_SHARE * budget_raw
+        if total_tokens(pieces) > room or (
+            MERGING in self.settings.strategies and (has_grown or gain < MINIMUM_GAIN * budget_raw)
+        ):
             pieces = await self._merge(state, pieces, protected, int(MERGED_SHARE * min(budget_raw, max(room, 1))))
-        pieces = await asyncio.to_thread(hand_over, state, pieces, room, protected)
+        rules = await self.ledger(state)
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.open_entries()}
+        pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
         gain = total_tokens(state.pieces) - total_tokens(pieces)
         if gain <= 0 or (gain < MINIMUM_GAIN * budget_raw and not needed):
             state.futile_above = before + int(ISOLATED_SHARE * budget_raw)
             self._emit(
                 state,
                 ContextEventType.SUMMARIZATION_ERROR,
-                strategy="threshold",
+                strategy=choice.name,
                 error=f"Summarising would free only {max(gain, 0)} tokens, so the context stays as it is.",
             )
             return
         await self.adopt(state, lease, pieces, CutCause.THRESHOLD)
-        self._complete(state, "threshold", before, started)
+        self._complete(state, choice.name, before, started)
+
+    async def ledger(self, state: ContextState) -> Ledger:
+        """The user's standing rules as they hold now, without those over the cap (DESIGN §6)."""
+        messages = await self.store.read(conversations.read_user_messages, state.id)
+        cap = int(LEDGER_SHARE * state.cut.estimator.raw_within(state.budget.budget))
+
+        def build_capped() -> Ledger:
+            whole = build(messages, (), ())
+            return whole.without(over_cap(whole.entries, cap, state.tokenizer.count))
+
+        return await asyncio.to_thread(build_capped)
+
+    def _situation(self, state: ContextState, budget_raw: int) -> Situation:
+        return Situation(
+            state.pieces,
+            state.kept,
+            int(KEEP_SHARE * budget_raw),
+            self.settings.preserve_recent,
+            self.settings.tool_age,
+            int(ISOLATED_SHARE * budget_raw),
+        )
+
+    def would_summarize(self, state: ContextState) -> list[tuple[int, int]]:
+        """The stretches of pieces that a re-cut now would make into summaries first."""
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        target = int(self.settings.target * budget_raw) - state.frame_tokens.total
+        return choose_strategy(
+            self.settings.strategies, self._situation(state, budget_raw), target, self.settings.target_ratio
+        ).stretches
 
     async def on_request(
         self, state: ContextState, lease: HeldLease, first: int, after: int
@@ -121,6 +172,14 @@ class Compactor:
         await self.adopt(state, lease, pieces, CutCause.USER)
         self._complete(state, "manual", before, started)
         return new, saved
+
+    async def rewrite(self, state: ContextState, made_of: Sequence[Piece]) -> Block | None:
+        """A new summary of the pieces, stored; None when it would not be smaller."""
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        size = total_tokens(made_of)
+        return await self._write(
+            state, made_of, min(int(size * self.settings.target_ratio), int(BLOCK_SHARE * budget_raw))
+        )
 
     async def adopt(
         self, state: ContextState, lease: HeldLease, pieces: Sequence[Piece], cause: CutCause, frame_digest: str = ""
@@ -188,17 +247,23 @@ class Compactor:
     async def _write(self, state: ContextState, run: Sequence[Piece], target: int) -> Block | None:
         """A stored summary of the run as a block; None when it would not be smaller (invariant 7)."""
         started = time.monotonic()
-        text = await asyncio.to_thread(summarize_extractively, run, target, state.tokenizer.count)
+        # Invariant 9: what holds stands at the head, verbatim, whatever it leaves for the rest.
+        rules = standing_rules(await self.ledger(state), run[0].start, run[-1].end)
+        target = max(target - state.tokenizer.count(rules), _SMALLEST_TARGET)
+        written = await self.summarizer.write([_without_rules(piece) for piece in run], target, state.tokenizer.count)
+        text = f"{rules}\n{written.text}" if rules else written.text
+        if written.note is not None:
+            self._emit(state, ContextEventType.SUMMARIZATION_ERROR, strategy=written.kind, error=written.note)
         lower = [piece.summary for piece in run if isinstance(piece, Block)]
         originals = sum(piece.original_tokens for piece in run if isinstance(piece, Live))
         new = NewSummary(
             start=run[0].start,
             end=run[-1].end,
             level=1 + max((summary.level for summary in lower), default=0),
-            kind=KIND,
+            kind=written.kind,
             text=text,
             original_tokens=originals + sum(summary.original_tokens for summary in lower),
-            author=AUTHOR,
+            author=written.author,
             children=tuple(summary.id for summary in lower),
             duration_ms=int((time.monotonic() - started) * 1000),
         )
@@ -232,6 +297,14 @@ class Compactor:
 
     def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
         self.emit(replace(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
+
+
+def _without_rules(piece: Piece) -> Piece:
+    """A block without the standing rules at its head: the summary made of it gets the rules anew."""
+    if not isinstance(piece, Block):
+        return piece
+    _, rest = split_standing_rules(piece.summary.text)
+    return replace(piece, summary=replace(piece.summary, text=rest))
 
 
 def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected: Collection[MessageId]) -> list[Piece]:

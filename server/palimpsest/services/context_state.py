@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, total_tokens
+from palimpsest.domain.cut import Block, CutCause, Live, Piece, running_request, total_tokens
 from palimpsest.domain.forest import Summary, render_summary
 from palimpsest.domain.layout import Frame, FrameTokens
 from palimpsest.domain.limits import Budget, Model
@@ -34,6 +34,8 @@ class ContextState:
     cut: CutRecord
     pieces: list[Piece]
     frame_tokens: FrameTokens
+    expansions: tuple[tuple[MessageId, MessageId], ...] = ()
+    """[start, end) of what the user wants to see as originals, as long as it fits."""
     n_sent: int = 0
     """How many leading pieces stood unchanged in the last request."""
     futile_above: int = 0
@@ -50,7 +52,14 @@ class ContextState:
 
     @property
     def n_messages(self) -> int:
-        return self.pieces[-1].end if self.pieces else 0
+        """The next message's id, as the state knows it."""
+        return self.record.n_messages
+
+    @property
+    def kept(self) -> frozenset[MessageId]:
+        """Messages that no re-cut summarises: the running turn's request, and what the user expanded."""
+        expanded = (MessageId(each) for start, end in self.expansions for each in range(start, end))
+        return running_request(self.pieces).union(expanded)
 
     @property
     def n_blocks(self) -> int:
@@ -62,6 +71,8 @@ class ContextState:
         """Newly stored messages, live."""
         for message, size in zip(stored, tokens, strict=True):
             self.pieces.append(live(message, size, previews.get(message.id), self.tokenizer))
+        if stored:
+            self.record = replace(self.record, n_messages=stored[-1].id + 1)
 
 
 def live(message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer) -> Live:
@@ -82,28 +93,28 @@ class _Rows:
     summaries: dict[int, Summary]
     previews: dict[MessageId, Content]
     live_messages: list[StoredMessage]
+    expansions: tuple[tuple[MessageId, MessageId], ...]
     counts: dict[MessageId, int] = field(default_factory=dict)
 
 
 def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
     record = conversations.get(conversation_id)
     cut = contexts.latest_cut(conversation_id)
-    if cut is None:
-        messages = conversations.read_messages(conversation_id, 0)
-        previews = contexts.read_previews(conversation_id, 0)
-        counts = conversations.read_counts(conversation_id, tokenizer, 0)
-        return _Rows(record, None, {}, previews, messages, counts)
-    summaries = contexts.read_summaries(conversation_id, cut.blocks)
-    messages, position = [], 0
+    hidden = conversations.hidden_ranges(conversation_id)
+    expansions = tuple(contexts.expansions(conversation_id))
+    summaries = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
+    messages: list[StoredMessage] = []
+    position = 0
     for summary in sorted(summaries, key=lambda each: each.start):
         if position < summary.start:
             messages += conversations.read_messages(conversation_id, position, summary.start)
         position = summary.end
     messages += conversations.read_messages(conversation_id, position)
+    messages = [message for message in messages if not any(each.start <= message.id < each.end for each in hidden)]
     first = messages[0].id if messages else position
     counts = conversations.read_counts(conversation_id, tokenizer, first)
-    previews = contexts.read_previews(conversation_id, cut.version)
-    return _Rows(record, cut, {each.id: each for each in summaries}, previews, messages, counts)
+    previews = contexts.read_previews(conversation_id, 0 if cut is None else cut.version)
+    return _Rows(record, cut, {each.id: each for each in summaries}, previews, messages, expansions, counts)
 
 
 async def ensure_counts(
@@ -135,7 +146,7 @@ async def load_state(
     pieces += [live(m, counts[m.id], rows.previews.get(m.id), tokenizer) for m in rows.live_messages]
     pieces.sort(key=lambda piece: piece.start)
     cut = rows.cut or first_cut(model, frame.digest())
-    return ContextState(rows.record, model, budget, tokenizer, cut, pieces, frame_tokens)
+    return ContextState(rows.record, model, budget, tokenizer, cut, pieces, frame_tokens, rows.expansions)
 
 
 def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
@@ -144,20 +155,26 @@ def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
 
 
 async def load_everything(store: Store, state: ContextState, tokenizer: Tokenizer) -> tuple[list[Live], list[Summary]]:
-    """All messages of the conversation, live and without previews, and all its summaries: for choosing a cut anew."""
+    """All visible messages, live and without previews, and all summaries that speak of nothing hidden: for choosing a
+    cut anew."""
 
     def read() -> tuple[list[StoredMessage], dict[MessageId, int], list[Summary]]:
-        return (
-            conversations.read_messages(state.id, 0),
-            conversations.read_counts(state.id, tokenizer.name, 0),
-            contexts.read_summaries(state.id),
-        )
+        hidden = conversations.hidden_ranges(state.id)
+        visible = [
+            message
+            for message in conversations.read_messages(state.id, 0)
+            if not any(each.start <= message.id < each.end for each in hidden)
+        ]
+        usable = [
+            summary
+            for summary in contexts.read_summaries(state.id)
+            if not any(
+                summary.id <= each.last_summary and summary.start < each.end and each.start < summary.end
+                for each in hidden
+            )
+        ]
+        return visible, conversations.read_counts(state.id, tokenizer.name, 0), usable
 
     messages, counts, summaries = await store.read(read)
     counts = await ensure_counts(store, messages, counts, tokenizer)
     return [Live(message, counts[message.id]) for message in messages], summaries
-
-
-def with_record(state: ContextState, **changes: object) -> None:
-    """Fields of the conversation's record that changed in the store."""
-    state.record = replace(state.record, **changes)  # type: ignore[arg-type]  # checked by the dataclass

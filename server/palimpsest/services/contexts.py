@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from palimpsest.domain.chain import StoredMessage
@@ -15,7 +15,6 @@ from palimpsest.domain.cut import (
     choose,
     keep_from,
     running_request,
-    runs_to_summarize,
     total_tokens,
     widen,
 )
@@ -30,13 +29,17 @@ from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, user_message
 from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
 from palimpsest.domain.previews import with_preview
+from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.tokens import Certainty, CountText, count_content
+from palimpsest.domain.tokens import Certainty, count_content
 from palimpsest.domain.usage import ContextUsage
-from palimpsest.services.compaction import ISOLATED_SHARE, KEEP_SHARE, Compactor
-from palimpsest.services.context_state import ContextState, block, load_everything, load_state, with_record
+from palimpsest.services import context_debug
+from palimpsest.services.calibrating import calibrated, key_of, observe
+from palimpsest.services.compaction import Compactor
+from palimpsest.services.context_state import ContextState, block, load_everything, load_state
 from palimpsest.services.events import EventSink
 from palimpsest.services.models import Models
+from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.conversations import Counts
@@ -116,6 +119,11 @@ class Accepted:
         return Counts(self.tokenizer, self.tokens)
 
 
+async def quoting(_: Model) -> Summarizer:
+    """The summarizer that needs no model."""
+    return ExtractiveSummarizer()
+
+
 @dataclass(slots=True)
 class ContextEngine:
     """The contexts of one store's conversations."""
@@ -126,11 +134,13 @@ class ContextEngine:
     settings: ContextSettings
     frame: Frame
     emit: EventSink
+    choose_summarizer: Callable[[Model], Awaitable[Summarizer]] = quoting
+    """Who writes the summaries of a conversation with that model."""
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
 
-    @property
-    def _compactor(self) -> Compactor:
-        return Compactor(self.store, self.settings, self.emit)
+    async def compactor(self, state: ContextState) -> Compactor:
+        """What carries out re-cuts of the state's conversation."""
+        return Compactor(self.store, self.settings, await self.choose_summarizer(state.model), self.emit)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:
         """The conversation's state, in step with the store. Raises NotFound."""
@@ -148,12 +158,35 @@ class ContextEngine:
         ):
             known.record = record
             return known
-        model = self.models.assume(record.model)
-        budget = self.models.budget(model)
-        tokenizer = await self.tokenizers.get(model.tokenizer)
+        family = self.models.assume(record.model)
+        budget = self.models.budget(family)
+        tokenizer = await self.tokenizers.get(family.tokenizer)
+        model = await calibrated(self.store, family, tokenizer.name)
         state = await load_state(self.store, conversation_id, model, budget, tokenizer, self.frame)
         self._states[conversation_id] = state
+        context_debug.init_counters(
+            n_messages=state.n_messages,
+            current_tokens=state.raw_tokens,
+            window=budget.window,
+            buffer=budget.margin,
+            tokenizer=tokenizer.name,
+        )
         return state
+
+    async def observe(self, state: ContextState, raw_tokens: int, usage: TokenUsage) -> None:
+        """Learns from what a provider says a request of `raw_tokens` took. The cut keeps its estimator until the
+        next re-cut. A provider that says nothing teaches nothing."""
+        context_debug.request_metrics(
+            raw_tokens=raw_tokens,
+            mean_tokens=state.cut.estimator.mean(raw_tokens),
+            upper_tokens=state.cut.estimator.upper(raw_tokens),
+            real_tokens=usage.prompt_tokens,
+        )
+        if usage.prompt_tokens > 0:
+            family = self.models.assume(state.record.model).estimator
+            key = key_of(state.model, state.tokenizer.name)
+            estimator = await observe(self.store, key, family, raw_tokens, usage.prompt_tokens)
+            state.model = replace(state.model, estimator=estimator)
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drops what is held in memory; the next `state` reads the store."""
@@ -190,7 +223,6 @@ class ContextEngine:
         """Tells the state what was stored, after the transaction."""
         previews = {stored[index].id: preview for index, preview in accepted.previews.items()}
         state.append(stored, accepted.tokens, previews)
-        with_record(state, n_messages=state.n_messages)
 
     async def prepare(
         self, state: ContextState, lease: HeldLease, limit_tokens: int, tool_choice: ToolChoice = "auto"
@@ -203,9 +235,12 @@ class ContextEngine:
             count = state.tokenizer.count
             state.frame_tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
             state.n_sent = 0
-            await self._compactor.adopt(state, lease, state.pieces, CutCause.FRAME, self.frame.digest())
+            await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, self.frame.digest())
+        if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
+            # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
+            state.cut = replace(state.cut, estimator=state.model.estimator)
         if self._is_due(state, limit_tokens):
-            await self._compactor.by_threshold(state, lease, limit_tokens)
+            await (await self.compactor(state)).by_threshold(state, lease, limit_tokens)
         prepared = self._lay_out(state, limit_tokens, tool_choice)
         state.n_sent = len(state.pieces)
         return prepared
@@ -263,14 +298,12 @@ class ContextEngine:
             pieces.append(Live(message, count_content(content, state.tokenizer.count)))
         dry = replace(state, pieces=pieces)
         estimator, budget = dry.cut.estimator, dry.budget.budget
-        budget_raw = estimator.raw_within(budget)
-        boundary = keep_from(pieces, int(KEEP_SHARE * budget_raw), self.settings.preserve_recent)
-        runs = runs_to_summarize(pieces, boundary, running_request(pieces), int(ISOLATED_SHARE * budget_raw))
+        runs = (await self.compactor(dry)).would_summarize(dry)
         upper = estimator.upper(dry.raw_tokens)
         problem: ContextError | None = None
         if upper > budget:
             ids = tuple(piece.start for first, after in runs for piece in pieces[first:after])
-            n_kept = total_tokens(pieces[boundary:])
+            n_kept = total_tokens(pieces[keep_from(pieces, 0, self.settings.preserve_recent) :])
             problem = (
                 SummarizationNeeded(upper - budget, ids, budget)
                 if ids
@@ -315,7 +348,7 @@ class ContextEngine:
                 f"Nothing to summarise: the newest {self.settings.preserve_recent} messages always stay as they are."
             )
             return Summarized(before, before, None, reason)
-        new, _ = await self._compactor.on_request(state, lease, first, after)
+        new, _ = await (await self.compactor(state)).on_request(state, lease, first, after)
         if new is None:
             return Summarized(before, before, None, "A summary would not be shorter than what it stands for.")
         after_tokens = state.cut.estimator.mean(state.raw_tokens)
@@ -328,7 +361,7 @@ class ContextEngine:
         budget = self.models.budget(model)
         old_budget = state.budget.budget
         tokenizer = await self.tokenizers.get(model.tokenizer)
-        messages, summaries = await load_everything(self.store, state, tokenizer)
+        model = await calibrated(self.store, model, tokenizer.name)
         count = tokenizer.count
         new = replace(
             state,
@@ -339,31 +372,38 @@ class ContextEngine:
             n_sent=0,
             cut=replace(state.cut, estimator=model.estimator),
         )
-        budget_raw = model.estimator.raw_within(budget.budget)
-        shown = await asyncio.to_thread(self._with_previews, messages, budget_raw, count)
-        target = model.estimator.raw_within(int(self.settings.switch_target * budget.budget)) - new.frame_tokens.total
         covered = {i for piece in state.pieces if isinstance(piece, Block) for i in range(piece.start, piece.end)}
-        new.pieces = choose(
-            shown,
-            summaries,
-            lambda summary: block(summary, tokenizer).tokens,
-            target,
-            self.settings.preserve_recent,
-            running_request(shown),
-        )
-
-        await self._compactor.adopt(new, lease, new.pieces, CutCause.MODEL, self.frame.digest())
-        with_record(new, model=model.name)
+        new.pieces = await self.choose_anew(new)
+        await (await self.compactor(new)).adopt(new, lease, new.pieces, CutCause.MODEL, self.frame.digest())
+        new.record = replace(new.record, model=model.name)
         self._states[state.id] = new
         restored = sum(isinstance(piece, Live) and piece.message.id in covered for piece in new.pieces)
         needs = model.estimator.upper(new.raw_tokens) > budget.budget
         return Switch(model, old_budget, budget.budget, needs, restored)
 
-    def _with_previews(self, messages: Sequence[Live], budget_raw: int, count: CountText) -> list[Live]:
+    async def choose_anew(self, state: ContextState) -> list[Piece]:
+        """The pieces of a cut chosen over everything visible, originals first, for the state's model and budget."""
+        messages, summaries = await load_everything(self.store, state, state.tokenizer)
+        estimator, budget = state.model.estimator, state.budget.budget
+        shown = await asyncio.to_thread(self.with_previews, state, messages)
+        target = estimator.raw_within(int(self.settings.switch_target * budget)) - state.frame_tokens.total
+        return choose(
+            shown,
+            summaries,
+            lambda summary: block(summary, state.tokenizer).tokens,
+            target,
+            self.settings.preserve_recent,
+            running_request(shown),
+        )
+
+    def with_previews(self, state: ContextState, messages: Sequence[Live]) -> list[Live]:
+        """The messages, those that are too large for the state's budget as previews."""
+        budget_raw = state.model.estimator.raw_within(state.budget.budget)
         shown: list[Live] = []
         for each in messages:
             cap = self._preview_cap(each.message.content, each.original_tokens, budget_raw)
-            shown.append(each if cap is None else with_preview(each, cap, count))
+            is_whole = cap is None or each.preview is not None
+            shown.append(each if is_whole else with_preview(each, cap or 0, state.tokenizer.count))
         return shown
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
+from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.journal import shown_text
-from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId, clean_text
+from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
 from palimpsest.domain.turns import TurnState, title_of
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine, Summarized, Switch
-from palimpsest.storage import conversations, leases, turns
+from palimpsest.services.history import HistoryEditor, Recut, RolledBack
+from palimpsest.storage import contexts, conversations, leases, turns
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
@@ -50,6 +52,8 @@ class Page:
 
     record: ConversationRecord
     messages: tuple[StoredMessage, ...]
+    hidden: frozenset[MessageId]
+    """Those of them that were rolled back."""
     next: MessageId | None
     running: Running | None
 
@@ -114,7 +118,9 @@ class Conversations:
                 events = [numbered.event for numbered in turns.read_journal(turn.id)]
                 running = Running(turn.id, turn.last_seq, shown_text(events))
             following = MessageId(first + count) if first + count < record.n_messages else None
-            return Page(record, tuple(messages), following, running)
+            ranges = conversations.hidden_ranges(conversation_id)
+            hidden = frozenset(m.id for m in messages if any(each.start <= m.id < each.end for each in ranges))
+            return Page(record, tuple(messages), hidden, following, running)
 
         return await self.store.read(read)
 
@@ -144,6 +150,87 @@ class Conversations:
     async def conversation_of_request(self, request_id: str) -> ConversationId | None:
         """Where a request that is repeated had made its turn."""
         return await self.store.read(turns.conversation_of_request, request_id)
+
+    async def rename(self, conversation_id: ConversationId, title: str) -> ConversationRecord:
+        """The user's name for it, at most 60 characters. Raises InvalidRequest for an empty one."""
+        cleaned, _ = clean_text(title)
+        if not title_of(cleaned):
+            raise InvalidRequest("A conversation's name needs at least one character.")
+        return await self._change(
+            conversation_id, lambda: conversations.rename(conversation_id, title_of(cleaned), utc_now())
+        )
+
+    async def archive(self, conversation_id: ConversationId, *, is_archived: bool) -> ConversationRecord:
+        """Archived conversations stay as they are; editors may leave them out of lists."""
+        return await self._change(
+            conversation_id, lambda: conversations.set_archived(conversation_id, utc_now(), is_archived=is_archived)
+        )
+
+    async def set_draft(self, conversation_id: ConversationId, text: str) -> ConversationRecord:
+        """What the user has typed and not sent."""
+        cleaned, _ = clean_text(text)
+        return await self._change(conversation_id, lambda: conversations.set_draft(conversation_id, cleaned, utc_now()))
+
+    async def _change(self, conversation_id: ConversationId, change: Callable[[], None]) -> ConversationRecord:
+        def write() -> ConversationRecord:
+            conversations.get(conversation_id)
+            change()
+            return conversations.get(conversation_id)
+
+        record = await self.store.run(write)
+        self.changed(conversation_id)
+        return record
+
+    async def fork(
+        self, conversation_id: ConversationId, after: MessageId | None, title: str | None
+    ) -> ConversationRecord:
+        """A new conversation with the messages up to and with `after`, widened to whole exchanges; None: all.
+
+        Never waits: what a running turn has not committed is not in it. Raises InvalidRequest for no such message.
+        """
+        cleaned, _ = clean_text(title or "")
+        child = ConversationId(uuid.uuid4().hex)
+
+        def write() -> ConversationRecord:
+            parent = conversations.get(conversation_id)
+            last = parent.n_messages - 1 if after is None else after
+            if not 0 <= last < parent.n_messages:
+                raise InvalidRequest(
+                    f"There is no message {last} to fork after; this conversation has {parent.n_messages} messages."
+                )
+            start = max(0, last - MAX_PAGE)
+            nearby = conversations.read_messages(conversation_id, start, last + MAX_PAGE)
+            starts = [start + index for index in exchange_starts([message.content for message in nearby])]
+            at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
+            record = conversations.fork(child, parent, at, title_of(cleaned) or parent.title, utc_now())
+            contexts.inherit(child, conversation_id, at, utc_now())
+            return record
+
+        return await self.store.run(write)
+
+    async def roll_back(self, conversation_id: ConversationId, to: MessageId) -> RolledBack:
+        """Hides the messages from `to` on; the user's first one becomes the draft."""
+        async with self._writing(conversation_id, "a roll back") as lease:
+            state = await self.contexts.state(conversation_id)
+            done = await self._editor.roll_back(state, lease, to)
+        self.changed(conversation_id)
+        return done
+
+    async def expand(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
+        async with self._writing(conversation_id, "an expansion") as lease:
+            return await self._editor.expand(await self.contexts.state(conversation_id), lease, summary_id)
+
+    async def regenerate(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
+        async with self._writing(conversation_id, "a summary") as lease:
+            return await self._editor.regenerate(await self.contexts.state(conversation_id), lease, summary_id)
+
+    async def undo(self, conversation_id: ConversationId) -> Recut:
+        async with self._writing(conversation_id, "an undo") as lease:
+            return await self._editor.undo(await self.contexts.state(conversation_id), lease)
+
+    @property
+    def _editor(self) -> HistoryEditor:
+        return HistoryEditor(self.contexts)
 
     async def summarize(
         self, conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None

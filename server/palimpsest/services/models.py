@@ -1,14 +1,31 @@
-"""Which models there are, which can be used, and what they may be sent."""
+"""Which models there are, which can be used, and what they may be sent.
+
+A limit is taken from the first that names it: the user's entry for the model, the user's entry for its provider, what
+the provider's models endpoint said, the built-in table, the provider's default, 8,192 / 4,096. What a provider's error
+taught caps the result.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from palimpsest.domain.errors import NotFound
-from palimpsest.domain.limits import Budget, Model, ModelTable, compute_budget
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.limits import (
+    DEFAULT_BUFFER,
+    Budget,
+    LimitsSource,
+    Model,
+    ModelLimits,
+    ModelTable,
+    compute_budget,
+)
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
+
+Entry = Mapping[str, int | str]
+"""What the user set for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, `tokenizer`
+(of a model). Other keys are not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +51,20 @@ class Models:
     """By provider that is not configured: what to do."""
     settings: Settings
     overrides: Mapping[str, Model] = field(default_factory=dict)
-    """The user's own entries, by model name."""
+    """Models that stand as they are, by name; only what was learned caps them."""
+    model_entries: Mapping[str, Entry] = field(default_factory=dict)
+    """The user's, by a model's name, with or without its provider before it."""
+    provider_entries: Mapping[str, Entry] = field(default_factory=dict)
+    """The user's, by provider. One that the table does not know is a provider all the same."""
+    live: Mapping[str, ModelLimits] = field(default_factory=dict)
+    """What the providers' models endpoints said, by `PROVIDER/MODEL`, MODEL as the provider calls it."""
+    learned: Mapping[str, int] = field(default_factory=dict)
+    """Input limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count."""
+    default_buffer: int = DEFAULT_BUFFER
 
     def get(self, name: str) -> Model:
         """The model of that name, whether or not it can be used now. Raises NotFound for one nobody knows."""
-        model = self.overrides.get(name) or self.table.find(name)
+        model = self._find(name)
         if model is None:
             raise NotFound(
                 f"There is no model {name!r}. Known ones begin with {', '.join(self.table.names)}; "
@@ -48,14 +74,13 @@ class Models:
 
     def assume(self, name: str) -> Model:
         """As `get`, but with cautious limits for a model nobody knows any more: its conversations stay readable."""
-        return self.overrides.get(name) or self.table.find(name) or self.table.unknown(name)
+        return self._find(name) or self._resolve(self.table.unknown(name))
 
     def provider(self, model: Model) -> Provider:
         """The service of a model. Raises NotFound, saying how to configure it, when it is not configured."""
         provider = self.providers.get(model.provider)
         if provider is None:
-            hint = self.hints.get(model.provider, f"configure the provider {model.provider}")
-            raise NotFound(f"The model {model.name} cannot be used yet: {hint}.")
+            raise NotFound(f"The model {model.name} cannot be used yet: {self._hint(model.provider)}.")
         return provider
 
     def default(self) -> Model:
@@ -72,24 +97,112 @@ class Models:
     def budget(self, model: Model) -> Budget:
         """Raises InvalidRequest when the window leaves no room."""
         context = self.settings.context
-        return compute_budget(model.limits, output_limit=context.output_limit, cap=context.max_tokens)
+        return compute_budget(
+            model.limits, output_limit=context.output_limit, buffer=self._buffer(model), cap=context.max_tokens
+        )
 
     def choices(self) -> list[ModelChoice]:
         """Available ones first, then by name. A prefix that stands for a family is left out."""
         default = self.default().name
         names = {*(name for name in self.table.names if not name.endswith("-")), *self.overrides, default}
+        names |= {name for name in self.model_entries if self._find(name) is not None}
         found = [
             ModelChoice(
                 model,
                 self.budget(model),
                 model.provider in self.providers,
                 name == default,
-                None if model.provider in self.providers else self.hints.get(model.provider),
+                None if model.provider in self.providers else self._hint(model.provider),
             )
             for name in names
             for model in [self.get(name)]
         ]
         return sorted(found, key=lambda choice: (not choice.is_available, choice.model.name))
+
+    def _find(self, name: str) -> Model | None:
+        if name in self.overrides:
+            return self._capped(self.overrides[name], {})
+        base = self.table.find(name) or self._configured(name)
+        return None if base is None else self._resolve(base)
+
+    def _configured(self, name: str) -> Model | None:
+        """`PROVIDER/NAME` of a provider that only the user's configuration knows; the table may still know NAME."""
+        provider, _, service_name = name.partition("/")
+        if not service_name or provider not in self.provider_entries:
+            return None
+        base = self.table.find(service_name.rpartition("/")[2]) or self.table.unknown(name)
+        return replace(base, name=name, provider=provider, service_name=service_name)
+
+    def _resolve(self, base: Model) -> Model:
+        """The model with the first of each limit. A window from one source is not bound by the input limit of a
+        lower one, which was about another window."""
+        entry = self._entry(base)
+        live = self.live.get(_key(base))
+        levels = [
+            (LimitsSource.OVERRIDE, _limits(entry, f"models.{base.name}")),
+            (LimitsSource.PROVIDER, _limits(self._provider_entry(base), f"providers.{base.provider}")),
+            *([] if live is None else [(LimitsSource.LIVE, _as_numbers(live))]),
+            (base.source, _as_numbers(base.limits)),
+        ]
+        max_output = next(numbers["max_output"] for _, numbers in levels if "max_output" in numbers)
+        with_window = next(i for i, (_, numbers) in enumerate(levels) if "window" in numbers)
+        window = levels[with_window][1]["window"]
+        max_input = next((n["max_input"] for _, n in levels[: with_window + 1] if "max_input" in n), None)
+        source = next(source for source, numbers in levels if numbers.keys() & {"window", "max_input"})
+        model = replace(
+            base,
+            limits=ModelLimits(window, min(max_output, window), max_input),
+            source=source,
+            tokenizer=str(entry.get("tokenizer", base.tokenizer)),
+        )
+        return self._capped(model, entry)
+
+    def _capped(self, model: Model, entry: Entry) -> Model:
+        """What was learned stands until the user says what the model's input is: then the user is right."""
+        learned = self.learned.get(_key(model))
+        limits = model.limits
+        if learned is None or "max_input" in entry or learned >= (limits.max_input or limits.window):
+            return model
+        return replace(model, limits=replace(limits, max_input=learned), source=LimitsSource.LEARNED)
+
+    def _buffer(self, model: Model) -> int:
+        for entry, where in (
+            (self._entry(model), f"models.{model.name}"),
+            (self._provider_entry(model), f"providers.{model.provider}"),
+        ):
+            if "buffer" in entry:
+                return _tokens(entry, "buffer", where, least=0)
+        return self.default_buffer
+
+    def _entry(self, model: Model) -> Entry:
+        names = (model.name, _key(model), model.service_name)
+        return next((self.model_entries[name] for name in names if name in self.model_entries), {})
+
+    def _provider_entry(self, model: Model) -> Entry:
+        return self.provider_entries.get(model.provider, {})
+
+    def _hint(self, provider: str) -> str:
+        return self.hints.get(provider, f"configure the provider {provider}")
+
+
+def _key(model: Model) -> str:
+    return f"{model.provider}/{model.service_name}"
+
+
+def _limits(entry: Entry, where: str) -> dict[str, int]:
+    return {name: _tokens(entry, name, where) for name in ("window", "max_output", "max_input") if name in entry}
+
+
+def _tokens(entry: Entry, name: str, where: str, least: int = 1) -> int:
+    value = entry[name]
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InvalidRequest(f"{where}.{name} must be a number of tokens, at least {least}.")
+    return value
+
+
+def _as_numbers(limits: ModelLimits) -> dict[str, int]:
+    numbers = {"window": limits.window, "max_output": limits.max_output}
+    return numbers if limits.max_input is None else {**numbers, "max_input": limits.max_input}
 
 
 def with_override(models: Models, model: Model) -> Models:

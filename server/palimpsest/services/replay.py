@@ -9,6 +9,7 @@ from palimpsest.domain.chain import StoredMessage, first_broken
 from palimpsest.domain.cut import Block, is_partition
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.exchanges import unanswered_calls
+from palimpsest.domain.ledger import missing
 from palimpsest.domain.messages import Content, ConversationId, Role
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.tokens import count_content
@@ -94,12 +95,17 @@ class Replayer:
 
     async def _request(self, state: ContextState, lease: HeldLease, checker: _Checker, *, is_first: bool) -> None:
         limit = state.budget.budget if is_first else state.budget.wall
+        version = state.cut.version
         try:
             context = await self._engine.prepare(state, lease, limit)
         except PalimpsestError as error:
             checker.violation(f"no request could be built: {error}")
-        else:
-            checker.check(context)
+            return
+        checker.check(context)
+        if state.cut.version != version:
+            ledger = await (await self._engine.compactor(state)).ledger(state)
+            for entry in missing(ledger, state.pieces):
+                checker.violation(f"the standing rule {entry.id} is not in the context")
 
     async def _verify(
         self, conversation_id: ConversationId, recording: Recording, state: ContextState, report: ReplayReport

@@ -31,6 +31,7 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest.domain.turns import TurnState
+from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
@@ -58,6 +59,8 @@ class _Step:
     """What is known of the running step."""
 
     journal: ActiveJournal
+    raw_tokens: int
+    """Of the request, as it was prepared."""
     stop_reason: StopReason | None = None
     usage: TokenUsage | None = None
 
@@ -114,6 +117,8 @@ class TurnEngine:
         turn, lease = admission.turn, admission.lease
         if lease is None:
             return self.running.get(turn.id) or turn.id
+        if admission.message is not None:
+            self.contexts.appended(state, [admission.message], accepted)
         running = RunningTurn(turn.id, conversation_id, turn.user_message_id)
         self.changed(conversation_id)
         self.running[turn.id] = running
@@ -139,6 +144,8 @@ class TurnEngine:
                 context = await self._prepare(state, lease, number, refused=refused or number == MAX_STEPS)
                 step = await self._begin(turn, lease, state, provider, context, number)
                 await self._stream(step, provider.stream(context))
+                if step.usage is not None:
+                    await self.contexts.observe(state, step.raw_tokens, step.usage)
                 events = step.journal.events
                 calls = to_messages(events, Ending.COMPLETE)[:1]
                 if not calls or not calls[0].calls or number == MAX_STEPS:
@@ -169,7 +176,17 @@ class TurnEngine:
         """The step's request: the budget bounds a turn's first one, the wall the later ones."""
         limit = state.budget.budget if number == 0 else state.budget.wall
         context = await self.contexts.prepare(state, lease, limit, "none" if refused else "auto")
-        decision = turn_preflight(_counters(state), state.cut.estimator, limit, tool_budget_exceeded=refused)
+        counters = _counters(state)
+        context_debug.loop_init(
+            step=number,
+            current_tokens=counters.current,
+            pending_tokens=counters.pending,
+            new_tokens=counters.new,
+            schema_tokens=counters.schema,
+        )
+        context_debug.schema_estimate(n_tools=len(context.tools), schema_tokens=counters.schema)
+        decision = turn_preflight(counters, state.cut.estimator, limit, tool_budget_exceeded=refused)
+        context_debug.provider_eval(decision, provider=state.model.provider, model=state.model.name)
         if decision.outcome is not Outcome.OK:
             self._report(state, decision)
         return context
@@ -193,7 +210,7 @@ class TurnEngine:
             context.estimated_tokens,
             utc_now(),
         )
-        return _Step(ActiveJournal(self.store, lease, turn.id, step_id, turn.show))
+        return _Step(ActiveJournal(self.store, lease, turn.id, step_id, turn.show), state.raw_tokens)
 
     async def _stream(self, step: _Step, events: AsyncGenerator[StreamEvent, None]) -> None:
         """Journals one model call. Raises ProviderError when it fails or breaks the protocol."""
@@ -241,6 +258,7 @@ class TurnEngine:
             shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
             asked = counters.asking(shown.shown_tokens[0])
             decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
+            context_debug.tool_eval(decision, output_tokens=shown.shown_tokens[0])
             if decision.outcome is Outcome.OK:
                 counters = asked.accepted()
             else:
@@ -319,6 +337,7 @@ class TurnEngine:
             self._abandoned.add(turn.conversation_id)
 
     def _report(self, state: ContextState, decision: Decision) -> None:
+        context_debug.enforce(decision)
         self.contexts.emit(
             ContextEvent(
                 state.id,

@@ -54,8 +54,16 @@ def latest_cut(conversation_id: ConversationId) -> CutRecord | None:
         .order_by(tables.Cut.version.desc())
         .first()
     )
-    if row is None:
-        return None
+    return None if row is None else _cut(row)
+
+
+def read_cut(conversation_id: ConversationId, version: int) -> CutRecord | None:
+    """A cut as it was; None for a version that was never stored, such as 0."""
+    row = tables.Cut.get_or_none(tables.Cut.conversation == conversation_id, tables.Cut.version == version)
+    return None if row is None else _cut(row)
+
+
+def _cut(row: tables.Cut) -> CutRecord:
     return CutRecord(
         row.version,
         CutCause(row.cause),
@@ -106,6 +114,64 @@ def read_previews(conversation_id: ConversationId, cut_version: int) -> dict[Mes
         tables.Preview.conversation == conversation_id, tables.Preview.cut_version == cut_version
     )
     return {MessageId(row.message_id): Content.from_json(json.loads(row.content)) for row in query}
+
+
+def expand(conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
+    """The user wants the messages [start, end) to stand as originals, as long as they fit."""
+    tables.Expansion.insert(
+        conversation=conversation_id, start_message_id=start, end_message_id=end
+    ).on_conflict_ignore().execute()
+
+
+def collapse(conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
+    """Takes back every expansion that touches [start, end)."""
+    tables.Expansion.delete().where(
+        tables.Expansion.conversation == conversation_id,
+        tables.Expansion.start_message_id < end,
+        tables.Expansion.end_message_id > start,
+    ).execute()
+
+
+def expansions(conversation_id: ConversationId) -> list[tuple[MessageId, MessageId]]:
+    """What the user expanded: [start, end), oldest first."""
+    query = tables.Expansion.select().where(tables.Expansion.conversation == conversation_id)
+    return sorted((MessageId(row.start_message_id), MessageId(row.end_message_id)) for row in query)
+
+
+def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: str) -> None:
+    """Gives a fork the summaries of its parent that end at or before `at`, the cut made of them, and what is hidden."""
+    new_ids: dict[int, int] = {}
+    summaries = [each for each in read_summaries(parent) if each.end <= at]
+    for old in summaries:
+        new = NewSummary(
+            old.start,
+            old.end,
+            old.level,
+            old.kind,
+            old.text,
+            old.original_tokens,
+            old.author,
+            tuple(SummaryId(new_ids[each]) for each in old.children if each in new_ids),
+            0,
+        )
+        new_ids[old.id] = write_summary(child, new, now).id
+    for each in conversations.hidden_ranges(parent):
+        if each.start < at:
+            conversations.hide(child, each.start, min(each.end, at), now)
+    cut = latest_cut(parent)
+    if cut is not None:
+        blocks = json.dumps([new_ids[block] for block in cut.blocks if block in new_ids])
+        row = tables.Cut.get(tables.Cut.conversation == parent, tables.Cut.version == cut.version)
+        tables.Cut.create(
+            **{name: getattr(row, name) for name in ("cause", "model", "factor", "sigma", "overhead", "frame_digest")},
+            conversation=child,
+            version=1,
+            end_message_id=min(cut.end, at),
+            blocks=blocks,
+            created_at=now,
+        )
+        previews = {m: c for m, c in read_previews(parent, cut.version).items() if m < at}
+        write_previews(child, 1, previews)
 
 
 def write_summary(conversation_id: ConversationId, new: NewSummary, now: str) -> Summary:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peewee import fn
+
 from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import (
@@ -19,7 +21,7 @@ from palimpsest.domain.messages import (
     canonical_json,
 )
 from palimpsest.domain.turns import title_of
-from palimpsest.storage.tables import Conversation, Message, TokenCount, rows
+from palimpsest.storage.tables import Conversation, Hidden, Message, Summary, TokenCount, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,17 @@ class ConversationRecord:
     title: str
     model: str
     n_messages: int
+    """The next message's id: messages that were rolled back keep theirs."""
     change_seq: int
     created_at: str
     updated_at: str
+    parent: ConversationId | None
+    """The conversation it was forked from."""
+    fork_at: MessageId
+    """The first id that is its own; 0 when it is no fork."""
+    is_archived: bool
+    draft: str
+    """What the user had typed and not sent, or rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +65,61 @@ def create(conversation_id: ConversationId, title: str, model: str, now: str) ->
         change_seq=0,
         created_at=now,
         updated_at=now,
+        parent=None,
+        fork_message_id=0,
+        is_archived=False,
+        draft="",
     )
     return _record(row)
+
+
+def fork(
+    conversation_id: ConversationId, parent: ConversationRecord, at: MessageId, title: str, now: str
+) -> ConversationRecord:
+    """A conversation that has the parent's messages below `at` and goes on with its own, chained to them."""
+    last = Message.get_or_none(
+        Message.conversation == owner_of(parent.id, MessageId(at - 1)), Message.message_id == at - 1
+    )
+    row = Conversation.create(
+        id=conversation_id,
+        title=title,
+        has_user_title=bool(title),
+        model=parent.model,
+        next_message_id=at,
+        head_digest=None if last is None else last.digest,
+        change_seq=0,
+        created_at=now,
+        updated_at=now,
+        parent=parent.id,
+        fork_message_id=at,
+        is_archived=False,
+        draft="",
+    )
+    return _record(row)
+
+
+def lineage(conversation_id: ConversationId, start: int = 0, end: int | None = None) -> list[tuple[str, int, int]]:
+    """Which conversation's rows hold the messages [start, end): (conversation, first, after), oldest first.
+
+    A conversation that is no fork holds all its own.
+    """
+    row = Conversation.get_by_id(conversation_id)
+    after = row.next_message_id if end is None else min(end, row.next_message_id)
+    stretches: list[tuple[str, int, int]] = []
+    while True:
+        first = max(start, row.fork_message_id)
+        if first < after:
+            stretches.insert(0, (row.id, first, after))
+        after = min(after, row.fork_message_id)
+        if row.parent is None or after <= start:
+            return stretches
+        row = Conversation.get_by_id(row.parent)
+
+
+def owner_of(conversation_id: ConversationId, message_id: MessageId) -> str:
+    """The conversation of the lineage whose row holds the message; the conversation itself when none does."""
+    stretches = lineage(conversation_id, message_id, message_id + 1)
+    return stretches[0][0] if stretches else conversation_id
 
 
 def find(conversation_id: ConversationId) -> ConversationRecord | None:
@@ -77,6 +140,49 @@ def get(conversation_id: ConversationId) -> ConversationRecord:
 def list_all() -> list[ConversationRecord]:
     """The last changed first."""
     return [_record(row) for row in Conversation.select().order_by(Conversation.updated_at.desc(), Conversation.id)]
+
+
+def rename(conversation_id: ConversationId, title: str, now: str) -> None:
+    _touch(conversation_id, now, title=title, has_user_title=True)
+
+
+def set_archived(conversation_id: ConversationId, now: str, *, is_archived: bool) -> None:
+    _touch(conversation_id, now, is_archived=is_archived)
+
+
+def set_draft(conversation_id: ConversationId, draft: str, now: str) -> None:
+    _touch(conversation_id, now, draft=draft)
+
+
+def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
+    """Hides the messages [start, end): they stay readable, their ids are never used again."""
+    newest = Summary.select(fn.MAX(Summary.id)).where(Summary.conversation == conversation_id).scalar()
+    Hidden.create(
+        conversation=conversation_id,
+        start_message_id=start,
+        end_message_id=end,
+        last_summary=newest or 0,
+        created_at=now,
+    )
+    _touch(conversation_id, now)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenRange:
+    """Messages [start, end) that were rolled back."""
+
+    start: MessageId
+    end: MessageId
+    last_summary: int
+    """The newest summary then: it and older ones that overlap the range may speak of what is hidden."""
+
+
+def hidden_ranges(conversation_id: ConversationId) -> list[HiddenRange]:
+    """Oldest first; they do not overlap."""
+    query = Hidden.select().where(Hidden.conversation == conversation_id).order_by(Hidden.start_message_id)
+    return [
+        HiddenRange(MessageId(row.start_message_id), MessageId(row.end_message_id), row.last_summary) for row in query
+    ]
 
 
 def set_model(conversation_id: ConversationId, model: str, now: str) -> None:
@@ -130,29 +236,63 @@ def append(
 
 def read_messages(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
     """Messages with `start <= id < end`, oldest first; `end` None means to the last."""
-    query = Message.select().where(Message.conversation == conversation_id, Message.message_id >= start)
-    if end is not None:
-        query = query.where(Message.message_id < end)
-    return [_message(row) for row in query.order_by(Message.message_id)]
+    found: list[StoredMessage] = []
+    for owner, first, after in lineage(conversation_id, start, end):
+        query = Message.select().where(
+            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
+        )
+        found += [_message(row) for row in query.order_by(Message.message_id)]
+    return found
+
+
+def read_user_messages(conversation_id: ConversationId) -> list[StoredMessage]:
+    """Every visible message of the user, oldest first."""
+    ranges = hidden_ranges(conversation_id)
+    found: list[StoredMessage] = []
+    for owner, first, after in lineage(conversation_id):
+        # A quick look at the canonical JSON; what only speaks of such a role is sorted out below.
+        query = Message.select().where(
+            Message.conversation == owner,
+            Message.message_id >= first,
+            Message.message_id < after,
+            Message.content.contains('"role":"user"'),
+        )
+        found += [_message(row) for row in query.order_by(Message.message_id)]
+    return [
+        message
+        for message in found
+        if message.content.role is Role.USER and not any(each.start <= message.id < each.end for each in ranges)
+    ]
 
 
 def read_counts(conversation_id: ConversationId, tokenizer: str, start: int) -> dict[MessageId, int]:
     """Raw tokens of the messages from `start` on that were counted with `tokenizer`."""
-    query = (
-        TokenCount.select(Message.message_id, TokenCount.tokens)
-        .join(Message, on=(Message.id == TokenCount.message))
-        .where(Message.conversation == conversation_id, Message.message_id >= start, TokenCount.tokenizer == tokenizer)
-    )
-    return {MessageId(message_id): tokens for message_id, tokens in rows(query)}
+    counts: dict[MessageId, int] = {}
+    for owner, first, after in lineage(conversation_id, start):
+        query = (
+            TokenCount.select(Message.message_id, TokenCount.tokens)
+            .join(Message, on=(Message.id == TokenCount.message))
+            .where(
+                Message.conversation == owner,
+                Message.message_id >= first,
+                Message.message_id < after,
+                TokenCount.tokenizer == tokenizer,
+            )
+        )
+        counts |= {MessageId(message_id): tokens for message_id, tokens in rows(query)}
+    return counts
 
 
 def write_counts(conversation_id: ConversationId, tokenizer: str, counts: dict[MessageId, int]) -> None:
     """Counts of messages that had none by this tokenizer."""
-    query = Message.select(Message.id, Message.message_id).where(
-        Message.conversation == conversation_id, Message.message_id.in_(list(counts))
-    )
-    for row_id, message_id in rows(query):
-        TokenCount.insert(message=row_id, tokenizer=tokenizer, tokens=counts[message_id]).on_conflict_ignore().execute()
+    for owner, first, after in lineage(conversation_id, min(counts), max(counts) + 1):
+        query = Message.select(Message.id, Message.message_id).where(
+            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
+        )
+        for row_id, message_id in [row for row in rows(query) if row[1] in counts]:
+            TokenCount.insert(
+                message=row_id, tokenizer=tokenizer, tokens=counts[message_id]
+            ).on_conflict_ignore().execute()
 
 
 def _touch(conversation_id: ConversationId, now: str, **changes: object) -> None:
@@ -171,6 +311,10 @@ def _record(row: Conversation) -> ConversationRecord:
         row.change_seq,
         row.created_at,
         row.updated_at,
+        None if row.parent is None else ConversationId(row.parent),
+        MessageId(row.fork_message_id),
+        bool(row.is_archived),
+        row.draft,
     )
 
 

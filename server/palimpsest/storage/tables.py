@@ -64,6 +64,10 @@ class Conversation(_Base):
     change_seq = IntegerField()
     created_at = TextField()
     updated_at = TextField()
+    parent = TextField(null=True)
+    fork_message_id = IntegerField()
+    is_archived = BooleanField()
+    draft = TextField()
 
 
 class Message(_Base):
@@ -144,6 +148,24 @@ class Lease(_Base):
     acquired_at = TextField()
 
 
+class Hidden(_Base):
+    id = AutoField()
+    conversation = TextField()
+    start_message_id = IntegerField()
+    end_message_id = IntegerField()
+    last_summary = IntegerField()
+    created_at = TextField()
+
+
+class Expansion(_Base):
+    conversation = TextField()
+    start_message_id = IntegerField()
+    end_message_id = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "start_message_id", "end_message_id")
+
+
 class Cut(_Base):
     conversation = TextField()
     version = IntegerField()
@@ -202,17 +224,27 @@ def rows(query: ModelSelect[Any]) -> Iterable[tuple[Any, ...]]:
     return result
 
 
-ALL = (
-    Meta,
-    Conversation,
-    Message,
-    TokenCount,
-    Turn,
-    Step,
-    StreamJournal,
-    Lease,
-    Cut,
-    Preview,
-    Summary,
-    Injection,
-)
+class Calibration(_Base):
+    provider = TextField()
+    model = TextField()
+    tokenizer = TextField()
+    overhead = FloatField()
+    factor = FloatField()
+    sigma = FloatField()
+    weight = FloatField()
+    mean_raw = FloatField()
+    variance_raw = FloatField()
+    updated_at = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("provider", "model", "tokenizer")
+
+
+class LearnedLimit(_Base):
+    provider = TextField()
+    model = TextField()
+    max_input = IntegerField()
+    learned_at = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("provider", "model")

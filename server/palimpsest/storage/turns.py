@@ -44,6 +44,8 @@ class Admission:
     turn: TurnRecord
     lease: HeldLease | None
     """None when the turn existed before."""
+    message: StoredMessage | None
+    """The user's message, when it was stored now and nothing else was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,12 @@ def admit(
     """
     existing = Turn.get_or_none(Turn.request_id == request_id)
     if existing is not None:
-        return Admission(_record(existing), None)
+        return Admission(_record(existing), None, None)
     record = conversations.get(conversation_id)
     lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
-    _close_open_turns(conversation_id, now)
+    has_closed = bool(_close_open_turns(conversation_id, now))
+    if record.draft:
+        conversations.set_draft(conversation_id, "", now)
     stored = conversations.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
     row = Turn.create(
         id=turn_id,
@@ -102,7 +106,7 @@ def admit(
         started_at=now,
         ended_at=None,
     )
-    return Admission(_record(row), lease)
+    return Admission(_record(row), lease, None if has_closed else stored[0])
 
 
 def begin_step(

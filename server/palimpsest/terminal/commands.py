@@ -18,6 +18,7 @@ from palimpsest.wire.messages import (
     ContextUsage,
     ConversationInfo,
     ConversationParams,
+    ForkParams,
     MessageInfo,
     MessageRange,
     MessageRole,
@@ -27,8 +28,13 @@ from palimpsest.wire.messages import (
     PrepareStatus,
     ReadConversationParams,
     ReadConversationResult,
+    RecutResult,
+    RenameParams,
+    RollbackParams,
+    RollbackResult,
     SummarizeParams,
     SummarizeResult,
+    SummaryParams,
     SwitchModelParams,
     SwitchModelResult,
 )
@@ -166,7 +172,7 @@ class Commands:
         plan = await self._session.connection.request("palimpsest/prepareContext", params, PrepareContextResult)
         rows = [
             (
-                segment.type,
+                segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
                 f"{segment.messages.start}-{segment.messages.end - 1}" if segment.messages is not None else "",
                 f"{segment.tokens:,}",
                 "yes" if segment.is_in_prefix else "no",
@@ -216,6 +222,39 @@ class Commands:
         elif not page.messages:
             self._view.note("There are no messages from there on.")
 
+    async def rename(self, title: str) -> None:
+        params = RenameParams(self._conversation().conversation_id, title)
+        renamed = await self._session.connection.request("palimpsest/conversation/rename", params, ConversationInfo)
+        self._view.note(f"This conversation is called “{one_line(renamed.title)}” now.")
+
+    async def fork(self, argument: str) -> None:
+        after = _to_number(argument, "/fork N, with the last message that the fork shall have") if argument else None
+        params = ForkParams(self._conversation().conversation_id, after)
+        forked = await self._session.connection.request("palimpsest/conversation/fork", params, ConversationInfo)
+        self._session.conversation_id = forked.conversation_id
+        self._view.note(f"Going on in a fork with {forked.message_count} messages; /list shows both.")
+
+    async def rollback(self, argument: str) -> None:
+        to = _to_number(argument, "/rollback N, with the first message to take back")
+        params = RollbackParams(self._conversation().conversation_id, to)
+        done = await self._session.connection.request("palimpsest/conversation/rollback", params, RollbackResult)
+        hidden = done.hidden
+        self._view.note(f"Messages {hidden.start} to {hidden.end - 1} are taken back; /read still shows them.")
+        if done.draft:
+            self._view.note("What you had said there:")
+            self._view.say(done.draft)
+
+    async def expand(self, argument: str) -> None:
+        number = _to_number(argument, "/expand N, with a summary's number of /context")
+        await self._recut("palimpsest/summary/expand", SummaryParams(self._conversation().conversation_id, number))
+
+    async def undo(self, argument: str) -> None:
+        await self._recut("palimpsest/summary/undo", self._conversation())
+
+    async def _recut(self, method: str, params: SummaryParams | ConversationParams) -> None:
+        done = await self._session.connection.request(method, params, RecutResult)
+        self._view.note(f"{done.tokens_before:,} → {done.tokens_after:,} tokens; {done.usage.compact}")
+
     async def quit(self, argument: str) -> None:
         self.wants_to_quit = True
 
@@ -243,6 +282,7 @@ class Commands:
 
     def _show_message(self, message: MessageInfo) -> None:
         state = "" if message.state is MessageState.COMPLETE else f", {message.state.value}"
+        state += ", taken back" if message.is_hidden else ""
         self._view.note(f"[{message.id}] {message.role.value}, {local_time(message.created_at)}{state}")
         if message.text and message.role is not MessageRole.TOOL:
             self._view.say(message.text)
@@ -266,6 +306,12 @@ def _to_range(argument: str) -> MessageRange | None:
     return MessageRange(int(match[1]), int(match[2]) + 1)
 
 
+def _to_number(argument: str, usage: str) -> int:
+    if not (argument.isascii() and argument.isdigit() and len(argument) < 10):
+        raise CommandFailed(f"Say which: {usage}.")
+    return int(argument)
+
+
 def _suggestion(name: str) -> str:
     starting = [known for known in BY_NAME if known.startswith(name)]
     near = starting or difflib.get_close_matches(name, BY_NAME, 1, 0.5)
@@ -282,6 +328,11 @@ COMMANDS = (
     Command("context", "", "Show what the next request would hold, and why.", Commands.context),
     Command("summarize", "[A-B]", "Summarise older messages now.", Commands.summarize),
     Command("read", "[N]", "Show the newest messages, or those from N on.", Commands.read),
+    Command("expand", "N", "Put what a summary stands for back into the context.", Commands.expand),
+    Command("undo", "", "Take the last change of summaries back.", Commands.undo),
+    Command("rename", "TITLE", "Name this conversation.", Commands.rename),
+    Command("fork", "[N]", "Go on from message N in another conversation.", Commands.fork),
+    Command("rollback", "N", "Take back the messages from N on.", Commands.rollback),
     Command("quit", "", "Leave.", Commands.quit),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

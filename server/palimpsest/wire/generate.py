@@ -45,7 +45,7 @@ class DeclarationError(Exception):
 
 def meta_model(module: ModuleType) -> Model:
     """The `MESSAGES` of a module, and every structure and enumeration defined in it, in the order of the module."""
-    docs = _Docs(module)
+    docs = Docs(module)
     own = [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__]
     messages: tuple[Request | Notification, ...] = module.MESSAGES
     model = {
@@ -64,7 +64,7 @@ def meta_model(module: ModuleType) -> Model:
     return model
 
 
-class _Docs:
+class Docs:
     """The docstrings of a module's classes, and the string literals below their fields and members."""
 
     def __init__(self, module: ModuleType) -> None:
@@ -102,7 +102,7 @@ def _message(message: Request | Notification) -> Model:
     }
 
 
-def _structure(cls: type[Wire], docs: _Docs) -> Model:
+def _structure(cls: type[Wire], docs: Docs) -> Model:
     documentation = docs.of(cls.__name__)
     properties = [
         {"name": field.key, "type": _type(field.hint)}
@@ -113,7 +113,7 @@ def _structure(cls: type[Wire], docs: _Docs) -> Model:
     return {"name": cls.__name__, "properties": properties, "documentation": documentation}
 
 
-def _enumeration(cls: type[enum.Enum], docs: _Docs) -> Model:
+def _enumeration(cls: type[enum.Enum], docs: Docs) -> Model:
     return {
         "name": cls.__name__,
         "type": {"kind": "base", "name": "string"},

@@ -488,8 +488,14 @@ class ConversationInfo(Wire):
     """When it last changed."""
     folder: str
     """URI of its workspace folder."""
+    is_archived: bool
+    """Whether the user has put it away."""
+    draft: str
+    """What the user had typed and not sent, or rolled back; empty for nothing."""
     running_turn_id: str | None = None
     """The turn that is running now."""
+    parent_id: str | None = None
+    """The conversation it was forked from."""
 
 
 @attrs.frozen
@@ -594,6 +600,8 @@ class MessageInfo(Wire):
     """Covers the message and everything before it: 64 hex digits of SHA-256."""
     notes: list[str]
     """What was changed on entry, such as removed NUL characters."""
+    is_hidden: bool
+    """Whether it was rolled back: it can be read, and no model sees it."""
     turn_id: str | None = None
     """The turn it belongs to."""
 
@@ -622,6 +630,94 @@ class ReadConversationResult(Wire):
     """Where to go on reading. Absent: this was the end."""
     running: RunningTurn | None = None
     """The turn that is running now."""
+
+
+@attrs.frozen
+class RenameParams(Wire):
+    """Name a conversation."""
+
+    conversation_id: str
+    """The conversation."""
+    title: str
+    """Its name from now on; what is over 60 characters is cut off."""
+
+
+@attrs.frozen
+class ArchiveParams(Wire):
+    """Put a conversation away, or take it out again."""
+
+    conversation_id: str
+    """The conversation."""
+    is_archived: bool
+    """Whether it is put away."""
+
+
+@attrs.frozen
+class SetDraftParams(Wire):
+    """Keep what is typed and not sent yet."""
+
+    conversation_id: str
+    """The conversation."""
+    text: str
+    """The draft; empty for none."""
+
+
+@attrs.frozen
+class ForkParams(Wire):
+    """Go on from an earlier point in a new conversation. The old one stays as it is."""
+
+    conversation_id: str
+    """The conversation to fork."""
+    message_id: int | None = None
+    """The last message of the fork, widened to its whole exchange. Absent: the newest."""
+    title: str | None = None
+    """A name for the fork. Absent: the old one's."""
+
+
+@attrs.frozen
+class RollbackParams(Wire):
+    """Take back the end of a conversation."""
+
+    conversation_id: str
+    """The conversation."""
+    message_id: int
+    """The first message to take back, widened to the beginning of its exchange."""
+
+
+@attrs.frozen
+class RollbackResult(Wire):
+    """What was taken back. It can still be read; ids are not used again."""
+
+    hidden: MessageRange
+    """The messages."""
+    draft: str
+    """The user's first message among them, to be sent again."""
+    usage: ContextUsage
+    """How full the context is now."""
+
+
+@attrs.frozen
+class SummaryParams(Wire):
+    """Names a summary that stands in a conversation's context; `prepareContext` shows which do."""
+
+    conversation_id: str
+    """The conversation."""
+    summary_id: int
+    """The summary."""
+
+
+@attrs.frozen
+class RecutResult(Wire):
+    """The context stands differently now. No message and no summary was deleted."""
+
+    tokens_before: int
+    """Tokens of the context before."""
+    tokens_after: int
+    """Tokens after."""
+    covers: MessageRange
+    """The messages it concerned."""
+    usage: ContextUsage
+    """How full the context is now."""
 
 
 # ------------------------------------------------------------------------------------------------------------ models
@@ -736,6 +832,36 @@ MESSAGES: tuple[Request | Notification, ...] = (
         ReadConversationParams,
         ReadConversationResult,
         "Read a conversation's messages, and what a running turn has said so far.",
+    ),
+    Request("palimpsest/conversation/rename", RenameParams, ConversationInfo, "Name a conversation."),
+    Request(
+        "palimpsest/conversation/archive", ArchiveParams, ConversationInfo, "Put a conversation away, or take it out."
+    ),
+    Request(
+        "palimpsest/conversation/fork",
+        ForkParams,
+        ConversationInfo,
+        "Go on from an earlier point in another conversation.",
+    ),
+    Request(
+        "palimpsest/conversation/rollback",
+        RollbackParams,
+        RollbackResult,
+        "Take back the end of a conversation. It stays readable.",
+    ),
+    Request("palimpsest/draft/set", SetDraftParams, ConversationInfo, "Keep what is typed and not sent yet."),
+    Request(
+        "palimpsest/summary/expand",
+        SummaryParams,
+        RecutResult,
+        "Put what a summary stands for back into the context: lower summaries, or the originals.",
+    ),
+    Request("palimpsest/summary/regenerate", SummaryParams, RecutResult, "Write a summary again."),
+    Request(
+        "palimpsest/summary/undo",
+        ConversationParams,
+        RecutResult,
+        "Go back to the summaries that stood in the context before the last change of them.",
     ),
     Request("palimpsest/model/list", ListModelsParams, ListModelsResult, "List the models."),
     Request("palimpsest/model/switch", SwitchModelParams, SwitchModelResult, "Go on with another model."),

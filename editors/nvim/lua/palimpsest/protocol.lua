@@ -249,7 +249,10 @@
 ---@field createdAt string When it began.
 ---@field updatedAt string When it last changed.
 ---@field folder string URI of its workspace folder.
+---@field isArchived boolean Whether the user has put it away.
+---@field draft string What the user had typed and not sent, or rolled back; empty for nothing.
 ---@field runningTurnId? string The turn that is running now.
+---@field parentId? string The conversation it was forked from.
 
 --- Begin a conversation.
 ---@class palimpsest.CreateConversationParams
@@ -290,6 +293,7 @@
 ---@field createdAt string When it was stored.
 ---@field digest string Covers the message and everything before it: 64 hex digits of SHA-256.
 ---@field notes string[] What was changed on entry, such as removed NUL characters.
+---@field isHidden boolean Whether it was rolled back: it can be read, and no model sees it.
 ---@field turnId? string The turn it belongs to.
 
 --- A turn whose answer is still coming.
@@ -304,6 +308,50 @@
 ---@field messages palimpsest.MessageInfo[] Oldest first.
 ---@field next? integer Where to go on reading. Absent: this was the end.
 ---@field running? palimpsest.RunningTurn The turn that is running now.
+
+--- Name a conversation.
+---@class palimpsest.RenameParams
+---@field conversationId string The conversation.
+---@field title string Its name from now on; what is over 60 characters is cut off.
+
+--- Put a conversation away, or take it out again.
+---@class palimpsest.ArchiveParams
+---@field conversationId string The conversation.
+---@field isArchived boolean Whether it is put away.
+
+--- Keep what is typed and not sent yet.
+---@class palimpsest.SetDraftParams
+---@field conversationId string The conversation.
+---@field text string The draft; empty for none.
+
+--- Go on from an earlier point in a new conversation. The old one stays as it is.
+---@class palimpsest.ForkParams
+---@field conversationId string The conversation to fork.
+---@field messageId? integer The last message of the fork, widened to its whole exchange. Absent: the newest.
+---@field title? string A name for the fork. Absent: the old one's.
+
+--- Take back the end of a conversation.
+---@class palimpsest.RollbackParams
+---@field conversationId string The conversation.
+---@field messageId integer The first message to take back, widened to the beginning of its exchange.
+
+--- What was taken back. It can still be read; ids are not used again.
+---@class palimpsest.RollbackResult
+---@field hidden palimpsest.MessageRange The messages.
+---@field draft string The user's first message among them, to be sent again.
+---@field usage palimpsest.ContextUsage How full the context is now.
+
+--- Names a summary that stands in a conversation's context; `prepareContext` shows which do.
+---@class palimpsest.SummaryParams
+---@field conversationId string The conversation.
+---@field summaryId integer The summary.
+
+--- The context stands differently now. No message and no summary was deleted.
+---@class palimpsest.RecutResult
+---@field tokensBefore integer Tokens of the context before.
+---@field tokensAfter integer Tokens after.
+---@field covers palimpsest.MessageRange The messages it concerned.
+---@field usage palimpsest.ContextUsage How full the context is now.
 
 --- A model that can be chosen.
 ---@class palimpsest.ModelInfo
@@ -359,6 +407,22 @@ return {
     ConversationListRequest = "palimpsest/conversation/list",
     --- Read a conversation's messages, and what a running turn has said so far.
     ConversationReadRequest = "palimpsest/conversation/read",
+    --- Name a conversation.
+    ConversationRenameRequest = "palimpsest/conversation/rename",
+    --- Put a conversation away, or take it out.
+    ConversationArchiveRequest = "palimpsest/conversation/archive",
+    --- Go on from an earlier point in another conversation.
+    ConversationForkRequest = "palimpsest/conversation/fork",
+    --- Take back the end of a conversation. It stays readable.
+    ConversationRollbackRequest = "palimpsest/conversation/rollback",
+    --- Keep what is typed and not sent yet.
+    DraftSetRequest = "palimpsest/draft/set",
+    --- Put what a summary stands for back into the context: lower summaries, or the originals.
+    SummaryExpandRequest = "palimpsest/summary/expand",
+    --- Write a summary again.
+    SummaryRegenerateRequest = "palimpsest/summary/regenerate",
+    --- Go back to the summaries that stood in the context before the last change of them.
+    SummaryUndoRequest = "palimpsest/summary/undo",
     --- List the models.
     ModelListRequest = "palimpsest/model/list",
     --- Go on with another model.

@@ -1,0 +1,304 @@
+"""Settings as people write them: files, `PALIMPSEST_*`, and what an editor sends, put together in that order.
+
+Strict: a key nobody knows, a value of the wrong type or out of its range, and a service's key are all named with the
+place they stand in, together, in one InvalidRequest. A project's file comes with the code it lies beside, so it may
+set only what `Setting.may_project_set` says; whoever calls passes it for trusted folders only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from palimpsest.data import load_model_table
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.limits import LimitsSource
+from palimpsest.domain.setting_rules import NAME, Kind, Setting, settings_of
+from palimpsest.domain.settings import (
+    SETTINGS,
+    ContextSettings,
+    LibrarianSettings,
+    ModelSettings,
+    ProviderSettings,
+    Settings,
+    find_setting,
+)
+
+USER_FILE: Final = "config.toml"
+"""In the user's configuration folder."""
+PROJECT_FILE: Final = ".palimpsest.toml"
+"""At the root of a workspace folder."""
+
+_PREFIX: Final = "PALIMPSEST_"
+_EDITOR: Final = "the editor's settings"
+_ENVIRONMENT: Final = "the environment"
+_MAX_FILE_BYTES: Final = 1_000_000
+_MAX_PROBLEMS: Final = 20
+"""More of them in one place are not looked for: it is then no file of settings."""
+_LONGEST_KEY: Final = 100
+"""Characters of a key's part that are looked at when it is not known."""
+_WORDS: Final = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+_DEPTH: Final = max(len(setting.path) for setting in SETTINGS)
+_SECRET: Final = re.compile(
+    r"(api|access|auth|bearer|private|secret)?(key|token)|.*(apikey|secret|password|credentials?)"
+)
+"""What a name that could hold a key looks like, in lower case and without `_` and `-`."""
+
+_Path = tuple[str, ...]
+_T = TypeVar("_T")
+
+
+def load_settings(
+    user_file: Path, project_file: Path | None, environ: Mapping[str, str], editor: Mapping[str, Any] | None
+) -> Settings:
+    """What is built in < the user's file < the project's < `PALIMPSEST_*` < the editor's. Files may be missing.
+
+    `editor` is the section `palimpsest` of its configuration; null and "" mean unset. Raises InvalidRequest with a
+    sentence a line for everything that cannot be meant.
+    """
+    problems: list[str] = []
+    user = _Source(str(user_file), problems)
+    user.take_table(_read_toml(user_file, problems))
+    project = _Source(str(project_file), problems, user_file=user_file)
+    if project_file is not None:
+        project.take_table(_read_toml(project_file, problems))
+    environment = _Source(_ENVIRONMENT, problems)
+    environment.take_variables(environ)
+    editors = _Source(_EDITOR, problems)
+    editors.take_table(_without_unset(editor or {}))
+    _check_models(project, (user, environment, editors))
+    settings = _build((user, project, environment, editors), problems)
+    if problems or settings is None:
+        raise InvalidRequest("\n".join(problems))
+    return settings
+
+
+def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """A sentence for each `PALIMPSEST_*` variable that is set and means nothing, by name; never its value."""
+    known = [setting.variable for setting in SETTINGS if setting.variable]
+    return tuple(
+        f"{name} is not a setting; the nearest one is {_nearest(name, known)}."
+        for name, text in sorted(environ.items())
+        if name.startswith(_PREFIX) and text and name not in known
+    )
+
+
+@dataclass(slots=True)
+class _Source:
+    """One place where settings stand, and what it says."""
+
+    name: str
+    problems: list[str]
+    """Shared by all sources."""
+    user_file: Path | None = None
+    """Set for a project's file: where settings go that do not belong there."""
+    values: dict[_Path, Any] = field(default_factory=dict)
+
+    def take_table(self, table: Mapping[str, Any], above: _Path = ()) -> None:
+        for key, value in table.items():
+            if len(self.problems) >= _MAX_PROBLEMS:
+                return
+            path = (*above, key)
+            setting = find_setting(path)
+            if setting is not None:
+                self._take(path, setting, value)
+            elif _is_table(path) and not isinstance(value, Mapping):
+                self._complain(f"{_dotted(path)} must be a table of settings.")
+            elif isinstance(value, Mapping) and (_is_table(path) or (value and len(path) < _DEPTH)):
+                self.take_table(value, path)
+            elif _SECRET.fullmatch(key.lower().replace("_", "").replace("-", "")):
+                self._complain(
+                    f"{_dotted(path)} looks like a key, and keys are not read from settings: put it into the "
+                    "environment, as ANTHROPIC_API_KEY or OPENAI_API_KEY, and remove it here."
+                )
+            else:
+                nearest = _nearest(_dotted(path), [_dotted(_with_name(setting, path)) for setting in SETTINGS])
+                self._complain(f"{_dotted(path)} is not a setting; the nearest one is {nearest}.")
+
+    def take_variables(self, environ: Mapping[str, str]) -> None:
+        """An empty variable counts as unset."""
+        for setting in SETTINGS:
+            if setting.variable and (text := environ.get(setting.variable)):
+                self._put(setting.path, setting, _parse(setting, text), setting.variable)
+
+    def _take(self, path: _Path, setting: Setting, value: Any) -> None:
+        if self.user_file is not None and not setting.may_project_set:
+            self._complain(f"{_dotted(path)} may not be set by a project: it belongs in {self.user_file}.")
+            return
+        value = tuple(value) if setting.kind is Kind.LIST and isinstance(value, list) else value
+        if setting.key == "storage.path" and isinstance(value, str) and not _is_absolute(value):
+            # It would depend on where the server was started: for editors, in the workspace.
+            self._complain("storage.path must be an absolute path, or begin with ~/.")
+            return
+        self._put(path, setting, value, f"In {self.name}: {_dotted(path)}")
+
+    def _put(self, path: _Path, setting: Setting, value: Any, name: str) -> None:
+        problem = setting.problem(name, value)
+        if problem is None:
+            self.values[path] = value
+        else:
+            self.problems.append(problem)
+
+    def _complain(self, sentence: str) -> None:
+        self.problems.append(f"In {self.name}: {sentence}")
+
+
+def _check_models(project: _Source, others: tuple[_Source, ...]) -> None:
+    """A project chooses among models that its user has named, or that are built in: not where texts are sent."""
+    chosen = [(path, name) for path, value in project.values.items() for name in _models_in(path, value)]
+    if not chosen:
+        return
+    table = load_model_table()
+    named: set[str] = set()
+    for source in others:
+        named |= {path[1] for path in source.values if path[0] == "models"}
+        named |= {value for path, value in source.values.items() if path[-1] == "model"}
+        named |= set(source.values.get(("targets",), ()))
+    for path, name in chosen:
+        model = table.find(name)
+        if name not in named and (model is None or model.source is not LimitsSource.PREFIX):
+            project.problems.append(
+                f"In {project.name}: {_dotted(path)} names the model {name!r}, which is neither built in nor named in "
+                f"your own settings. To use it, name it there first, for example in targets of {project.user_file}."
+            )
+
+
+def _models_in(path: _Path, value: Any) -> tuple[str, ...]:
+    return (value,) if path == ("model",) else value if path == ("targets",) else ()
+
+
+def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None:
+    """The later source wins, setting by setting. None after a problem, which is added."""
+    values: dict[_Path, Any] = {}
+    origins: dict[_Path, str] = {}
+    for source in sources:
+        values |= source.values
+        origins |= dict.fromkeys(source.values, source.name)
+
+    def part(owner: type[_T], name: str = NAME, **more: Any) -> _T | None:
+        named = {_with_name(setting, (setting.path[0], name)): setting for setting in settings_of(owner)}
+        given = {path: setting for path, setting in named.items() if path in values}
+        try:
+            return owner(**{setting.attribute: values[path] for path, setting in given.items()}, **more)
+        except InvalidRequest as error:
+            # Each value was allowed for itself: what is wrong is how they go together, so say where each comes from.
+            sentence = str(error).replace(f".{NAME}.", f".{_quoted(name)}.")
+            places = (f" {_dotted(path)} is set in {origins[path]}." for path in given if _dotted(path) in sentence)
+            problems.append(sentence + "".join(places))
+            return None
+
+    def parts(owner: type[_T], table: str) -> dict[str, _T]:
+        names = dict.fromkeys(path[1] for path in values if path[0] == table)
+        return {name: built for name in names if (built := part(owner, name)) is not None}
+
+    return part(
+        Settings,
+        context=part(ContextSettings),
+        librarian=part(LibrarianSettings),
+        models=parts(ModelSettings, "models"),
+        providers=parts(ProviderSettings, "providers"),
+    )
+
+
+def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
+    """A file's table; empty when there is none. Only a regular file of a sensible size is opened."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
+            problems.append(f"{path} must be a file of at most {_MAX_FILE_BYTES} bytes.")
+            return {}
+        # utf-8-sig: some editors begin a file with a byte order mark, which TOML does not know.
+        return tomllib.loads(path.read_text("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        problems.append(f"{path} cannot be read: {error.strerror}.")
+    except UnicodeDecodeError:
+        problems.append(f"{path} cannot be read: it is not UTF-8.")
+    except (ValueError, RecursionError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a value is too large or nested too deep"
+        problems.append(f"{path} is not valid TOML: {reason}.")
+    return {}
+
+
+def _without_unset(table: Mapping[str, Any], above: _Path = ()) -> dict[str, Any]:
+    """Without what stands for unset: null, a text box left empty, and the empty list that Lua makes of a table."""
+    cleaned: dict[str, Any] = {}
+    for key, value in table.items():
+        path = (*above, key)
+        if isinstance(value, Mapping) and len(path) < _DEPTH:
+            cleaned[key] = _without_unset(value, path)
+        elif value is not None and value != "" and not (value == [] and _is_table(path)):
+            cleaned[key] = value
+    return cleaned
+
+
+def _parse(setting: Setting, text: str) -> Any:
+    """A variable's text as the setting's type; the text itself when it is none, which the setting then refuses."""
+    text = text.strip()
+    match setting.kind:
+        case Kind.BOOLEAN:
+            return _WORDS.get(text.lower(), text)
+        case Kind.INTEGER | Kind.NUMBER:
+            try:
+                return int(text) if setting.kind is Kind.INTEGER else float(text)
+            except ValueError:
+                return text
+        case Kind.LIST:
+            return tuple(item.strip() for item in text.split(",") if item.strip())
+        case Kind.STRING:
+            return next((choice for choice in setting.choices if choice.lower() == text.lower()), text)
+
+
+def _is_absolute(text: str) -> bool:
+    return text.startswith("~/") or Path(text).is_absolute()
+
+
+def _is_table(path: _Path) -> bool:
+    """Whether settings lie below."""
+    return any(_with_name(setting, path)[: len(path)] == path and setting.path != path for setting in SETTINGS)
+
+
+def _with_name(setting: Setting, path: _Path) -> _Path:
+    """The setting's path, with the name of the model or provider that stands in `path` if both are about one."""
+    is_named = len(path) > 1 and path[0] == setting.path[0]
+    return tuple(path[1] if part == NAME and is_named else part for part in setting.path)
+
+
+def _nearest(written: str, known: Sequence[str]) -> str:
+    """Of `known` the one most like what was written, as a whole or in its last part."""
+    whole = difflib.SequenceMatcher(b=written[:_LONGEST_KEY])
+    last = difflib.SequenceMatcher(b=written.rpartition(".")[2][:_LONGEST_KEY])
+
+    def likeness(candidate: str) -> float:
+        whole.set_seq1(candidate)
+        last.set_seq1(candidate.rpartition(".")[2])
+        return max(whole.ratio(), last.ratio())
+
+    return max(known, key=likeness)
+
+
+def _dotted(path: _Path) -> str:
+    """As a person would write it; what is too long to be meant is cut short."""
+    return ".".join(_quoted(part[:_LONGEST_KEY]) for part in path)
+
+
+def _quoted(part: str) -> str:
+    """Keys with a dot and the like stand in quotes, as in TOML."""
+    return part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part)

@@ -1,0 +1,118 @@
+"""What of a user's text was typed, in sentences: code, quotes, transcripts and tagged text are left out.
+
+Spans are offsets into the text; nothing is rewritten. Bounded: of a very long text only both ends are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_HEAD_CHARS, _TAIL_CHARS = 16_000, 8_000
+_WRAPPED_FROM: Final = 55
+"""Characters from which a line that ends without a full stop may go on in the next."""
+
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_OUTPUT = re.compile(
+    r"\s*(?:[$%#\u276f\u279c\u2500-\u257f\u23bf] |>>> |\.\.\. |\+\+\+ |--- \S|@@ |diff --git|at [\w.$<>]+\(|File \""
+    r"|Traceback \(|\d{4}-\d\d-\d\d|\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL)\b|[\w./-]+:\d+(?::\d+)?:|#include"
+    r"|(?:import|from \S+ import|def|class|return|const|let \w+ =|var|function) .*[:;({=])"
+)
+"""The beginning of a line that a machine wrote."""
+_TRANSCRIPT = re.compile(r"\s*[\u273b\u273d\u2736\u2722\u23fa\u23bf\u25cf]")
+"""The marks by which terminal agents begin what they print; indented lines go on with it."""
+_BULLET = re.compile(r"\s*(?:[-*\u2022+]|\(?\d{1,2}[.)]|[a-z]\))\s+(?:\[[ xX]\]\s+)?")
+_HEADING = re.compile(r"\s*#{1,6} ")
+_TAG = re.compile(r"\s*<([A-Za-z][\w-]*)\b[^>\n]*>")
+_SYMBOLS = re.compile(r"[{}\[\]<>=;|\\$&^~]")
+_SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<=[.!?])[\"')\]*]*\s+(?=\S)")
+_EDGE = " \t\r\n*_"
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of the sentences that were typed, in order, none empty, without bullets and outer white space."""
+    for first, last in _paragraphs(text):
+        start = first
+        for match in _SENTENCE_END.finditer(text, first, last):
+            yield from _trimmed(text, start, match.end())
+            start = match.end()
+        yield from _trimmed(text, start, last)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    if start > _HEAD_CHARS and end < len(text) - _TAIL_CHARS:
+        return
+    while start < end and text[start] in _EDGE:
+        start += 1
+    while start < end and text[end - 1] in _EDGE:
+        end -= 1
+    if start < end:
+        yield start, end
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of typed lines that belong together. A line that is short, or closed, stands alone."""
+    start: int | None = None
+    end = n_previous = 0
+    for first, last, is_typed in _lines(text):
+        bullet = _BULLET.match(text, first, last)
+        head = text[first:last].lstrip()[:1]
+        goes_on = start is not None and bullet is None and n_previous >= _WRAPPED_FROM
+        if goes_on and head.isupper() and text[end - 1] in ".!?:":
+            goes_on = False
+        if start is not None and not (is_typed and goes_on):
+            yield start, end
+            start = None
+        if is_typed:
+            start = (bullet.end() if bullet else first) if start is None else start
+            end, n_previous = last, last - first
+    if start is not None:
+        yield start, end
+
+
+def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Each line's span without its end, and whether it was typed."""
+    fence: str | None = None
+    in_transcript, after_blank, in_indented = False, True, False
+    position = tagged_until = 0
+    unclosed: set[str] = set()
+    for line in text.split("\n"):
+        first, last = position, position + len(line)
+        position = last + 1
+        if (
+            (tag := _TAG.match(line)) is not None
+            and first >= tagged_until
+            and tag[1] not in unclosed
+            and len(unclosed) < 32
+        ):
+            close = text.find(f"</{tag[1]}>", first)
+            tagged_until = max(tagged_until, close)
+            if close < 0:
+                unclosed.add(tag[1])
+        mark = _FENCE.match(line)
+        if fence is not None:
+            if mark is not None and mark[1].startswith(fence):
+                fence = None
+            yield first, last, False
+            continue
+        if mark is not None:
+            fence = mark[1]
+            yield first, last, False
+            continue
+        if line.count("```") % 2:
+            fence, last = "```", first + line.rindex("```")
+            line = text[first:last]
+        is_blank = not line.strip()
+        is_indented = line.startswith(("    ", "\t")) and _BULLET.match(line) is None
+        in_indented = is_indented and (after_blank or in_indented)
+        in_transcript = _TRANSCRIPT.match(line) is not None or (in_transcript and (is_blank or line[0] in " \t"))
+        after_blank = is_blank
+        pasted = first < tagged_until or in_indented or in_transcript or line.lstrip().startswith(">")
+        yield first, last, not (is_blank or pasted or _HEADING.match(line) or _OUTPUT.match(line) or _is_code(line))
+
+
+def _is_code(line: str) -> bool:
+    """Whether a line has more signs of code than prose has."""
+    body = line.strip()
+    return body.endswith(("{", "};", ");", "},")) or len(_SYMBOLS.findall(body)) > max(2, len(body) // 12)

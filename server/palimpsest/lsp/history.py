@@ -1,0 +1,117 @@
+"""`conversation/rename|archive|fork|rollback`, `draft/set`, `summary/expand|regenerate|undo`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.messages import (
+    ArchiveParams,
+    ConversationInfo,
+    ConversationParams,
+    ForkParams,
+    MessageRange,
+    RecutResult,
+    RenameParams,
+    RollbackParams,
+    RollbackResult,
+    SetDraftParams,
+    SummaryParams,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.history import Recut
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/conversation/rename")(rename)
+    server.feature("palimpsest/conversation/archive")(archive)
+    server.feature("palimpsest/conversation/fork")(fork)
+    server.feature("palimpsest/conversation/rollback")(rollback)
+    server.feature("palimpsest/draft/set")(set_draft)
+    server.feature("palimpsest/summary/expand")(expand)
+    server.feature("palimpsest/summary/regenerate")(regenerate)
+    server.feature("palimpsest/summary/undo")(undo)
+
+
+@answers
+async def rename(ls: PalimpsestServer, params: RenameParams) -> ConversationInfo:
+    from palimpsest.lsp.translate import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    record = await session.conversations.rename(ConversationId(params.conversation_id), params.title)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationInfo:
+    from palimpsest.lsp.translate import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    record = await session.conversations.archive(conversation_id, is_archived=params.is_archived)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def set_draft(ls: PalimpsestServer, params: SetDraftParams) -> ConversationInfo:
+    from palimpsest.lsp.translate import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    record = await session.conversations.set_draft(ConversationId(params.conversation_id), params.text)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
+    from palimpsest.lsp.translate import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    after = None if params.message_id is None else MessageId(params.message_id)
+    record = await session.conversations.fork(ConversationId(params.conversation_id), after, params.title)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:
+    from palimpsest.lsp.translate import to_usage
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.roll_back(conversation_id, MessageId(params.message_id))
+    usage = to_usage(await session.contexts.usage(conversation_id))
+    return RollbackResult(MessageRange(done.start, done.end), done.draft, usage)
+
+
+@answers
+async def expand(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.expand(conversation_id, SummaryId(params.summary_id))
+    return await _to_result(session, conversation_id, done)
+
+
+@answers
+async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.regenerate(conversation_id, SummaryId(params.summary_id))
+    return await _to_result(session, conversation_id, done)
+
+
+@answers
+async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.undo(conversation_id)
+    return await _to_result(session, conversation_id, done)
+
+
+async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
+    from palimpsest.lsp.translate import to_usage
+
+    usage = to_usage(await session.contexts.usage(conversation_id))
+    return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage)

@@ -1,0 +1,185 @@
+"""Changing what stands in a context without changing what was said: roll back, expand, undo, regenerate.
+
+Each changes the cut and only the cut (invariant 6): no message and no summary is deleted. The caller holds the lease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.cut import Block, CutCause, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
+from palimpsest.domain.forest import children_of
+from palimpsest.domain.messages import MessageId, Role, SummaryId
+from palimpsest.services.clock import utc_now
+from palimpsest.services.context_state import ContextState, block, ensure_counts, live
+from palimpsest.services.contexts import ContextEngine
+from palimpsest.storage import contexts, conversations
+from palimpsest.storage.leases import HeldLease
+
+_LONGEST_EXCHANGE: Final = 500
+"""Messages looked at to find where an exchange begins: a batch of parallel calls is far smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What a roll back hid."""
+
+    start: MessageId
+    end: MessageId
+    draft: str
+    """The user's first hidden message, to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recut:
+    """What a change of the cut did. Tokens are the model's."""
+
+    tokens_before: int
+    tokens_after: int
+    start: MessageId
+    end: MessageId
+    """One more than the last message it concerned."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEditor:
+    """The changes a user may ask for, on one folder's conversations."""
+
+    engine: ContextEngine
+
+    async def roll_back(self, state: ContextState, lease: HeldLease, to: MessageId) -> RolledBack:
+        """Hides the messages from `to` on, widened to the beginning of its exchange. They stay readable.
+
+        Raises InvalidRequest when there is nothing from `to` on.
+        """
+        if not 0 <= to < state.n_messages:
+            raise InvalidRequest(
+                f"There is no message {to} to roll back to; this conversation has messages 0 to {state.n_messages - 1}."
+            )
+        start, end = await self._exchange_start(state, to), MessageId(state.n_messages)
+        store = self.engine.store
+        hidden = await store.read(conversations.read_messages, state.id, start)
+        draft = next((message.content.text for message in hidden if message.content.role is Role.USER), "")
+
+        def hide() -> None:
+            conversations.hide(state.id, start, end, utc_now())
+            conversations.set_draft(state.id, draft, utc_now())
+
+        await store.run(hide)
+        crosses = any(isinstance(piece, Block) and piece.start < start < piece.end for piece in state.pieces)
+        pieces: list[Piece] = [piece for piece in state.pieces if piece.end <= start]
+        if crosses:
+            pieces = await self.engine.choose_anew(state)
+        await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.ROLLBACK)
+        return RolledBack(start, end, draft)
+
+    async def expand(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
+        """Puts what a summary was made of in its place: lower summaries where there are any, else the originals.
+
+        Raises InvalidRequest, with the numbers, when that does not fit.
+        """
+        index, old = self._find(state, summary_id)
+        finer = await self._made_of(state, old)
+        room = state.cut.estimator.raw_within(state.budget.budget)
+        needed = state.raw_tokens - old.tokens + total_tokens(finer)
+        if needed > room:
+            estimator = state.cut.estimator
+            raise InvalidRequest(
+                f"Expanded, the context would need {estimator.upper(needed)} tokens, but only "
+                f"{state.budget.budget} fit. Expand a smaller summary, or switch to a model with a larger window.",
+                ErrorDetail(limit_tokens=state.budget.budget, projected_tokens=estimator.upper(needed)),
+            )
+        if all(isinstance(piece, Live) for piece in finer):
+            await self.engine.store.run(contexts.expand, state.id, old.start, old.end)
+            state.expansions = (*state.expansions, (old.start, old.end))
+        pieces = [*state.pieces[:index], *finer, *state.pieces[index + 1 :]]
+        return await self._adopt(state, lease, pieces, old.start, old.end)
+
+    async def regenerate(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
+        """Writes the summary again, over what it was made of; the old one stays in the forest."""
+        index, old = self._find(state, summary_id)
+        made_of = await self._made_of(state, old)
+        new = await (await self.engine.compactor(state)).rewrite(state, made_of)
+        if new is None:
+            raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
+        pieces = [*state.pieces[:index], new, *state.pieces[index + 1 :]]
+        return await self._adopt(state, lease, pieces, old.start, old.end)
+
+    async def undo(self, state: ContextState, lease: HeldLease) -> Recut:
+        """Goes back to the blocks of the cut before this one; undoing again comes back.
+
+        Raises InvalidRequest when there is none, when messages were rolled back since, or when it would not fit.
+        """
+        store, version = self.engine.store, state.cut.version
+        if version == 0:
+            raise InvalidRequest("Nothing to undo: this conversation was never summarised.")
+        if state.cut.cause is CutCause.ROLLBACK:
+            raise InvalidRequest("A roll back is not undone here: what it hid was offered as a draft, and can be read.")
+        previous = await store.read(contexts.read_cut, state.id, version - 1)
+        ids = () if previous is None else previous.blocks
+        summaries = await store.read(contexts.read_summaries, state.id, ids)
+        blocks = sorted((block(each, state.tokenizer) for each in summaries), key=lambda each: each.start)
+        pieces: list[Piece] = []
+        position = MessageId(0)
+        for each in blocks:
+            pieces += [*await self._originals(state, position, each.start), each]
+            position = each.end
+        pieces += await self._originals(state, position, MessageId(state.n_messages))
+        room = state.cut.estimator.raw_within(state.budget.wall) - state.frame_tokens.total
+        if total_tokens(pieces) > room:
+            raise InvalidRequest("The context as it was before does not fit any more, so it stays as it is.")
+        return await self._adopt(state, lease, pieces, MessageId(0), MessageId(state.n_messages))
+
+    async def _adopt(
+        self, state: ContextState, lease: HeldLease, pieces: list[Piece], start: MessageId, end: MessageId
+    ) -> Recut:
+        before = state.cut.estimator.mean(state.raw_tokens)
+        await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.USER)
+        return Recut(before, state.cut.estimator.mean(state.raw_tokens), start, end)
+
+    def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
+        for index, piece in enumerate(state.pieces):
+            if isinstance(piece, Block) and piece.summary.id == summary_id:
+                return index, piece
+        raise NotFound(
+            f"There is no summary {summary_id} in this conversation's context. Show the context and choose one."
+        )
+
+    async def _made_of(self, state: ContextState, old: Block) -> list[Piece]:
+        """Lower summaries with the messages between them, or the originals."""
+        summaries = await self.engine.store.read(contexts.read_summaries, state.id, old.summary.children)
+        children = children_of(old.summary, {each.id: each for each in summaries})
+        pieces: list[Piece] = []
+        position = old.start
+        for child in children:
+            pieces += [*await self._originals(state, position, child.start), block(child, state.tokenizer)]
+            position = child.end
+        return pieces + await self._originals(state, position, old.end)
+
+    async def _originals(self, state: ContextState, start: MessageId, end: MessageId) -> list[Piece]:
+        """The visible messages [start, end), live; large ones as previews, as when they were accepted."""
+        if start >= end:
+            return []
+        store = self.engine.store
+
+        def read() -> tuple[list[StoredMessage], dict[MessageId, int]]:
+            hidden = conversations.hidden_ranges(state.id)
+            found = conversations.read_messages(state.id, start, end)
+            visible = [each for each in found if not any(h.start <= each.id < h.end for h in hidden)]
+            return visible, conversations.read_counts(state.id, state.tokenizer.name, start)
+
+        messages, counts = await store.read(read)
+        counts = await ensure_counts(store, messages, counts, state.tokenizer)
+        known = {piece.message.id: piece for piece in state.pieces if isinstance(piece, Live)}
+        fresh = [known.get(m.id) or live(m, counts[m.id], None, state.tokenizer) for m in messages]
+        return list(self.engine.with_previews(state, fresh))
+
+    async def _exchange_start(self, state: ContextState, message_id: MessageId) -> MessageId:
+        """The first message of the exchange that holds `message_id`."""
+        before = MessageId(max(0, message_id - _LONGEST_EXCHANGE))
+        pieces = await self._originals(state, before, MessageId(message_id + 1))
+        starts = [pieces[index].start for index in piece_starts(pieces)]
+        return max((start for start in starts if start <= message_id), default=message_id)

@@ -1,0 +1,281 @@
+"""Summarizers: who writes the text of a summary. Whether it is adopted is not decided here.
+
+`ExtractiveSummarizer` needs no model and cannot fail. `LlmSummarizer` asks a model and accepts nothing that
+`domain.summaries.problem` refuses; `HybridSummarizer` puts lists of exact names in front of its text.
+`FallbackSummarizer` bounds the wait and answers with the extractive text whenever the model does not deliver
+(invariant 7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from palimpsest.domain.cut import Piece, piece_starts, total_tokens
+from palimpsest.domain.errors import ErrorKind, PalimpsestError
+from palimpsest.domain.extractive import AUTHOR, KIND, summarize_extractively
+from palimpsest.domain.hybrid import LISTS_SHARE, as_quotable, hybrid_text
+from palimpsest.domain.layout import Frame
+from palimpsest.domain.limits import Budget, Model
+from palimpsest.domain.messages import ConversationId, clean_text, user_message
+from palimpsest.domain.prepared import PreparedContext, Segment
+from palimpsest.domain.previews import SMALLEST_PREVIEW
+from palimpsest.domain.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.summaries import (
+    CAP_TOKENS,
+    PART_TOKENS,
+    Problem,
+    Prompts,
+    behind_gutter,
+    enclose,
+    is_tool_work,
+    originals_text,
+    problem,
+    record,
+)
+from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, count_content
+
+MAX_OUTPUT_TOKENS: Final = 8_192
+"""What a model may take for one text; far above the cap, because some think aloud in it."""
+MAX_CHARS: Final = 40_000
+"""After that many characters nobody listens any more."""
+REQUEST_ROOM: Final = 400
+"""Raw tokens kept for what stands behind the transcript: the length wanted, and what was wrong the first time."""
+SMALLEST_AIM: Final = 60
+"""Raw tokens: a model is never asked for less."""
+CACHE_KEY: Final = ConversationId("summaries")
+"""Requests for summaries share their instructions, not a conversation."""
+
+
+class UnusableSummary(PalimpsestError):
+    """A model gave no text that can be used. Its message holds nothing of the text."""
+
+    kind = ErrorKind.BAD_RESPONSE
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The text of a summary and where it comes from."""
+
+    text: str
+    kind: str
+    """`extractive`, `llm` or `hybrid`."""
+    author: str
+    """The model's name, or `palimpsest`."""
+    note: str | None = None
+    """A sentence for the user about what did not go as wanted."""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    """Of all model calls for a text that was accepted, those for refused attempts included."""
+
+
+class Summarizer(Protocol):
+    """Writes a text that can stand for some pieces."""
+
+    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        """A text of about `target_tokens`; it and the sizes of the pieces are raw tokens as `count` counts them.
+
+        Raises PalimpsestError when there is none.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveSummarizer:
+    """Quotes. Deterministic; never raises."""
+
+    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        quotable = [as_quotable(piece) for piece in pieces]
+        text = await asyncio.to_thread(summarize_extractively, quotable, target_tokens, count)
+        return Written(text, KIND, AUTHOR)
+
+
+@dataclass(slots=True)
+class _Job:
+    """What one `write` is about."""
+
+    originals: str
+    original_tokens: int
+    count: CountText
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    def problem(self, text: str) -> Problem | None:
+        return problem(text, self.originals, self.original_tokens, self.count)
+
+    def spend(self, usage: TokenUsage) -> None:
+        self.usage = TokenUsage(
+            self.usage.input_tokens + usage.input_tokens,
+            self.usage.cache_read_tokens + usage.cache_read_tokens,
+            self.usage.cache_write_tokens + usage.cache_write_tokens,
+            self.usage.output_tokens + usage.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LlmSummarizer:
+    """Asks a model; splits what does not fit its window, and merges what it wrote.
+
+    Each text is checked, and asked for once more when it cannot be used. Raises UnusableSummary after that,
+    ProviderError when the provider fails.
+    """
+
+    provider: Provider
+    model: Model
+    budget: Budget
+    """Of the model that summarises."""
+    prompts: Prompts
+    count_request: CountText
+    """By the vocabulary of the model that summarises, which may not be the conversation's."""
+
+    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        aim = max(min(target_tokens, CAP_TOKENS), SMALLEST_AIM)
+        instructions = self.prompts.tool_calls if is_tool_work(pieces) else self.prompts.episode
+        originals = await asyncio.to_thread(originals_text, pieces)
+        job = _Job(originals, total_tokens(pieces), count)
+        stretches = await asyncio.to_thread(self._split, pieces, self._room(instructions))
+        each = max(aim // len(stretches), SMALLEST_AIM)
+        texts = [await self._ask(instructions, stretch, each, job) for stretch in stretches]
+        while len(texts) > 1 and count("\n\n".join(texts)) > aim:
+            texts = await self._merge(texts, aim, job)
+        return Written("\n\n".join(texts), "llm", self.model.name, usage=job.usage)
+
+    def _room(self, instructions: str) -> int:
+        """Raw tokens that a transcript may take."""
+        frame = Frame(instructions, ()).system_tokens(self.count_request)
+        room = self.model.estimator.raw_within(self.budget.budget) - frame - MESSAGE_OVERHEAD - REQUEST_ROOM
+        # A text counted in parts may take a little less than the whole.
+        return room - room // 50 - self.count_request(enclose([]))
+
+    def _split(self, pieces: Sequence[Piece], room: int) -> list[list[str]]:
+        """Records of the pieces in stretches that fit, whole blocks and exchanges, oldest first."""
+        starts = piece_starts(pieces)
+        units = [pieces[first:after] for first, after in zip(starts, [*starts[1:], len(pieces)], strict=True)]
+        return self._fill([self._fitting_record(unit, room) for unit in units], room)
+
+    def _fitting_record(self, unit: Sequence[Piece], room: int) -> str:
+        """The pieces of one exchange, their parts cut as far as it takes to fit. Raises UnusableSummary."""
+        part_tokens = PART_TOKENS
+        while part_tokens >= SMALLEST_PREVIEW:
+            text = "\n".join(record(piece, part_tokens) for piece in unit)
+            if self.count_request(text) < room:
+                return text
+            part_tokens //= 2
+        raise UnusableSummary(f"One exchange is too large for the window of {self.model.name}.")
+
+    def _fill(self, records: Sequence[str], room: int) -> list[list[str]]:
+        stretches: list[list[str]] = [[]]
+        used = 0
+        for text in records:
+            size = self.count_request(text) + 1
+            if stretches[-1] and used + size > room:
+                stretches.append([])
+                used = 0
+            stretches[-1].append(text)
+            used += size
+        return stretches
+
+    async def _merge(self, texts: Sequence[str], aim: int, job: _Job) -> list[str]:
+        """Fewer texts than before, of about `aim` together. Raises UnusableSummary when no two fit a request."""
+        notes = [behind_gutter(f"note {number}", text) for number, text in enumerate(texts, 1)]
+        groups = await asyncio.to_thread(self._fill, notes, self._room(self.prompts.merge))
+        if len(groups) == len(texts):
+            raise UnusableSummary(f"The window of {self.model.name} is too small to merge partial summaries.")
+        merged: list[str] = []
+        for group in groups:
+            if len(group) > 1:
+                merged.append(await self._ask(self.prompts.merge, group, max(aim // len(groups), SMALLEST_AIM), job))
+            else:
+                merged.append(texts[notes.index(group[0])])
+        return merged
+
+    async def _ask(self, instructions: str, records: Sequence[str], aim: int, job: _Job) -> str:
+        """A text that `problem` accepts, from at most two model calls."""
+        material = enclose(records)
+        request = f"{material}\n\nWrite the text now, in at most {aim * 3 // 4} words."
+        text, fault = await self._attempt(instructions, request, job)
+        if fault is not None:
+            again = f"{request} A first attempt could not be used: {fault.for_model} Write it without this fault."
+            text, fault = await self._attempt(instructions, again, job)
+        if fault is not None:
+            raise UnusableSummary(f"The text by {self.model.name} could not be used, twice. {fault.sentence}")
+        return text
+
+    async def _attempt(self, instructions: str, request: str, job: _Job) -> tuple[str, Problem | None]:
+        context = await asyncio.to_thread(self._prepare, instructions, request)
+        text, finished = "", None
+        async with aclosing(self.provider.stream(context)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta():
+                        text += event.text
+                        if len(text) > MAX_CHARS:
+                            break
+                    case Finished():
+                        finished = event
+                        job.spend(event.usage)
+        text = clean_text(text)[0].strip()
+        if finished is None:
+            return text, Problem("The summary did not come to an end.")
+        if finished.stop_reason is StopReason.FILTERED:
+            return text, Problem("The summary was held back by a filter of the provider.")
+        if finished.stop_reason is StopReason.OUTPUT_LIMIT and text:
+            return text, Problem("The summary was too long and broke off.")
+        return text, await asyncio.to_thread(job.problem, text)
+
+    def _prepare(self, instructions: str, request: str) -> PreparedContext:
+        """The request, proven to fit the budget of the model that summarises (invariant 4). Raises OverLimit."""
+        content = user_message(request)
+        frame = Frame(instructions, ())
+        estimator = self.model.estimator
+        system, message = frame.system_tokens(self.count_request), count_content(content, self.count_request)
+        return PreparedContext(
+            conversation_id=CACHE_KEY,
+            model=self.model.service_name,
+            system=frame.system,
+            tools=frame.tools,
+            segments=(
+                Segment("system", estimator.mean(system), "how to summarise", ()),
+                Segment("message", estimator.mean(message), "what to summarise", (content,)),
+            ),
+            max_output_tokens=min(self.budget.reserve, MAX_OUTPUT_TOKENS),
+            estimated_tokens=estimator.mean(system + message),
+            upper_tokens=estimator.upper(system + message),
+            limit_tokens=self.budget.budget,
+            tool_choice="none",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSummarizer:
+    """Lists of exact names by code, the rest by the model."""
+
+    llm: LlmSummarizer
+
+    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        prose = await self.llm.write(pieces, int(target_tokens * (1 - LISTS_SHARE)), count)
+        text = await asyncio.to_thread(hybrid_text, prose.text, pieces, target_tokens, count)
+        return Written(text, "hybrid", prose.author, usage=prose.usage)
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackSummarizer:
+    """`first`, or the extractive text with a note when it fails, takes too long, or is no shorter. Never raises."""
+
+    first: Summarizer
+    timeout_s: float
+
+    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                written = await self.first.write(pieces, target_tokens, count)
+            if count(written.text) < total_tokens(pieces):
+                return written
+            why = "The summary with its lists is not shorter than what it stands for."
+        except TimeoutError:
+            why = f"No summary came from the model within {self.timeout_s:g} seconds."
+        except PalimpsestError as error:
+            why = str(error)
+        quoted = await ExtractiveSummarizer().write(pieces, target_tokens, count)
+        return Written(quoted.text, quoted.kind, quoted.author, f"{why} It was written without a model instead.")
