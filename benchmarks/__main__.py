@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks import offline_questions, startup
+from benchmarks import long_conversation, offline_questions, startup
 
 if __name__ == "__main__":
     startup.main(15)
     offline_questions.main([])
+    long_conversation.main()

@@ -36,6 +36,10 @@ class ContextState:
     frame_tokens: FrameTokens
     expansions: tuple[tuple[MessageId, MessageId], ...] = ()
     """[start, end) of what the user wants to see as originals, as long as it fits."""
+    ruling: tuple[StoredMessage, ...] = ()
+    """The user's messages below `ruling_until` that make or take back a standing rule, oldest first."""
+    ruling_until: int = 0
+    """The first message that was not looked at for that yet."""
     n_sent: int = 0
     """How many leading pieces stood unchanged in the last request."""
     futile_above: int = 0

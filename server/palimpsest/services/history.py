@@ -69,6 +69,7 @@ class HistoryEditor:
             conversations.set_draft(state.id, draft, utc_now())
 
         await store.run(hide)
+        state.ruling = tuple(message for message in state.ruling if message.id < start)
         crosses = any(isinstance(piece, Block) and piece.start < start < piece.end for piece in state.pieces)
         pieces: list[Piece] = [piece for piece in state.pieces if piece.end <= start]
         if crosses:

@@ -245,11 +245,11 @@ def read_messages(conversation_id: ConversationId, start: int, end: int | None =
     return found
 
 
-def read_user_messages(conversation_id: ConversationId) -> list[StoredMessage]:
-    """Every visible message of the user, oldest first."""
+def read_user_messages(conversation_id: ConversationId, start: int) -> list[StoredMessage]:
+    """The visible messages of the user from `start` on, oldest first."""
     ranges = hidden_ranges(conversation_id)
     found: list[StoredMessage] = []
-    for owner, first, after in lineage(conversation_id):
+    for owner, first, after in lineage(conversation_id, start):
         # A quick look at the canonical JSON; what only speaks of such a role is sorted out below.
         query = Message.select().where(
             Message.conversation == owner,
