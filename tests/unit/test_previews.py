@@ -8,8 +8,19 @@ import hypothesis.strategies as st
 from hypothesis import given
 from tests.unit.histories import as_lives, histories
 
+from palimpsest.domain.cut import Block
 from palimpsest.domain.extractive import summarize_extractively
-from palimpsest.domain.messages import Content, MessageId, Role, TextPart, ToolCallPart, tool_result, user_message
+from palimpsest.domain.forest import Summary
+from palimpsest.domain.messages import (
+    Content,
+    MessageId,
+    Role,
+    SummaryId,
+    TextPart,
+    ToolCallPart,
+    tool_result,
+    user_message,
+)
 from palimpsest.domain.previews import fair_share, make_preview, shorten_text
 from palimpsest.domain.tokens import count_bytes, count_content
 
@@ -89,3 +100,11 @@ def test_every_quoted_line_stands_in_its_message() -> None:
         if line.startswith("- ["):
             number, _, quoted = line[3:].partition("] ")
             assert quoted in pieces[int(number)].message.content.text
+
+
+def test_a_block_with_headings_of_its_own_can_be_merged() -> None:
+    text = "## Plan of my own\n- [3] The pump was replaced.\nand some prose"
+    summary = Summary(SummaryId(1), MessageId(0), MessageId(4), 1, "llm", text, 500, "a model", "")
+    merged = summarize_extractively([Block(summary, 100)], 200, count_bytes)
+    assert "- [3] The pump was replaced." in merged
+    assert "Plan of my own" not in merged

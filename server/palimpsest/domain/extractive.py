@@ -32,8 +32,8 @@ _RULE = re.compile(
     r"|avoid|keep|use|no longer|we decided|decided to|let's)\b",
     re.I,
 )
-_TROUBLE = re.compile(r"\b(error|fail(ed|ure|s)?|exception|denied|not found|traceback)\b", re.I)
-_NAME = re.compile(
+TROUBLE = re.compile(r"\b(error|fail(ed|ure|s)?|exception|denied|not found|traceback)\b", re.I)
+NAME = re.compile(
     r"(?:[\w.~@-]*/)+[\w.@-]+"
     r"|\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w+)+\b"
     r"|\b[A-Za-z]\w*_\w+\b"
@@ -41,7 +41,7 @@ _NAME = re.compile(
     r"|\b[0-9a-f]{7,40}\b|(?<!\w)--[a-z][a-z-]{2,}"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\s])|\n+")
-_STORED = re.compile(r"- \[(\d+)\] (.*)")
+STORED = re.compile(r"- \[(\d+)\] (.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +84,28 @@ def _read_message(
     message_id: MessageId, content: Content, sections: dict[str, list[_Line]], names: Counter[str]
 ) -> None:
     text = content.text
-    names.update(set(_NAME.findall(text[:20_000])))
+    names.update(set(NAME.findall(text[:20_000])))
     match content.role:
         case Role.USER:
-            sentences = [_squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
+            sentences = [squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
             # A long paste is quoted by its beginning: what people ask stands first or last.
             for index, sentence in enumerate(sentences[:40]):
                 weight = 2.0 if _RULE.search(sentence) and not sentence.endswith("?") else 1.0
                 weight += 1.0 if index == 0 else 0.5 if index == len(sentences) - 1 else 0.0
                 sections[_SAID].append(_Line(message_id, sentence, weight))
         case Role.ASSISTANT:
-            sentences = [_squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
+            sentences = [squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
             for sentence in sentences[:1] + sentences[1:][-1:]:
                 sections[_ANSWERED].append(_Line(message_id, sentence, 1.0))
             for call in content.calls:
                 arguments = _brief_arguments(call.arguments)
-                names.update(set(_NAME.findall(arguments)))
+                names.update(set(NAME.findall(arguments)))
                 sections[_DONE].append(_Line(message_id, f"{call.name}({arguments})", 1.0))
         case Role.TOOL:
             for result in content.results:
-                names.update(set(_NAME.findall(result.text[:4_000])))
-                outcome = _outcome(result.text)
-                if outcome and (result.is_error or _TROUBLE.search(outcome)):
+                names.update(set(NAME.findall(result.text[:4_000])))
+                outcome = outcome_of(result.text)
+                if outcome and (result.is_error or TROUBLE.search(outcome)):
                     sections[_DONE].append(_Line(message_id, f"{result.name} failed: {outcome}", 2.0))
                 elif outcome:
                     sections[_DONE].append(_Line(message_id, f"{result.name}: {outcome}", 0.5))
@@ -116,14 +116,15 @@ def _read_back(text: str, sections: dict[str, list[_Line]], names: Counter[str])
     heading = _ANSWERED
     for line in text.splitlines():
         if line.startswith("## "):
-            heading = line[3:]
+            # A model's own headings are no store of ours: what stands under them was answered.
+            heading = line[3:] if line[3:] in _SHARES else _ANSWERED
         elif heading == _NAMES:
             names.update(name for name in line.split("; ") if name)
-        elif (stored := _STORED.match(line)) is not None:
+        elif (stored := STORED.match(line)) is not None:
             weight = 2.0 if heading == _SAID and _RULE.search(stored[2]) else 1.0
-            sections.setdefault(heading, []).append(_Line(int(stored[1]), stored[2], weight))
+            sections[heading].append(_Line(int(stored[1]), stored[2], weight))
         elif line.strip():
-            sections[_ANSWERED].append(_Line(0, _squeeze(line), 1.0))
+            sections[_ANSWERED].append(_Line(0, squeeze(line), 1.0))
 
 
 def _select(lines: Sequence[_Line], room: float, count: CountText) -> tuple[list[_Line], int]:
@@ -157,7 +158,7 @@ def _list_names(names: Counter[str], said: str, room: float, count: CountText) -
     return "; ".join(listed)
 
 
-def _squeeze(text: str) -> str:
+def squeeze(text: str) -> str:
     """One line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
@@ -168,9 +169,9 @@ def _brief_arguments(arguments: str) -> str:
     try:
         value = json.loads(arguments)
     except ValueError:
-        return _squeeze(arguments[:120])
+        return squeeze(arguments[:120])
     if not isinstance(value, dict):
-        return _squeeze(str(value)[:120])
+        return squeeze(str(value)[:120])
     return ", ".join(f"{key}={_clip(str(each))}" for key, each in value.items())[:_LINE_CHARS]
 
 
@@ -179,11 +180,11 @@ def _clip(text: str) -> str:
     return line if len(line) <= 80 else line[:79] + "…"
 
 
-def _outcome(text: str) -> str:
+def outcome_of(text: str) -> str:
     """The line of a result that tells most: the first that speaks of trouble, else the last."""
     lines = _bounded_lines(text)
-    trouble = next((line for line in lines if _TROUBLE.search(line)), None)
-    return _squeeze(trouble or (lines[-1] if lines else ""))
+    trouble = next((line for line in lines if TROUBLE.search(line)), None)
+    return squeeze(trouble or (lines[-1] if lines else ""))
 
 
 def _bounded_lines(text: str) -> list[str]:

@@ -14,11 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.cut import Block, Piece
-from palimpsest.domain.extractive import _STORED as STORED
-from palimpsest.domain.extractive import _TROUBLE as TROUBLE
 from palimpsest.domain.extractive import KIND as EXTRACTIVE
-from palimpsest.domain.extractive import _outcome as outcome
-from palimpsest.domain.extractive import _squeeze as squeeze
+from palimpsest.domain.extractive import STORED, TROUBLE, outcome_of, squeeze
 from palimpsest.domain.messages import AttachmentPart, Content
 from palimpsest.domain.summaries import names_in
 from palimpsest.domain.tokens import CountText
@@ -111,7 +108,7 @@ def _read_message(message_id: int, content: Content, command_calls: set[str], fo
             found.commands.append((message_id, squeeze(command)))
             _add_files(names_in(command[:_READ_CHARS]).paths, message_id, found)
     for result in content.results:
-        said = outcome(result.text)
+        said = outcome_of(result.text)
         # A file that was read may speak of errors without one having happened.
         is_trouble = result.call_id in command_calls and TROUBLE.search(said) and not _NO_TROUBLE.search(said)
         if result.is_error or is_trouble:
