@@ -42,11 +42,9 @@ async def check(b: Bench) -> None:
     pieces = state.pieces
     b.session.contexts.forget(b.conversation_id)
     assert (await b.session.contexts.state(b.conversation_id)).pieces == pieces, "a restart shows another context"
-    for before, after in zip(b.provider.seen, b.provider.seen[1:], strict=False):
-        assert after.upper_tokens <= after.limit_tokens
-        assert pairs_are_whole(after.messages)
-        assert before.lines()  # a request can always be written down
-    b.provider.seen = b.provider.seen[-1:]
+    for context in b.provider.seen:
+        assert pairs_are_whole(context.messages)
+    b.provider.seen.clear()
 
 
 class Operations:

@@ -99,11 +99,6 @@ def is_done(events: Iterable[JournalEvent]) -> bool:
     return any(event.type is EventType.DONE for event in events)
 
 
-def answered_calls(events: Iterable[JournalEvent]) -> frozenset[str]:
-    """Ids of the calls that have a result."""
-    return frozenset(event.call_id for event in events if event.type is EventType.TOOL_RESULT and event.call_id)
-
-
 def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]:
     """The messages of a step: the assistant's, then a result for each of its calls (invariant 5); empty when nothing
     was said.

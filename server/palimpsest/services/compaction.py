@@ -148,13 +148,8 @@ class Compactor:
             self.settings.strategies, self._situation(state, budget_raw), target, self.settings.target_ratio
         ).stretches
 
-    async def on_request(
-        self, state: ContextState, lease: HeldLease, first: int, after: int
-    ) -> tuple[Block | None, int]:
-        """Summarises the pieces [first, after) because the user asked. The new block, and raw tokens saved.
-
-        None when a summary would not be smaller.
-        """
+    async def on_request(self, state: ContextState, lease: HeldLease, first: int, after: int) -> Block | None:
+        """Summarises the pieces [first, after) because the user asked; None when a summary would not be smaller."""
         started = time.monotonic()
         before = state.raw_tokens
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
@@ -169,10 +164,10 @@ class Compactor:
                 strategy="manual",
                 error="A summary would not be shorter than what it stands for.",
             )
-            return None, 0
+            return None
         await self.adopt(state, lease, pieces, CutCause.USER)
         self._complete(state, "manual", before, started)
-        return new, saved
+        return new
 
     async def rewrite(self, state: ContextState, made_of: Sequence[Piece]) -> Block | None:
         """A new summary of the pieces, stored; None when it would not be smaller."""

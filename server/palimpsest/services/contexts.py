@@ -348,7 +348,7 @@ class ContextEngine:
                 f"Nothing to summarise: the newest {self.settings.preserve_recent} messages always stay as they are."
             )
             return Summarized(before, before, None, reason)
-        new, _ = await (await self.compactor(state)).on_request(state, lease, first, after)
+        new = await (await self.compactor(state)).on_request(state, lease, first, after)
         if new is None:
             return Summarized(before, before, None, "A summary would not be shorter than what it stands for.")
         after_tokens = state.cut.estimator.mean(state.raw_tokens)

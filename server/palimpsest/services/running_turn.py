@@ -31,10 +31,6 @@ class RunningTurn:
     def n_followers(self) -> int:
         return len(self._listeners)
 
-    @property
-    def last_seq(self) -> int:
-        return self.shown[-1].seq if self.shown else 0
-
     def show(self, events: list[Numbered]) -> None:
         """Publishes durable events."""
         self.shown += events
