@@ -159,7 +159,7 @@ def _default(setting: Setting) -> str:
 
 def _read_docs() -> dict[str, str]:
     """What is written below each field, by key, on one line. DeclarationError names fields that say nothing."""
-    docs = Docs(declarations)
+    docs = Docs([declarations])
     found = {setting.key: docs.of(f"{setting.owner.__name__}.{setting.attribute}") for setting in SETTINGS}
     found |= {"models": docs.of("ModelSettings"), "providers": docs.of("ProviderSettings")}
     if docs.missing:

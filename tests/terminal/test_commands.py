@@ -14,7 +14,7 @@ from palimpsest.terminal.calls import Event
 from palimpsest.terminal.commands import COMMANDS, Commands, parse
 from palimpsest.terminal.errors import CommandFailed, RequestFailed
 from palimpsest.terminal.session import Session
-from palimpsest.wire.messages import ContextEvent
+from palimpsest.wire.usage import ContextEvent
 
 TIMEOUT_S = 20.0
 

@@ -9,7 +9,8 @@ from tests.terminal.scripted_server import USAGE
 
 from palimpsest.terminal.render import clean, ending, lasting, local_time, one_line, passing, sanitise
 from palimpsest.wire.convert import from_json
-from palimpsest.wire.messages import ChatResult, ContextEvent, ContextEventType
+from palimpsest.wire.turns import ChatResult
+from palimpsest.wire.usage import ContextEvent, ContextEventType
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,20 @@ export interface ErrorData {
     errors?: Array<string>;
 }
 
+/** Names a conversation. */
+export interface ConversationParams {
+    /** The conversation. */
+    conversationId: string;
+}
+
+/** A range of messages. */
+export interface MessageRange {
+    /** The first message's id. */
+    start: number;
+    /** One more than the last message's id. */
+    end: number;
+}
+
 /** A share of the context. */
 export interface TokensByKind {
     /** `system`, `tools`, `summaries`, `messages`, `previews` or `injections`. */
@@ -319,14 +333,6 @@ export interface CancelResult {
     status: TurnStatus;
 }
 
-/** A range of messages. */
-export interface MessageRange {
-    /** The first message's id. */
-    start: number;
-    /** One more than the last message's id. */
-    end: number;
-}
-
 /** Show what would be sent, without sending it. */
 export interface PrepareContextParams {
     /** The conversation. */
@@ -407,10 +413,24 @@ export interface SummarizeResult {
     covers?: MessageRange;
 }
 
-/** Names a conversation. */
-export interface ConversationParams {
+/** Names a summary that stands in a conversation's context; `prepareContext` shows which do. */
+export interface SummaryParams {
     /** The conversation. */
     conversationId: string;
+    /** The summary. */
+    summaryId: number;
+}
+
+/** The context stands differently now. No message and no summary was deleted. */
+export interface RecutResult {
+    /** Tokens of the context before. */
+    tokensBefore: number;
+    /** Tokens after. */
+    tokensAfter: number;
+    /** The messages it concerned. */
+    covers: MessageRange;
+    /** How full the context is now. */
+    usage: ContextUsage;
 }
 
 /** A conversation in a list. */
@@ -585,26 +605,6 @@ export interface RollbackResult {
     usage: ContextUsage;
 }
 
-/** Names a summary that stands in a conversation's context; `prepareContext` shows which do. */
-export interface SummaryParams {
-    /** The conversation. */
-    conversationId: string;
-    /** The summary. */
-    summaryId: number;
-}
-
-/** The context stands differently now. No message and no summary was deleted. */
-export interface RecutResult {
-    /** Tokens of the context before. */
-    tokensBefore: number;
-    /** Tokens after. */
-    tokensAfter: number;
-    /** The messages it concerned. */
-    covers: MessageRange;
-    /** How full the context is now. */
-    usage: ContextUsage;
-}
-
 /** A model that can be chosen. */
 export interface ModelInfo {
     /** What to pass to `model/switch`. */
@@ -678,6 +678,15 @@ export const PrepareContextRequest = new lc.RequestType<PrepareContextParams, Pr
 /** Summarise older messages now. */
 export const SummarizeRequest = new lc.RequestType<SummarizeParams, SummarizeResult, void>("palimpsest/summarize");
 
+/** Put what a summary stands for back into the context: lower summaries, or the originals. */
+export const SummaryExpandRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/expand");
+
+/** Write a summary again. */
+export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/regenerate");
+
+/** Go back to the summaries that stood in the context before the last change of them. */
+export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/undo");
+
 /** How full the context is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");
 
@@ -704,15 +713,6 @@ export const ConversationRollbackRequest = new lc.RequestType<RollbackParams, Ro
 
 /** Keep what is typed and not sent yet. */
 export const DraftSetRequest = new lc.RequestType<SetDraftParams, ConversationInfo, void>("palimpsest/draft/set");
-
-/** Put what a summary stands for back into the context: lower summaries, or the originals. */
-export const SummaryExpandRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/expand");
-
-/** Write a summary again. */
-export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/regenerate");
-
-/** Go back to the summaries that stood in the context before the last change of them. */
-export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/undo");
 
 /** List the models. */
 export const ModelListRequest = new lc.RequestType<ListModelsParams, ListModelsResult, void>("palimpsest/model/list");

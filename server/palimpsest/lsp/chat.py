@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.errors import answers
-from palimpsest.wire.messages import (
-    AttachParams,
-    CancelParams,
-    CancelResult,
-    ChatParams,
-    ChatResult,
-    DeltaType,
-    TurnDelta,
-)
+from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, ChatParams, ChatResult, DeltaType, TurnDelta
 
 if TYPE_CHECKING:
     from palimpsest.lsp.progress import Token

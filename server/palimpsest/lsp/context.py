@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.lsp.errors import answers
-from palimpsest.wire.messages import (
+from palimpsest.wire.context import (
     ContextSegment,
-    ContextUsage,
-    ConversationParams,
-    Counting,
-    MessageRange,
     PrepareContextParams,
     PrepareContextResult,
     PrepareStatus,
     SummarizeParams,
     SummarizeResult,
 )
+from palimpsest.wire.places import ConversationParams, MessageRange
+from palimpsest.wire.usage import ContextUsage, Counting
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer

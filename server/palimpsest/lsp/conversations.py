@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.errors import answers
-from palimpsest.wire.messages import (
+from palimpsest.wire.conversations import (
     ConversationInfo,
     CreateConversationParams,
     ListConversationsParams,

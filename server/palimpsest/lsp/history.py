@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.lsp.errors import answers
-from palimpsest.wire.messages import (
+from palimpsest.wire.context import RecutResult, SummaryParams
+from palimpsest.wire.conversations import (
     ArchiveParams,
     ConversationInfo,
-    ConversationParams,
     ForkParams,
-    MessageRange,
-    RecutResult,
     RenameParams,
     RollbackParams,
     RollbackResult,
     SetDraftParams,
-    SummaryParams,
 )
+from palimpsest.wire.places import ConversationParams, MessageRange
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer

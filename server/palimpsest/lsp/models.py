@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.errors import answers
-from palimpsest.wire.messages import (
-    LimitsSource,
+from palimpsest.wire.models import (
     ListModelsParams,
     ListModelsResult,
     ModelInfo,
@@ -15,6 +14,7 @@ from palimpsest.wire.messages import (
     SwitchModelResult,
     SwitchOutcome,
 )
+from palimpsest.wire.usage import LimitsSource
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer

@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.lsp.translate import to_delta
 from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
-from palimpsest.wire.messages import TurnDelta
+from palimpsest.wire.turns import TurnDelta
 
 if TYPE_CHECKING:
     from palimpsest.domain.journal import Numbered

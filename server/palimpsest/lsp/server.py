@@ -19,7 +19,8 @@ from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.base import BaseServer
-from palimpsest.wire.messages import PROTOCOL_VERSION, ConversationChangedParams, UsageChangedParams
+from palimpsest.wire.messages import PROTOCOL_VERSION
+from palimpsest.wire.usage import ConversationChangedParams, UsageChangedParams
 
 if TYPE_CHECKING:
     from palimpsest.services.events import FolderEvent

@@ -21,22 +21,16 @@ from palimpsest.domain.usage import Severity as UsageSeverity
 from palimpsest.services.contexts import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
 from palimpsest.storage.conversations import ConversationRecord
-from palimpsest.wire.messages import (
+from palimpsest.wire.conversations import ConversationInfo, MessageInfo, MessagePart, MessageRole, MessageState
+from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
+from palimpsest.wire.usage import (
     ContextEvent,
     ContextEventType,
     ContextUsage,
-    ConversationInfo,
     Counting,
-    DeltaType,
     LimitsSource,
-    MessageInfo,
-    MessagePart,
-    MessageRole,
-    MessageState,
     Severity,
     TokensByKind,
-    TurnDelta,
-    TurnStatus,
 )
 
 _SEVERITIES = {

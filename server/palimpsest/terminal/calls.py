@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from palimpsest.terminal.errors import REQUEST_CANCELLED, BadAnswer, RequestFailed
 from palimpsest.wire.convert import WireError, from_json
-from palimpsest.wire.messages import ContextEvent, TurnDelta
+from palimpsest.wire.turns import TurnDelta
+from palimpsest.wire.usage import ContextEvent
 
 T = TypeVar("T")
 

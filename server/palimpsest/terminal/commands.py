@@ -14,30 +14,30 @@ from dataclasses import dataclass
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, follow
-from palimpsest.wire.messages import (
-    ContextUsage,
-    ConversationInfo,
-    ConversationParams,
-    ForkParams,
-    MessageInfo,
-    MessageRange,
-    MessageRole,
-    MessageState,
+from palimpsest.wire.context import (
     PrepareContextParams,
     PrepareContextResult,
     PrepareStatus,
-    ReadConversationParams,
-    ReadConversationResult,
     RecutResult,
-    RenameParams,
-    RollbackParams,
-    RollbackResult,
     SummarizeParams,
     SummarizeResult,
     SummaryParams,
-    SwitchModelParams,
-    SwitchModelResult,
 )
+from palimpsest.wire.conversations import (
+    ConversationInfo,
+    ForkParams,
+    MessageInfo,
+    MessageRole,
+    MessageState,
+    ReadConversationParams,
+    ReadConversationResult,
+    RenameParams,
+    RollbackParams,
+    RollbackResult,
+)
+from palimpsest.wire.models import SwitchModelParams, SwitchModelResult
+from palimpsest.wire.places import ConversationParams, MessageRange
+from palimpsest.wire.usage import ContextUsage
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:[ \t]+(.*))?")
 _PAGE = 20

@@ -21,7 +21,8 @@ from palimpsest.terminal.process import ServerProcess
 from palimpsest.wire.convert import WireError, from_json, to_json
 from palimpsest.wire.declare import Request, Wire
 from palimpsest.wire.framing import FrameDecoder, FramingError, encode_frame
-from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION, ContextEvent, ErrorData
+from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION, ErrorData
+from palimpsest.wire.usage import ContextEvent
 
 _METHOD_NOT_FOUND = -32601
 _SHUTDOWN_TIMEOUT_S = 5.0

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.render import lasting, one_line, passing, sanitise
-from palimpsest.wire.messages import ContextEvent, DeltaType, TurnDelta
+from palimpsest.wire.turns import DeltaType, TurnDelta
+from palimpsest.wire.usage import ContextEvent
 
 _DIM = Style(dim=True)
 _RED = Style(color="red")

@@ -18,7 +18,8 @@ from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
 from palimpsest.terminal.render import clean, ending, one_line, sanitise
 from palimpsest.terminal.session import Session, Turn, follow
-from palimpsest.wire.messages import ContextEvent, DeltaType, TurnDelta, TurnStatus
+from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
+from palimpsest.wire.usage import ContextEvent
 
 INTERRUPTED = 130
 

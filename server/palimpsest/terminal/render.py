@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Protocol, assert_never
 
 from palimpsest.terminal.calls import Event
-from palimpsest.wire.messages import ChatResult, ContextEvent, ContextEventType, TurnStatus
+from palimpsest.wire.turns import ChatResult, TurnStatus
+from palimpsest.wire.usage import ContextEvent, ContextEventType
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0 and C1 controls, ESC among them

@@ -14,21 +14,14 @@ from palimpsest.terminal.calls import Call, Event
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError
 from palimpsest.terminal.render import View
-from palimpsest.wire.messages import (
-    AttachParams,
-    CancelParams,
-    CancelResult,
-    ChatParams,
-    ChatResult,
+from palimpsest.wire.conversations import (
     ConversationInfo,
     CreateConversationParams,
-    DeltaType,
     ListConversationsParams,
     ListConversationsResult,
-    ListModelsParams,
-    ListModelsResult,
-    TurnDelta,
 )
+from palimpsest.wire.models import ListModelsParams, ListModelsResult
+from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, ChatParams, ChatResult, DeltaType, TurnDelta
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -1,7 +1,8 @@
 """Write the protocol for other languages and for people: `python -m palimpsest.wire.generate [--check]`.
 
-From `palimpsest.wire.messages` come a JSON metamodel in the shape of Microsoft's own, types for TypeScript and Lua, and
-PROTOCOL.md. With `--check` nothing is written: the exit code is 1 when a file is not what would be written.
+From `palimpsest.wire.messages` and its areas come a JSON metamodel in the shape of Microsoft's own, types for
+TypeScript and Lua, and PROTOCOL.md. With `--check` nothing is written: the exit code is 1 when a file is not what would
+be written.
 
 Python's annotations are read once, into the metamodel; the other files are made from that. Whatever has no docstring
 is refused, so that there is no field in the documents that says nothing.
@@ -19,7 +20,7 @@ import sys
 import types
 import typing
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,9 +45,12 @@ class DeclarationError(Exception):
 
 
 def meta_model(module: ModuleType) -> Model:
-    """The `MESSAGES` of a module, and every structure and enumeration defined in it, in the order of the module."""
-    docs = Docs(module)
-    own = [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__]
+    """The `MESSAGES` of a module, and every structure and enumeration defined in it and its `AREAS`, in their order."""
+    declaring = [module, *getattr(module, "AREAS", ())]
+    docs = Docs(declaring)
+    own = [
+        v for each in declaring for v in vars(each).values() if isinstance(v, type) and v.__module__ == each.__name__
+    ]
     messages: tuple[Request | Notification, ...] = module.MESSAGES
     model = {
         "metaData": {"version": str(getattr(module, "PROTOCOL_VERSION", 1))},
@@ -65,13 +69,13 @@ def meta_model(module: ModuleType) -> Model:
 
 
 class Docs:
-    """The docstrings of a module's classes, and the string literals below their fields and members."""
+    """The docstrings of some modules' classes, and the string literals below their fields and members."""
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, modules: Sequence[ModuleType]) -> None:
         self.missing: list[str] = []
         """Names that were asked for and have none, in the order they were asked for."""
         self._found: dict[str, str] = {}
-        for node in ast.parse(inspect.getsource(module)).body:
+        for node in (node for module in modules for node in ast.parse(inspect.getsource(module)).body):
             if isinstance(node, ast.ClassDef):
                 self._found[node.name] = ast.get_docstring(node) or ""
                 self._found |= {f"{node.name}.{name}": doc for name, doc in _below_fields(node)}

@@ -87,6 +87,15 @@
 ---@field turnId? string The turn that failed; its text so far is kept and can be read.
 ---@field errors? string[] Of invalid params: what is wrong, a line for each place.
 
+--- Names a conversation.
+---@class palimpsest.ConversationParams
+---@field conversationId string The conversation.
+
+--- A range of messages.
+---@class palimpsest.MessageRange
+---@field start integer The first message's id.
+---@field end integer One more than the last message's id.
+
 --- A share of the context.
 ---@class palimpsest.TokensByKind
 ---@field kind string `system`, `tools`, `summaries`, `messages`, `previews` or `injections`.
@@ -186,11 +195,6 @@
 ---@class palimpsest.CancelResult
 ---@field status palimpsest.TurnStatus `cancelled`, or how it had ended before.
 
---- A range of messages.
----@class palimpsest.MessageRange
----@field start integer The first message's id.
----@field end integer One more than the last message's id.
-
 --- Show what would be sent, without sending it.
 ---@class palimpsest.PrepareContextParams
 ---@field conversationId string The conversation.
@@ -236,9 +240,17 @@
 ---@field summaryId? integer The new summary; absent when nothing changed.
 ---@field covers? palimpsest.MessageRange What it covers, after widening.
 
---- Names a conversation.
----@class palimpsest.ConversationParams
+--- Names a summary that stands in a conversation's context; `prepareContext` shows which do.
+---@class palimpsest.SummaryParams
 ---@field conversationId string The conversation.
+---@field summaryId integer The summary.
+
+--- The context stands differently now. No message and no summary was deleted.
+---@class palimpsest.RecutResult
+---@field tokensBefore integer Tokens of the context before.
+---@field tokensAfter integer Tokens after.
+---@field covers palimpsest.MessageRange The messages it concerned.
+---@field usage palimpsest.ContextUsage How full the context is now.
 
 --- A conversation in a list.
 ---@class palimpsest.ConversationInfo
@@ -341,18 +353,6 @@
 ---@field draft string The user's first message among them, to be sent again.
 ---@field usage palimpsest.ContextUsage How full the context is now.
 
---- Names a summary that stands in a conversation's context; `prepareContext` shows which do.
----@class palimpsest.SummaryParams
----@field conversationId string The conversation.
----@field summaryId integer The summary.
-
---- The context stands differently now. No message and no summary was deleted.
----@class palimpsest.RecutResult
----@field tokensBefore integer Tokens of the context before.
----@field tokensAfter integer Tokens after.
----@field covers palimpsest.MessageRange The messages it concerned.
----@field usage palimpsest.ContextUsage How full the context is now.
-
 --- A model that can be chosen.
 ---@class palimpsest.ModelInfo
 ---@field name string What to pass to `model/switch`.
@@ -399,6 +399,12 @@ return {
     PrepareContextRequest = "palimpsest/prepareContext",
     --- Summarise older messages now.
     SummarizeRequest = "palimpsest/summarize",
+    --- Put what a summary stands for back into the context: lower summaries, or the originals.
+    SummaryExpandRequest = "palimpsest/summary/expand",
+    --- Write a summary again.
+    SummaryRegenerateRequest = "palimpsest/summary/regenerate",
+    --- Go back to the summaries that stood in the context before the last change of them.
+    SummaryUndoRequest = "palimpsest/summary/undo",
     --- How full the context is.
     UsageRequest = "palimpsest/usage",
     --- Begin a conversation.
@@ -417,12 +423,6 @@ return {
     ConversationRollbackRequest = "palimpsest/conversation/rollback",
     --- Keep what is typed and not sent yet.
     DraftSetRequest = "palimpsest/draft/set",
-    --- Put what a summary stands for back into the context: lower summaries, or the originals.
-    SummaryExpandRequest = "palimpsest/summary/expand",
-    --- Write a summary again.
-    SummaryRegenerateRequest = "palimpsest/summary/regenerate",
-    --- Go back to the summaries that stood in the context before the last change of them.
-    SummaryUndoRequest = "palimpsest/summary/undo",
     --- List the models.
     ModelListRequest = "palimpsest/model/list",
     --- Go on with another model.

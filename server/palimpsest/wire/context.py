@@ -1,0 +1,160 @@
+"""What the next request is made of, and how to change that."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from palimpsest.wire.declare import Notification, Request, Wire
+from palimpsest.wire.places import ConversationParams, MessageRange
+from palimpsest.wire.usage import ContextUsage, Counting
+
+
+class PrepareStatus(enum.StrEnum):
+    """Whether a request could be sent."""
+
+    READY = "ready"
+    """It fits."""
+    NEEDS_SUMMARIZATION = "needsSummarization"
+    """Older messages must be summarised first; a turn does that by itself."""
+    RECENT_MESSAGES_TOO_LARGE = "recentMessagesTooLarge"
+    """What must be sent verbatim does not fit."""
+
+
+@attrs.frozen
+class PrepareContextParams(Wire):
+    """Show what would be sent, without sending it."""
+
+    conversation_id: str
+    """The conversation."""
+    text: str | None = None
+    """The message that would be sent next. Absent: the context as it stands."""
+
+
+@attrs.frozen
+class ContextSegment(Wire):
+    """One stretch of the request, in request order."""
+
+    type: str
+    """`system`, `tools`, `summary`, `message`, `preview` or `injection`."""
+    tokens: int
+    """Tokens it takes."""
+    reason: str
+    """Why it is there in this form."""
+    certainty: Counting
+    """How its tokens were counted."""
+    is_in_prefix: bool
+    """Whether it stands unchanged in the previous request of this conversation."""
+    messages: MessageRange | None = None
+    """The messages it stands for."""
+    summary_id: int | None = None
+    """The summary, for `summary`."""
+
+
+@attrs.frozen
+class PrepareContextResult(Wire):
+    """The plan of the next request."""
+
+    status: PrepareStatus
+    """Whether it could be sent."""
+    model: str
+    """The model it is for."""
+    used_tokens: int
+    """Tokens of the whole request."""
+    upper_tokens: int
+    """The same by the upper estimate, which limits are tested on."""
+    limit_tokens: int
+    """What it must fit."""
+    segments: list[ContextSegment]
+    """The stretches, in order. Empty when nothing could be built."""
+    would_summarize: list[MessageRange]
+    """The messages a turn would summarise first."""
+    excess_tokens: int | None = None
+    """`needsSummarization`: tokens over the limit."""
+    message_ids: list[int] | None = None
+    """`needsSummarization`: the messages to summarise, oldest first."""
+    suggestion: str | None = None
+    """`needsSummarization`: what to do, as a sentence."""
+    required_tokens: int | None = None
+    """`recentMessagesTooLarge`: what the newest messages need."""
+    message_count: int | None = None
+    """`recentMessagesTooLarge`: how many messages that is."""
+
+
+@attrs.frozen
+class SummarizeParams(Wire):
+    """Summarise older messages now."""
+
+    conversation_id: str
+    """The conversation."""
+    range: MessageRange | None = None
+    """What to summarise; widened to whole exchanges and whole summaries. Absent: everything but the newest."""
+    work_done_token: int | str | None = None
+    """Names a standard work-done progress."""
+
+
+@attrs.frozen
+class SummarizeResult(Wire):
+    """What the summary did."""
+
+    tokens_before: int
+    """Tokens of the context before."""
+    tokens_after: int
+    """Tokens after. Equal to before when nothing changed."""
+    usage: ContextUsage
+    """How full the context is now."""
+    reason: str
+    """What was done, or why nothing changed, as a sentence."""
+    summary_id: int | None = None
+    """The new summary; absent when nothing changed."""
+    covers: MessageRange | None = None
+    """What it covers, after widening."""
+
+
+@attrs.frozen
+class SummaryParams(Wire):
+    """Names a summary that stands in a conversation's context; `prepareContext` shows which do."""
+
+    conversation_id: str
+    """The conversation."""
+    summary_id: int
+    """The summary."""
+
+
+@attrs.frozen
+class RecutResult(Wire):
+    """The context stands differently now. No message and no summary was deleted."""
+
+    tokens_before: int
+    """Tokens of the context before."""
+    tokens_after: int
+    """Tokens after."""
+    covers: MessageRange
+    """The messages it concerned."""
+    usage: ContextUsage
+    """How full the context is now."""
+
+
+MESSAGES: tuple[Request | Notification, ...] = (
+    Request(
+        "palimpsest/prepareContext",
+        PrepareContextParams,
+        PrepareContextResult,
+        "Explain the next request: every segment, its size and why it is there. Changes nothing.",
+    ),
+    Request("palimpsest/summarize", SummarizeParams, SummarizeResult, "Summarise older messages now."),
+    Request(
+        "palimpsest/summary/expand",
+        SummaryParams,
+        RecutResult,
+        "Put what a summary stands for back into the context: lower summaries, or the originals.",
+    ),
+    Request("palimpsest/summary/regenerate", SummaryParams, RecutResult, "Write a summary again."),
+    Request(
+        "palimpsest/summary/undo",
+        ConversationParams,
+        RecutResult,
+        "Go back to the summaries that stood in the context before the last change of them.",
+    ),
+)

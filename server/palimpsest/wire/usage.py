@@ -1,0 +1,199 @@
+"""How full a context is, and what happens to it."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from palimpsest.wire.declare import Direction, Notification, Request, Wire
+from palimpsest.wire.places import ConversationParams
+
+
+class LimitsSource(enum.StrEnum):
+    """Where a model's limits come from."""
+
+    OVERRIDE = "override"
+    """The user's entry for the model."""
+    PROVIDER = "provider"
+    """The user's entry for the provider."""
+    LIVE = "live"
+    """The provider's list of models."""
+    PREFIX = "prefix"
+    """The built-in table, by the longest matching prefix."""
+    LEARNED = "learned"
+    """A provider's own error message."""
+    DEFAULT_FALLBACK = "default_fallback"
+    """Nothing is known of the model."""
+
+
+class Severity(enum.StrEnum):
+    """How full the context is."""
+
+    GREEN = "green"
+    """Under 70 % of the budget."""
+    YELLOW = "yellow"
+    """70 to 90 %."""
+    RED = "red"
+    """Over 90 %."""
+
+
+class Counting(enum.StrEnum):
+    """How tokens are counted for a model."""
+
+    EXACT = "exact"
+    """With the model's own tokenizer."""
+    ESTIMATED = "estimated"
+    """With a public tokenizer and a factor for the model's family."""
+    BYTES = "bytes"
+    """UTF-8 bytes / 4: no tokenizer could be loaded."""
+
+
+@attrs.frozen
+class TokensByKind(Wire):
+    """A share of the context."""
+
+    kind: str
+    """`system`, `tools`, `summaries`, `messages`, `previews` or `injections`."""
+    tokens: int
+    """Tokens it takes."""
+
+
+@attrs.frozen
+class ContextUsage(Wire):
+    """How full the context of a conversation is."""
+
+    used_tokens: int
+    """Tokens of the next request, before the next message."""
+    budget_tokens: int
+    """Tokens a turn's first request may take."""
+    wall_tokens: int
+    """Tokens the later requests of a turn may take."""
+    percentage: float
+    """Used of budget, 0 to 100 and beyond."""
+    severity: Severity
+    """The same as a colour."""
+    compact: str
+    """The same for a status line: `2.1k / 200k (1%)`, with ` [2S]` when two summaries stand in the context."""
+    model: str
+    """The conversation's model."""
+    provider: str
+    """The service of that model."""
+    window_tokens: int
+    """The model's context window."""
+    reserve_tokens: int
+    """Tokens kept for the answer."""
+    limits_source: LimitsSource
+    """Where the limits come from."""
+    counting: Counting
+    """How tokens are counted."""
+    message_count: int
+    """Messages of the conversation."""
+    summary_count: int
+    """Summaries that stand in the context."""
+    by_kind: list[TokensByKind]
+    """The shares, largest first."""
+    last_summary_at: str | None = None
+    """When a summary was last written."""
+
+
+class ContextEventType(enum.StrEnum):
+    """What happened to a context."""
+
+    SUMMARIZATION_START = "context_summarization_start"
+    """A summary is being written."""
+    SUMMARIZATION_PROGRESS = "context_summarization_progress"
+    """Part of it is done."""
+    SUMMARIZATION_COMPLETE = "context_summarization_complete"
+    """It is written and adopted."""
+    SUMMARIZATION_ERROR = "context_summarization_error"
+    """It could not be written; the deterministic summary stepped in, or nothing changed."""
+    RECUT = "context_recut"
+    """A new cut was chosen; the prefix of the next request is new from some point on."""
+    GUARD = "context_guard"
+    """The guard stopped a model call or a tool result."""
+
+
+@attrs.frozen
+class ContextEvent(Wire):
+    """Something happened to a conversation's context. Which fields are present depends on `type`."""
+
+    conversation_id: str
+    """The conversation."""
+    type: ContextEventType
+    """What happened."""
+    timestamp: str
+    """When."""
+    strategy: str | None = None
+    """The strategy that asked for it: `threshold`, `manual`, `model_switch`."""
+    cause: str | None = None
+    """Why the cut was taken anew: `threshold`, `model`, `user`, `rollback` or `frame`."""
+    current_tokens: int | None = None
+    """Tokens before."""
+    max_tokens: int | None = None
+    """The limit it is measured against."""
+    items_processed: int | None = None
+    """Messages summarised so far."""
+    total_items: int | None = None
+    """Messages to summarise."""
+    tokens_saved: int | None = None
+    """Tokens the context is smaller by."""
+    new_token_count: int | None = None
+    """Tokens after."""
+    duration_ms: int | None = None
+    """How long it took."""
+    error: str | None = None
+    """A sentence that says what went wrong."""
+    trigger: str | None = None
+    """Guard: `turn_preflight` or `tool_preflight`."""
+    outcome: str | None = None
+    """Guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`."""
+    limit_tokens: int | None = None
+    """Guard: the limit."""
+    projected_tokens: int | None = None
+    """Guard: what the request would need."""
+    remaining_tokens: int | None = None
+    """Guard: the limit less the projection; negative when over."""
+
+
+@attrs.frozen
+class UsageChangedParams(Wire):
+    """The context of a conversation is now this full."""
+
+    conversation_id: str
+    """The conversation."""
+    usage: ContextUsage
+    """How full."""
+
+
+@attrs.frozen
+class ConversationChangedParams(Wire):
+    """A conversation has new content."""
+
+    conversation_id: str
+    """The conversation."""
+    seq: int
+    """Grows with every change, so a stale notification can be told."""
+
+
+MESSAGES: tuple[Request | Notification, ...] = (
+    Request("palimpsest/usage", ConversationParams, ContextUsage, "How full the context is."),
+    Notification(
+        "palimpsest/didChangeUsage",
+        UsageChangedParams,
+        "The context of a conversation is fuller or emptier.",
+        Direction.SERVER_TO_CLIENT,
+    ),
+    Notification(
+        "palimpsest/didChangeConversation",
+        ConversationChangedParams,
+        "A conversation has new content; read it.",
+        Direction.SERVER_TO_CLIENT,
+    ),
+    Notification(
+        "palimpsest/contextEvent",
+        ContextEvent,
+        "A summary is written, a cut chosen, or the guard stepped in.",
+        Direction.SERVER_TO_CLIENT,
+    ),
+)
