@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks import long_conversation, offline_questions, startup
+from benchmarks import long_conversation, offline_questions, prepare, startup
 
 if __name__ == "__main__":
     startup.main(15)
     offline_questions.main([])
     long_conversation.main()
+    prepare.main()

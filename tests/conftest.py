@@ -9,7 +9,12 @@ import sys
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.clients.fake_provider import FakeProvider
+
+# The same examples every time, and no test fails because the machine is busy.
+settings.register_profile("palimpsest", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("palimpsest")
 
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 """Linux, <linux/sockios.h> and <net/if.h>."""

@@ -9,6 +9,9 @@ import pytest
 
 TESTS = Path(__file__).parent
 
+ENGINE = "services/test_engine_invariants.py::test_any_sequence_of_operations_keeps_the_invariant"
+"""One test for each number, 1 and 4 to 9."""
+
 PROVED_BY: dict[int, tuple[str, ...]] = {
     1: (
         "unit/test_chain.py::test_every_field_participates",
@@ -16,6 +19,11 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "storage/test_store.py::test_two_servers_append_gaplessly_and_the_chain_verifies",
         "services/test_history.py::test_a_roll_back_hides_a_suffix_and_offers_it_as_a_draft",
         "services/test_history.py::test_a_fork_has_the_past_and_a_future_of_its_own",
+        "services/test_purging.py::test_nothing_of_a_purged_conversation_is_left_in_any_file",
+        "services/test_purging.py::test_the_rest_of_a_conversation_and_its_next_request_stay",
+        "services/test_purging.py::test_forks_lose_what_they_inherited",
+        "services/test_transfers.py::test_another_store_shows_the_same_context_and_goes_on_from_it",
+        ENGINE,
     ),
     2: (
         "services/test_turn_engine.py::test_an_event_is_durable_before_it_is_shown",
@@ -28,10 +36,12 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
     4: (
         "unit/test_journal.py::test_no_prepared_context_exists_over_its_limit",
         "services/test_turn_engine.py::test_four_hundred_steps_in_one_turn_at_a_window_of_8000",
+        ENGINE,
     ),
     5: (
         "unit/test_cut.py::test_cutting_again_and_again_covers_every_message_once_and_splits_no_pair",
         "unit/test_journal.py::test_every_call_has_a_result_wherever_the_step_breaks_off",
+        ENGINE,
     ),
     6: (
         "unit/test_cut.py::test_widening_gives_whole_exchanges_that_hold_the_range",
@@ -39,18 +49,21 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "services/test_history.py::test_expanding_goes_down_a_level_at_a_time_and_stays",
         "services/test_history.py::test_undo_goes_back_and_undoing_again_comes_back",
         "services/test_history.py::test_regenerating_keeps_the_old_summary_in_the_forest",
+        ENGINE,
     ),
     7: (
         "services/test_contexts.py::test_a_recut_makes_the_context_smaller_or_changes_nothing",
-        "services/test_random_operations.py::test_any_sequence_of_operations_keeps_the_invariants",
+        ENGINE,
     ),
     8: (
         "services/test_contexts.py::test_between_recuts_a_request_begins_with_the_one_before",
         "services/test_replay.py::test_a_long_turn_replays_without_a_broken_invariant",
+        ENGINE,
     ),
     9: (
         "unit/test_ledger.py::test_every_open_rule_is_present_once_through_random_cuts",
         "services/test_contexts.py::test_what_the_user_ruled_stays_in_every_request_verbatim",
+        ENGINE,
     ),
     10: (
         "lsp/test_fuzz_palimpsest.py::test_every_request_is_answered_once",
@@ -60,6 +73,9 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
     12: (
         "unit/test_folder_text.py::test_links_are_not_followed",
         "unit/test_folder_text.py::test_a_link_put_in_place_after_the_look_is_not_followed",
+        "services/test_workspace_files.py::test_a_link_put_in_place_while_a_path_is_opened_is_not_followed",
+        "services/test_workspace_files.py::test_no_path_at_all_gets_a_byte_from_outside",
+        "services/test_workspace_files.py::test_a_file_with_another_hard_link_is_refused",
     ),
     13: ("unit/test_journal.py::test_counters_only_grow_until_the_step_commits",),
 }

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -24,6 +25,7 @@ from palimpsest.domain.messages import (
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import (
     Finished,
+    LiveModel,
     StopReason,
     StreamEvent,
     TextDelta,
@@ -32,12 +34,14 @@ from palimpsest.domain.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest_clients import model_lists
 from palimpsest_clients.http import KeyHeader, ModelService
 from palimpsest_clients.rendering import attachment_text, call_arguments, is_wanted
 from palimpsest_clients.retry import RetryPolicy
 
 API_VERSION: Final = "2026-10-21"
 _NAME: Final = "anthropic"
+_MOST_PAGES: Final = 10
 _CACHE_HERE: Final = {"type": "ephemeral"}
 _STOP_REASONS: Final = {
     "tool_use": StopReason.TOOL_CALLS,
@@ -67,6 +71,28 @@ class AnthropicClient:
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         return self._service.stream("/v1/messages", request_body(context), lambda: MessagesDecoder(context.model))
+
+    async def models(self) -> Sequence[LiveModel]:
+        """All pages of the list. A window without an output is no use here: both are told, or nothing is."""
+        found: list[LiveModel] = []
+        page = ""
+        for _ in range(_MOST_PAGES):
+            answer = await self._service.fetch(f"/v1/models?limit=1000{page}")
+            for entry in model_lists.entries(answer):
+                window, max_output = (
+                    model_lists.tokens(entry.get(name)) for name in ("max_input_tokens", "max_tokens")
+                )
+                is_told = window is not None and max_output is not None
+                found.append(LiveModel(entry["id"], model_lists.limits(window, max_output) if is_told else None))
+            if not isinstance(answer, Mapping) or not answer.get("has_more") or not answer.get("last_id"):
+                break
+            page = f"&after_id={quote(str(answer['last_id']), safe='')}"
+        return found
+
+    async def count_tokens(self, context: PreparedContext) -> int | None:
+        body = {name: value for name, value in request_body(context).items() if name not in ("max_tokens", "stream")}
+        answer = await self._service.fetch("/v1/messages/count_tokens", context.model, body)
+        return model_lists.tokens(answer.get("input_tokens")) if isinstance(answer, Mapping) else None
 
     async def aclose(self) -> None:
         await self._service.aclose()

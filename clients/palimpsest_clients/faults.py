@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -33,6 +33,8 @@ class _Rule:
     statuses: frozenset[int] = frozenset()
     code: str = r"(?!)"
     words: str = r"(?!)"
+    sentence: str = ""
+    """Said instead of the kind's own; `{model}` stands for the model."""
 
     def fits(self, status: int | None, codes: str, message: str) -> bool:
         found = re.search(self.code, codes, re.I) or re.search(self.words, message, re.I)
@@ -52,30 +54,43 @@ _RULES: Final = (
     _Rule(
         ErrorKind.QUOTA,
         frozenset({402}),
-        r"billing|insufficient_(?:quota|balance|credits)|spend_limit",
-        r"credit balance is too low|insufficient (?:account )?(?:balance|credits?|quota)",
+        r"billing|insufficient_(?:quota|balance|credits)|spend_limit|PerDay",
+        r"credit balance is too low|insufficient (?:account )?(?:balance|credits?|quota)|please enable billing",
     ),
     _Rule(
         ErrorKind.FILTERED,
         frozenset({451}),
-        r"content_filter|content_policy|responsibleaipolicy|moderation|data_inspection",
+        r"content_filter|content_policy|policy_violation|bio_policy|invalid_prompt|responsibleaipolicy|moderation"
+        r"|data_inspection",
         r"content (?:filtering|management) policy|content policy|input was flagged",
     ),
     _Rule(
         ErrorKind.AUTH,
         frozenset({401, 403, 407}),
-        r"authentication|permission|invalid_api_key|unauthenticated",
+        r"authentication|permission|invalid_api_key|api_key_invalid|unauthenticated",
         r"api key not valid|invalid api key",
     ),
     _Rule(ErrorKind.RATE_LIMITED, frozenset({429}), r"rate_limit|resource_exhausted|too_many_requests"),
+    _Rule(
+        ErrorKind.OVERLOADED,
+        words=r"requires more system memory",
+        sentence="There is not enough memory to run {model}. Choose a smaller model, or set a smaller window for it.",
+    ),
+    _Rule(
+        ErrorKind.BAD_RESPONSE,
+        words=r"does not support tools",
+        sentence="{model} cannot use tools, and this conversation offers it some. Choose a model that can.",
+    ),
     # 409 is a lock that was not got in time.
     _Rule(
         ErrorKind.OVERLOADED,
         frozenset({409, 425}) | frozenset(range(500, 600)),
         r"overloaded|\bserver_error|\bapi_error|\binternal(?:_server)?_error\b|unavailable|timeout",
+        r"model runner has unexpectedly stopped",
     ),
     _Rule(ErrorKind.NETWORK, frozenset({408})),
 )
+_OTHERWISE: Final = _Rule(ErrorKind.BAD_RESPONSE)
 
 _LIMIT: Final = (
     r"> ?([\d,]+) maximum",
@@ -110,16 +125,14 @@ def from_answer(
     message = str(error.get("message") or "")
     if status is None and error.get("code") in range(400, 600):
         status = error["code"]
-    details = error.get("details")
-    named = [details.get("error_code")] if isinstance(details, Mapping) else []
+    details = _details(error)
+    named = [each.get(name) for each in details for name in ("error_code", "reason", "quotaId")]
     codes = [str(code) for code in (*named, error.get("code"), error.get("type"), error.get("status")) if code]
-    kind = next(
-        (rule.kind for rule in _RULES if rule.fits(status, " ".join(codes), message)),
-        ErrorKind.BAD_RESPONSE,
-    )
+    rule = next((rule for rule in _RULES if rule.fits(status, " ".join(codes), message)), _OTHERWISE)
+    kind = rule.kind
     limit, projected = _numbers(error, message) if kind is ErrorKind.CONTEXT_TOO_LONG else (None, None)
     headers = headers or {}
-    detail = ErrorDetail(provider, model, _retry_after_ms(headers), limit, projected)
+    detail = ErrorDetail(provider, model, _retry_after_ms(headers, details), limit, projected)
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     known = [
         f"HTTP {status}" if status else "",
@@ -129,7 +142,7 @@ def from_answer(
     facts = ", ".join(fact for fact in known if fact)
     says_retry = headers.get("x-should-retry")
     is_retryable = says_retry == "true" if says_retry in ("true", "false") else kind in RETRYABLE
-    sentence = _sentence(kind, provider, detail, status)
+    sentence = rule.sentence.format(model=model) or _sentence(kind, provider, detail, status)
     return ProviderError(kind, f"{sentence} ({facts})" if facts else sentence, detail, is_retryable=is_retryable)
 
 
@@ -150,6 +163,14 @@ def _error_object(body: Any) -> Mapping[str, Any]:
     if isinstance(body, Mapping):
         return body
     return {"message": body} if isinstance(body, str) else {}
+
+
+def _details(error: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """What is told besides code and message: one object, or Google's list of objects, of which some hold a list."""
+    told = error.get("details")
+    found = [each for each in (told if isinstance(told, list) else [told]) if isinstance(each, Mapping)]
+    lists = [each["violations"] for each in found if isinstance(each.get("violations"), list)]
+    return found + [each for violations in lists for each in violations if isinstance(each, Mapping)]
 
 
 def _numbers(error: Mapping[str, Any], message: str) -> tuple[int | None, int | None]:
@@ -175,13 +196,19 @@ def _first_number(patterns: tuple[str, ...], message: str) -> int | None:
     return None
 
 
-def _retry_after_ms(headers: Mapping[str, str]) -> int | None:
-    """When to come back: `retry-after-ms`, or `retry-after` in seconds or as a date. None: nothing sensible is said."""
+def _retry_after_ms(headers: Mapping[str, str], details: Sequence[Mapping[str, Any]]) -> int | None:
+    """When to come back: `retry-after-ms`, or `retry-after` in seconds or as a date, or Google's `retryDelay`.
+
+    None: nothing sensible is said.
+    """
+    delays = (re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", str(each.get("retryDelay"))) for each in details)
     try:
         if said := headers.get("retry-after-ms"):
             seconds = float(said) / 1000
         elif said := headers.get("retry-after"):
             seconds = float(said) if re.fullmatch(r"[\d.]+", said.strip()) else _seconds_until(said)
+        elif delay := next(filter(None, delays), None):
+            seconds = float(delay[1])
         else:
             return None
     except (ValueError, TypeError, OverflowError):
@@ -206,6 +233,8 @@ def _sentence(kind: ErrorKind, provider: str, detail: ErrorDetail, status: int |
             return f"The account at {provider} has no credit or quota left. Check its billing page."
         case ErrorKind.FILTERED:
             return f"{provider} refused the request because of its content rules."
+        case ErrorKind.AUTH if not model:
+            return f"{provider} did not accept the key. Check the key."
         case ErrorKind.AUTH:
             return f"{provider} did not accept the key. Check the key, and that it may use {model}."
         case ErrorKind.RATE_LIMITED:
@@ -215,6 +244,10 @@ def _sentence(kind: ErrorKind, provider: str, detail: ErrorDetail, status: int |
             return f"{provider} is overloaded or out of order at the moment. Try again later."
         case ErrorKind.NETWORK:
             return f"{provider} gave up waiting for the request. Try again."
+        case _ if status == 404 and not model:
+            return f"{provider} has nothing at this place. Check its base address."
+        case _ if status == 404 and provider == "ollama":
+            return f"ollama has no model {model}. Get it with `ollama pull {model}`, or check the base address."
         case _ if status == 404:
             return f"{provider} has no model {model}, or its base address is wrong."
         case _ if status is not None and 300 <= status < 400:

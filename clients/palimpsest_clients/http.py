@@ -26,7 +26,11 @@ from palimpsest_clients.retry import RetryPolicy
 
 TIMEOUT: Final = httpx.Timeout(connect=10, pool=10, write=60, read=300)
 """Seconds. `read` is the longest silence while a model thinks."""
+FETCH_TIMEOUT: Final = httpx.Timeout(10)
+"""Seconds for each step of a question that is answered at once."""
 _ERROR_BODY_BYTES: Final = 64 * 1024
+_BODY_BYTES: Final = 16 * 1024 * 1024
+"""The longest answer that is read: lists of models reach a megabyte."""
 _DRAIN_S: Final = 0.2
 _FOREIGN_ERRORS: Final = (
     *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError),
@@ -49,7 +53,10 @@ class Decoder(Protocol):
         ...
 
     def finish(self) -> Finished | None:
-        """The last event; None when the service has not said that the answer is whole."""
+        """The last event; None when the service has not said that the answer is whole.
+
+        Raises ProviderError when it said that the answer failed.
+        """
         ...
 
 
@@ -97,15 +104,14 @@ class ModelService:
             await client.aclose()
 
     async def stream(
-        self, path: str, body: Mapping[str, Any], new_decoder: Callable[[], Decoder]
+        self, path: str, body: Mapping[str, Any], new_decoder: Callable[[], Decoder], model: str = ""
     ) -> AsyncGenerator[StreamEvent, None]:
-        """One call of `body["model"]`, repeated after a failure as long as nothing was yielded.
+        """One call of `model`, or of `body["model"]`, repeated after a failure as long as nothing was yielded.
 
         Raises ProviderError only. What is yielded holds no NUL and no lone surrogate.
         """
-        model = str(body["model"])
-        # A lone surrogate (a half-escaped emoji in a call's arguments) has no UTF-8: better a "?" than no request.
-        payload = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        model = model or str(body["model"])
+        payload = _encoded(body)
         async for attempt in self._retry.retrying():
             with attempt:
                 events = self._attempt(path, payload, model, new_decoder())
@@ -114,6 +120,25 @@ class ModelService:
             yield first
             async for event in events:
                 yield event
+
+    async def fetch(self, path: str, model: str = "", body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON that the service answers at once, to a GET or to a POST of `body`. Asked once.
+
+        `path` may be a whole address; the key goes there too. `model` is whom errors name. Raises ProviderError only.
+        """
+        headers = {"accept": "application/json", "content-type": "application/json"}
+        method, payload = ("GET", None) if body is None else ("POST", _encoded(body))
+        try:
+            asked = self._open().stream(method, path, content=payload, headers=headers, timeout=FETCH_TIMEOUT)
+            async with asked as response:
+                answer = await _body(response, _BODY_BYTES if response.is_success else _ERROR_BODY_BYTES)
+        except _FOREIGN_ERRORS as error:
+            raise transport_error(self._provider, model, error) from error
+        if not response.is_success:
+            raise faults.from_answer(self._provider, model, response.status_code, answer, response.headers)
+        if isinstance(answer, str):
+            raise self._bad_response(model, "answered with something that is not JSON")
+        return answer
 
     async def _attempt(
         self, path: str, payload: bytes, model: str, decoder: Decoder
@@ -136,19 +161,19 @@ class ModelService:
         yield finished
 
     async def _events(self, response: httpx.Response, model: str) -> AsyncGenerator[Mapping[str, Any], None]:
-        """The JSON objects of an event stream, in order, up to the end or `[DONE]`."""
+        """The JSON objects of an event stream or of NDJSON, in order, up to the end or `[DONE]`."""
         content_type = response.headers.get("content-type", "")
-        if not response.is_success or "text/event-stream" not in content_type:
-            body = await _error_body(response)
+        is_lines = "ndjson" in content_type
+        if not response.is_success or not (is_lines or "text/event-stream" in content_type):
+            body = await _body(response, _ERROR_BODY_BYTES)
             is_error = isinstance(body, Mapping) and "error" in body
             if not response.is_success or is_error:
                 status = None if response.is_success else response.status_code
                 raise faults.from_answer(self._provider, model, status, body, response.headers)
             raise self._bad_response(model, "answered with something that is not an event stream")
         response.encoding = "utf-8"  # event streams are, whatever the header says
-        async with aclosing(EventSource(response).aiter_sse()) as source:
-            async for event in source:
-                data = event.data.strip()
+        async with aclosing(_lines(response) if is_lines else _event_data(response)) as source:
+            async for data in source:
                 if data == "[DONE]":
                     await _drain(source)
                     return
@@ -235,6 +260,21 @@ def _new_client(base_url: str, headers: Mapping[str, str], key: KeyHeader | None
     )
 
 
+async def _event_data(response: httpx.Response) -> AsyncGenerator[str, None]:
+    async with aclosing(EventSource(response).aiter_sse()) as events:
+        async for event in events:
+            yield event.data.strip()
+
+
+async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
+    """They end at a newline and nowhere else (for httpx also at U+2028 and U+0085). One without its end was cut off."""
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace").strip()
+
+
 def _cleaned(value: Any) -> Any:
     """JSON can escape characters that nothing can store or send."""
     match value:
@@ -256,14 +296,19 @@ async def _drain(rest: AsyncIterator[object]) -> None:
                 pass
 
 
-async def _error_body(response: httpx.Response) -> Any:
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    """A lone surrogate (a half-escaped emoji in a call's arguments) has no UTF-8: better a "?" than no request."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+async def _body(response: httpx.Response, most_bytes: int) -> Any:
     """The decoded JSON, or the text where it is none. Bounded: a proxy's error page may be anything."""
-    raw = b""
+    raw = bytearray()
     async for chunk in response.aiter_bytes():
         raw += chunk
-        if len(raw) >= _ERROR_BODY_BYTES:
+        if len(raw) >= most_bytes:
             break
-    text = raw[:_ERROR_BODY_BYTES].decode("utf-8", "replace")
+    text = raw[:most_bytes].decode("utf-8", "replace")
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

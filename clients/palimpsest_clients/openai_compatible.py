@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from palimpsest.domain.errors import ProviderError
 from palimpsest.domain.messages import (
-    AttachmentPart,
     Content,
     OpaquePart,
     Role,
-    TextPart,
     ToolCallPart,
     ToolResultPart,
     canonical_json,
@@ -21,6 +21,7 @@ from palimpsest.domain.messages import (
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import (
     Finished,
+    LiveModel,
     StopReason,
     StreamEvent,
     TextDelta,
@@ -29,8 +30,10 @@ from palimpsest.domain.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest_clients import model_lists
+from palimpsest_clients.decoding import string
 from palimpsest_clients.http import KeyHeader, ModelService
-from palimpsest_clients.rendering import attachment_text, call_arguments, is_wanted
+from palimpsest_clients.rendering import call_arguments, is_wanted, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
 _OPENAI: Final = "//api.openai.com"
@@ -54,6 +57,7 @@ class OpenAICompatibleClient:
         """`api_key` None is for services that want none. Raises ProviderError (auth) when it cannot be a key."""
         self._name = name
         self._is_openai = _OPENAI in base_url
+        self._root = base_url.rstrip("/").removesuffix("/v1")
         key = None if api_key is None else KeyHeader(name, "authorization", api_key, "Bearer ")
         self._service = ModelService(name, base_url, {}, key, retry or RetryPolicy())
 
@@ -68,6 +72,28 @@ class OpenAICompatibleClient:
             body["max_completion_tokens"] = body.pop("max_tokens")
             body["prompt_cache_key"] = context.conversation_id
         return self._service.stream("/chat/completions", body, lambda: ChatDecoder(self._name, context.model))
+
+    async def models(self) -> Sequence[LiveModel]:
+        """With the limits that this kind of service tells, if it tells any."""
+        listed = model_lists.entries(await self._service.fetch("/models"))
+        windows: Mapping[str, int] = {}
+        with contextlib.suppress(ProviderError):  # what stands in the list is an answer too
+            if model_lists.is_llama_cpp(listed):
+                window = model_lists.llama_cpp_window(await self._service.fetch(f"{self._root}/props"))
+                windows = {listed[0]["id"]: window} if window else {}
+            elif model_lists.is_lm_studio(listed):
+                windows = model_lists.lm_studio_windows(await self._service.fetch(f"{self._root}/api/v0/models"))
+        found = [model_lists.live_model(entry) for entry in listed]
+        return [
+            LiveModel(each.service_name, model_lists.limits(windows[each.service_name], None))
+            if each.service_name in windows
+            else each
+            for each in found
+        ]
+
+    async def count_tokens(self, context: PreparedContext) -> int | None:
+        """None: these services have no such question in common."""
+        return None
 
     async def aclose(self) -> None:
         await self._service.aclose()
@@ -106,25 +132,12 @@ def _messages(context: PreparedContext, provider: str) -> list[Message]:
             continue
         for result in content.results:
             _add_result(messages, result)
-        if text := _text(content):
+        if text := "\n\n".join(user_texts(content)):
             if messages and messages[-1]["role"] == "user":
                 messages[-1]["content"] += f"\n\n{text}"
             else:
                 messages.append({"role": "user", "content": text})
     return messages
-
-
-def _text(content: Content) -> str:
-    texts = []
-    for part in content.parts:
-        match part:
-            case TextPart() if part.text.strip():
-                texts.append(part.text)
-            case AttachmentPart():
-                texts.append(attachment_text(part))
-            case _:
-                pass
-    return "\n\n".join(texts)
 
 
 def _add_assistant(messages: list[Message], content: Content, provider: str, model: str) -> None:
@@ -143,7 +156,9 @@ def _add_assistant(messages: list[Message], content: Content, provider: str, mod
         message["tool_calls"] = calls
         for part in content.parts:
             if isinstance(part, OpaquePart) and is_wanted(part, provider, model):
-                message.update(json.loads(part.data))
+                thought = json.loads(part.data)  # the Responses API under the same name writes other parts
+                if "reasoning_content" in thought:
+                    message["reasoning_content"] = thought["reasoning_content"]
 
 
 def _call(part: ToolCallPart) -> dict[str, Any]:
@@ -211,12 +226,12 @@ class ChatDecoder:
         if delta.get("reasoning_content") is not None:
             self._reasoning = (self._reasoning or "") + delta["reasoning_content"]
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
-            items.append(ThinkingDelta(_string(thought)))
+            items.append(ThinkingDelta(string(thought)))
         if delta.get("content"):
-            items.append(TextDelta(_string(delta["content"])))
+            items.append(TextDelta(string(delta["content"])))
         if delta.get("refusal"):
             self._has_refused = True
-            items.append(TextDelta(_string(delta["refusal"])))
+            items.append(TextDelta(string(delta["refusal"])))
         for piece in delta.get("tool_calls") or ():
             items += self._call_piece(piece)
         return items
@@ -232,10 +247,10 @@ class ChatDecoder:
             call = _Call(given_id if given_id and not is_taken else f"call_{uuid4().hex[:24]}", given_id)
             self._calls.append(call)
             self._call_at[piece.get("index")] = call
-            items.append(ToolCallStart(call.own_id, _string(function["name"])))
+            items.append(ToolCallStart(call.own_id, string(function["name"])))
         if function.get("arguments"):
             call.has_arguments = True
-            items.append(ToolArguments(call.own_id, _string(function["arguments"])))
+            items.append(ToolArguments(call.own_id, string(function["arguments"])))
         return items
 
     def _opaque(self) -> tuple[OpaquePart, ...]:
@@ -257,9 +272,3 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage:
         cache_write_tokens=n_written,
         output_tokens=usage.get("completion_tokens") or 0,
     )
-
-
-def _string(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a string, got {type(value).__name__}")
-    return value

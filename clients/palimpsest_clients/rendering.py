@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
-from palimpsest.domain.messages import AttachmentPart, OpaquePart, ToolCallPart
+from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, TextPart, ToolCallPart
+
+BEGAN_EARLIER: Final = "[The conversation began earlier.]"
+"""Said in the user's place where a service wants a user's message first and the request begins with an answer."""
+
+
+def user_texts(content: Content) -> list[str]:
+    """What the user typed and attached, in order, each as one text; none is blank."""
+    texts = []
+    for part in content.parts:
+        match part:
+            case TextPart() if part.text.strip():
+                texts.append(part.text)
+            case AttachmentPart():
+                texts.append(attachment_text(part))
+            case _:
+                pass
+    return texts
 
 
 def attachment_text(part: AttachmentPart) -> str:
@@ -43,4 +60,4 @@ def is_wanted(part: OpaquePart, provider: str, model: str) -> bool:
 
 def model_family(model: str) -> str:
     """The model without the date of its snapshot: what signatures are good for."""
-    return re.sub(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$", "", model)
+    return re.sub(r"[-@:](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$", "", model)

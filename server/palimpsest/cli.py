@@ -59,6 +59,25 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--reserve", type=int, help="tokens reserved for an answer, instead of the model's")
     replay.add_argument("--json", action="store_true", help="one JSON object a session instead of a table")
     replay.set_defaults(run=_replay)
+
+    export = commands.add_parser("export", help="write a conversation to a file, or to stdout")
+    export.add_argument("conversation", metavar="CONVERSATION", help="its id")
+    export.add_argument("--folder", type=Path, default=Path(), help="its folder (default: this one)")
+    export.add_argument("--output", type=Path, metavar="FILE", help="where to; only you can read it (default: stdout)")
+    export.add_argument("--overwrite", action="store_true", help="replace the file when it exists")
+    export.set_defaults(run=_export)
+
+    import_ = commands.add_parser("import", help="read an exported conversation or a recorded session into a folder")
+    import_.add_argument("file", type=Path, metavar="FILE", help="JSON lines, plain or .xz")
+    import_.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    import_.set_defaults(run=_import)
+
+    trust = commands.add_parser("trust", help="say which folders' own settings, instructions and tools count")
+    trust.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
+    instead = trust.add_mutually_exclusive_group()
+    instead.add_argument("--revoke", action="store_true", help="do not trust it any more")
+    instead.add_argument("--list", action="store_true", help="show the folders that are trusted")
+    trust.set_defaults(run=_trust)
     return parser
 
 
@@ -116,6 +135,39 @@ def _replay(arguments: argparse.Namespace) -> int:
 
     reports = replay_files(arguments.files, arguments.model, arguments.window, arguments.reserve, os.environ)
     return print_reports(reports, as_json=arguments.json)
+
+
+def _trust(arguments: argparse.Namespace) -> int:
+    from palimpsest.trust import trusted_folders
+
+    trusted, root = trusted_folders(), arguments.folder.resolve()
+    if arguments.list:
+        lines = [str(each) for each in trusted.roots()]
+    elif arguments.revoke:
+        was_trusted = trusted.remove(root)
+        lines = [f"{root} is not trusted any more." if was_trusted else f"{root} was not trusted."]
+    elif not root.is_dir():
+        return _fail(f"{root} is not a folder.")
+    else:
+        trusted.add(root)
+        lines = [f"{root} is trusted. That counts when it is opened next."]
+    # A name may hold bytes that are no text.
+    sys.stdout.write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace").decode())
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from palimpsest.transferring import export_conversation
+
+    return export_conversation(
+        arguments.conversation, arguments.folder, arguments.output, os.environ, overwrites=arguments.overwrite
+    )
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from palimpsest.transferring import import_conversation
+
+    return import_conversation(arguments.file, arguments.folder, os.environ)
 
 
 def _fail(sentence: str) -> int:

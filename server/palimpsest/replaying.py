@@ -7,9 +7,11 @@ import dataclasses
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from palimpsest.app import read_places, user_file
 from palimpsest.configuration import load_settings
@@ -18,10 +20,27 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.limits import with_window
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override
+from palimpsest.services.prices import CACHE_READ, CACHE_WRITE
 from palimpsest.services.recordings import load_recording
 from palimpsest.services.replay import Replayer, ReplayReport
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.storage.store import open_store
+
+_COLUMNS: Final = (
+    "messages",
+    "exchanges",
+    "tokens",
+    "requests",
+    "highest",
+    "re-cuts",
+    "prefix",
+    "price",
+    "newest-1st",
+    "ratio",
+    "digests",
+)
+_LONG: Final = 100
+"""Exchanges: shorter sessions are summed up apart, because their first requests weigh more."""
 
 
 def replay_files(
@@ -56,36 +75,74 @@ async def _replay_file(path: Path, models: Models, model: str, cache: Path) -> R
 
 
 def print_reports(reports: Iterator[ReplayReport], *, as_json: bool) -> int:
-    """Prints each report as it comes; 1 when an invariant broke anywhere."""
-    n_broken = 0
+    """Prints each report as it comes, and sums behind a table; 1 when an invariant broke anywhere."""
+    printed: list[ReplayReport] = []
     if not as_json:
-        _print_row("session", "messages", "tokens", "requests", "highest", "re-cuts", "prefix", "digests")
+        _print_row("session", *_COLUMNS)
     for report in reports:
-        n_broken += bool(report.violations)
+        printed.append(report)
         if as_json:
-            value = dataclasses.asdict(report) | {"prefix_share": round(report.prefix_share, 4)}
-            sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+            shares = {name: round(getattr(report, name), 4) for name in ("prefix_share", "price_ratio")}
+            sys.stdout.write(json.dumps(dataclasses.asdict(report) | shares, ensure_ascii=False) + "\n")
         else:
             _print_report(report)
         sys.stdout.flush()
-    return 1 if n_broken else 0
+    if not as_json:
+        _print_sums(printed)
+    return 1 if any(report.violations for report in printed) else 0
 
 
 def _print_report(report: ReplayReport) -> None:
-    recuts = ", ".join(f"{cause} {count}" for cause, count in sorted(report.recuts.items())) or "none"
-    _print_row(
-        report.session[:40],
-        f"{report.n_messages}",
-        f"{report.tokens}",
-        f"{report.n_requests}",
-        f"{report.highest_use:.1%}",
-        recuts,
-        f"{report.prefix_share:.1%}",
-        "verified" if report.is_verified else "BROKEN",
-    )
+    _print_figures(report.session[:40], [report])
+    for each in report.breaks:
+        sys.stdout.write(
+            f"    prefix broken before message {each.before} of {report.session}: re-cut by {each.cause}, "
+            f"{each.kept_tokens} of {each.total_tokens} tokens kept\n"
+        )
     for violation in report.violations:
         sys.stdout.write(f"    BROKEN {violation}\n")
 
 
+def _print_sums(reports: Sequence[ReplayReport]) -> None:
+    if len(reports) > 1:
+        _print_figures(f"all {len(reports)} sessions", reports)
+        long = [report for report in reports if report.n_exchanges >= _LONG]
+        if long:
+            _print_figures(f"the {len(long)} of at least {_LONG} exchanges", long)
+            lowest = min(long, key=lambda report: report.prefix_share)
+            dearest = max(long, key=lambda report: report.price_ratio)
+            sys.stdout.write(
+                f"    of these, the lowest prefix: {lowest.prefix_share:.1%} ({lowest.session}); "
+                f"the highest ratio: {dearest.price_ratio:.2f} ({dearest.session})\n"
+            )
+    if reports:
+        sys.stdout.write(
+            f"Prices are in full-price prompt tokens: {CACHE_READ} for a token of the unchanged prefix, {CACHE_WRITE} "
+            "for any other. newest-1st: what the newest exchanges that fit would have cost; ratio: our price to that.\n"
+        )
+
+
+def _print_figures(name: str, reports: Sequence[ReplayReport]) -> None:
+    """One row; of several reports their sums."""
+    recuts = Counter[str]()
+    for report in reports:
+        recuts.update(report.recuts)
+    prompt, unchanged = (sum(getattr(each, f"{kind}_tokens") for each in reports) for kind in ("prompt", "unchanged"))
+    price, newest_first = sum(each.price for each in reports), sum(each.newest_first_price for each in reports)
+    _print_row(
+        name,
+        *(f"{sum(getattr(each, f'n_{kind}') for each in reports)}" for kind in ("messages", "exchanges")),
+        f"{sum(each.tokens for each in reports)}",
+        f"{sum(each.n_requests for each in reports)}",
+        f"{max(each.highest_use for each in reports):.1%}",
+        ", ".join(f"{cause} {count}" for cause, count in sorted(recuts.items())) or "none",
+        f"{unchanged / prompt if prompt else 1:.1%}",
+        f"{price:.0f}",
+        f"{newest_first:.0f}",
+        f"{price / newest_first if newest_first else 1:.2f}",
+        "verified" if all(each.is_verified for each in reports) else "BROKEN",
+    )
+
+
 def _print_row(session: str, *columns: str) -> None:
-    sys.stdout.write(f"{session:<40} " + " ".join(f"{column:>13}" for column in columns) + "\n")
+    sys.stdout.write(f"{session:<40} " + " ".join(f"{column:>12}" for column in columns) + "\n")

@@ -49,13 +49,32 @@ Settings are read from these places; what comes later wins, setting by setting:
 5. your editor's settings, under `palimpsest`,
 6. what a request itself asks for.
 
-**In this version** the server reads 1, 2 and 4; the others are checked and loaded by tests only. `context.infinity`,
-`context.layout`, `targets` and `librarian.*` are accepted and have no effect yet.
+**In this version** `context.layout` and `librarian.*` are accepted and have no effect yet.
 
 A key nobody knows, and a value that is not allowed, are refused with a sentence that names the place. So is the key of
 a service, which belongs in the environment (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) and never in a file. A project's
 file is written by others: it may set what the last column says and nothing else, and of models only those that are
 built in or named in your own settings.
+
+A project's file, or an editor's settings, that cannot be meant are left out as a whole, and you are told why: an
+editor's stay as they were, and a folder works on without its file. What is wrong with your own file or the
+environment has to be mended first.
+
+## Trust
+
+A folder is trusted when your editor says so (it may pass on what you told it, such as VS Code's workspace trust), or,
+where the editor says nothing, when you do: `palimpsest trust FOLDER` trusts a folder, `palimpsest trust --revoke
+FOLDER` takes that back, and `palimpsest trust --list` shows those you trust. No folder is trusted before that, nor
+because it lies in one that is. You are told when a folder's `{PROJECT_FILE}` is ignored for want of trust.
+
+## When a change counts
+
+Your editor's settings and its word on trust count at once; a turn that runs ends with the settings it began with.
+Files, and what `palimpsest trust` says, are read when a folder is opened, and again when the editor says something.
+`storage.*` counts when a folder is opened: to change it, start the server again. Where several editors share a
+server, the last one to send settings for a folder counts for all of them.
+
+## Every setting
 
 In the environment a list is written with commas, and true and false also as yes and no, on and off, 1 and 0. `{NAME}`
 stands for the name of a model or provider; a name with dots stands in quotes.

@@ -118,6 +118,8 @@ class FakeProvider:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
         """Whether the connection stays open for another request."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        if head[0].startswith("GET"):  # a list of models, of which this service has none
+            return await _send(writer, 404, "application/json", b'{"error": {}}', {})
         target = head[0].split(" ")[1]
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
         body = json.loads(await reader.readexactly(int(headers["content-length"])))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.limits import with_window
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import (
     Finished,
@@ -27,7 +28,7 @@ from palimpsest.services.events import ConversationChanged, FolderEvent, Listene
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.services.tools import Tool, by_name
+from palimpsest.services.tools import Tool, Toolbox
 from palimpsest.services.turns import TurnEngine
 from palimpsest.storage.store import open_store
 
@@ -57,9 +58,12 @@ class ScriptedProvider:
     seen: list[PreparedContext] = field(default_factory=list)
     """Every context it was given."""
     n_closed: int = 0
+    look: Callable[[PreparedContext], None] = lambda _: None
+    """Called with every context, at the moment it is given."""
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         self.seen.append(context)
+        self.look(context)
         try:
             for action in self.replies.pop(0):
                 match action:
@@ -88,7 +92,7 @@ class Bench:
 
     async def ask(self, text: str, request_id: str | None = None) -> str:
         """Runs a turn to its end; the state it ended in."""
-        running = await self.session.turns.start(self.conversation_id, request_id or text, text)
+        running = await self.session.turns.start(self.conversation_id, request_id or text, user_message(text))
         assert not isinstance(running, str)
         return (await running.wait()).state.value
 
@@ -116,9 +120,10 @@ async def open_bench(
     window: int = 200_000,
     reserve: int | None = None,
     tools: tuple[Tool, ...] = (),
+    context: Mapping[str, Any] | None = None,
 ) -> Bench:
-    """A new store with one conversation in it."""
-    settings = Settings(context=ContextSettings(output_limit=reserve))
+    """A new store with one conversation in it. `context`: fields of the context settings."""
+    settings = Settings(context=ContextSettings(output_limit=reserve, **(context or {})))
     provider = ScriptedProvider(list(replies))
     table = load_model_table()
     offline = table.find("offline")
@@ -137,7 +142,7 @@ async def open_bench(
         listeners.tell(ConversationChanged(conversation_id))
 
     conversations = Conversations(store, contexts, changed)
-    turns = TurnEngine(store, contexts, by_name(tools), changed)
+    turns = TurnEngine(store, contexts, Toolbox((lambda _: tools,)), changed)
     session = FolderSession(directory, store, contexts, turns, conversations, listeners)
     record = await conversations.create("bench", None)
     return Bench(session, provider, record.id, events)

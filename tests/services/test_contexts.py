@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
+from palimpsest.domain.adaptation import Expanding, Shrinking
 from palimpsest.domain.cut import Block, Live, is_partition
 from palimpsest.domain.errors import InvalidRequest, NotFound, SummarizationNeeded
 from palimpsest.domain.forest import OPENING
@@ -18,6 +19,7 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.tokens import Certainty
+from palimpsest.services.context_reports import explain, usage_status
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.replay import pairs_are_whole
@@ -83,12 +85,12 @@ async def test_explaining_changes_nothing_and_says_why(bench: Opener) -> None:
     b = await long_talk(bench, 30)
     state = await b.session.contexts.state(b.conversation_id)
     pieces, version = list(state.pieces), state.cut.version
-    plan = await b.session.contexts.explain(b.conversation_id, "next question")
+    plan = await explain(b.session.contexts, b.conversation_id, "next question")
     assert plan.problem is None
     assert {s.type for s in plan.segments} >= {"system", "summary", "message"}
     assert all(s.reason for s in plan.segments)
     assert sum(s.tokens for s in plan.segments) == pytest.approx(plan.used_tokens, abs=len(plan.segments))
-    too_much = await b.session.contexts.explain(b.conversation_id, "word " * 2_600)
+    too_much = await explain(b.session.contexts, b.conversation_id, "word " * 2_600)
     assert isinstance(too_much.problem, SummarizationNeeded)
     assert too_much.problem.excess_tokens == too_much.upper_tokens - too_much.limit_tokens > 0
     assert (state.pieces, state.cut.version) == (pieces, version)
@@ -96,7 +98,7 @@ async def test_explaining_changes_nothing_and_says_why(bench: Opener) -> None:
 
 async def test_usage_adds_up(bench: Opener) -> None:
     b = await long_talk(bench, 30)
-    report = await b.session.contexts.usage(b.conversation_id)
+    report = await usage_status(b.session.contexts, b.conversation_id)
     assert sum(tokens for _, tokens in report.by_kind) == pytest.approx(report.usage.used_tokens, abs=4)
     assert report.n_messages == 60
     assert report.certainty is Certainty.EXACT
@@ -130,11 +132,12 @@ async def test_a_switch_up_restores_originals_and_a_switch_down_still_fits(bench
     before = await contexts.state(b.conversation_id)
     n_covered = sum(p.end - p.start for p in before.pieces if isinstance(p, Block))
     up = await b.session.conversations.switch_model(b.conversation_id, "offline-large")
-    assert (up.can_restore, up.needs_summarization) == (n_covered, False)
+    small_budget, large_budget = before.budget.budget, contexts.models.budget(large).budget
+    assert up.adaptation == Expanding(small_budget, large_budget, n_covered)
     state = await contexts.state(b.conversation_id)
     assert all(isinstance(piece, Live) for piece in state.pieces)
     down = await b.session.conversations.switch_model(b.conversation_id, "offline")
-    assert down.new_budget < down.old_budget
+    assert down.adaptation == Shrinking(large_budget, small_budget, needs_summarization=False)
     b.provider.replies = [says("here")]
     assert await b.ask("still there?") == "committed"
     assert pairs_are_whole(b.provider.seen[-1].messages)

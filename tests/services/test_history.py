@@ -10,11 +10,14 @@ from palimpsest.domain.cut import Block, Live, is_partition
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.domain.provider import ToolSchema
+from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
+from palimpsest.services.history import HistoryEditor
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.storage import contexts as stored_contexts
 from palimpsest.storage import conversations as stored
+from palimpsest.storage import leases
 
 
 async def talk(bench: Opener, n_turns: int = 8, window: int = 32_000) -> Bench:
@@ -213,3 +216,21 @@ async def test_there_is_nothing_to_roll_back_or_fork_beyond_the_end(bench: Opene
         await b.session.conversations.roll_back(b.conversation_id, MessageId(to))
     with pytest.raises(InvalidRequest, match="no message"):
         await b.session.conversations.fork(b.conversation_id, MessageId(to), None)
+
+
+async def test_the_newest_message_is_rolled_back_if_it_is_still_the_newest(bench: Opener) -> None:
+    b = await talk(bench, 2)
+    done = await b.session.conversations.roll_back(b.conversation_id, None)
+    assert (done.start, done.end) == (3, 4)
+    state = await state_of(b)
+    assert [piece.start for piece in state.pieces] == [0, 1, 2]
+    again = await b.session.conversations.roll_back(b.conversation_id, None)
+    assert (again.start, again.draft) == (2, "Question 1. " * 30)
+    state = await state_of(b)
+    editor = HistoryEditor(b.session.contexts)
+    lease = await b.session.store.run(
+        leases.acquire, b.conversation_id, b.session.store.server_id, "a test", b.session.store.is_alive, utc_now()
+    )
+    with pytest.raises(InvalidRequest, match="not the newest any more"):
+        await editor.rollback_last_message(state, lease, MessageId(2))
+    await b.session.store.run(leases.release, lease)

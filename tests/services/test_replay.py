@@ -1,19 +1,26 @@
-"""Replay: recordings of any shape become whole pairs, and a long turn stays answerable in a small window."""
+"""Replay: recordings of any shape become whole pairs, a long turn stays answerable in a small window, and every
+request whose prefix broke is accounted for and priced."""
 
 from __future__ import annotations
 
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.services.scripted import Opener
 
 from palimpsest.cli import main
+from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import Role
+from palimpsest.domain.messages import Content, Role, TextPart, user_message
+from palimpsest.services.clock import utc_now
+from palimpsest.services.prices import NewestFirst, PricedRequests
 from palimpsest.services.recordings import load_recording, to_steps
-from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.replay import ReplayReport, RequestChecker, pairs_are_whole
+from palimpsest.storage import conversations, leases
 
 
 def call(call_id: str, name: str = "read") -> dict[str, str]:
@@ -50,14 +57,102 @@ def test_a_long_turn_replays_without_a_broken_invariant(
     assert 0 < report["highest_use"] <= 1
     assert report["recuts"]["threshold"] > 0
     assert report["prefix_share"] > 0.5
+    assert report["n_exchanges"] == 121
+    assert 0 < len(report["breaks"]) <= sum(report["recuts"].values())
+    assert all(each["cause"] == "threshold" for each in report["breaks"])
+    assert all(0 < each["kept_tokens"] < each["total_tokens"] for each in report["breaks"])
+    changed = report["prompt_tokens"] - report["unchanged_tokens"]
+    assert report["price"] == pytest.approx(0.1 * report["unchanged_tokens"] + 1.25 * changed)
+    assert report["price_ratio"] == pytest.approx(report["price"] / report["newest_first_price"], abs=1e-4)
 
 
-def test_the_table_has_a_row_for_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_a_row_for_each_file_and_the_sum_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(write(tmp_path / f"{name}.jsonl", one_long_turn(3))) for name in ("one", "two")]
     assert main(["replay", *files]) == 0
-    rows = capsys.readouterr().out.splitlines()
-    assert [row.split()[0] for row in rows] == ["session", "one", "two"]
-    assert all("verified" in row for row in rows[1:])
+    header, *rows, legend = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert [row[0] for row in rows] == ["one", "two", "all"]
+    assert all(row[-1] == "verified" for row in rows)
+    for name in ("messages", "exchanges", "tokens", "requests"):
+        one, two, total = (int(row[header.index(name) - len(header)]) for row in rows)
+        assert one + two == total > 0
+    assert legend[0] == "Prices"
+
+
+def test_every_broken_prefix_is_printed_with_its_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["replay", str(write(tmp_path / "turn.jsonl", one_long_turn(30))), "--window", "8000"]
+    assert main([*arguments, "--json"]) == 0
+    breaks = json.loads(capsys.readouterr().out)["breaks"]
+    assert breaks
+    assert main(arguments) == 0
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines() if "prefix broken" in line]
+    assert printed == [
+        f"prefix broken before message {each['before']} of turn: re-cut by {each['cause']}, "
+        f"{each['kept_tokens']} of {each['total_tokens']} tokens kept"
+        for each in breaks
+    ]
+
+
+def test_long_sessions_are_summed_up_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair: list[dict[str, object]] = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    files = [str(write(tmp_path / f"{n}.jsonl", pair * n)) for n in (49, 50)]
+    assert main(["replay", *files]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("the 1 of at least 100 exchanges") for line in lines) == 1
+    assert sum("(50)" in line and "lowest prefix" in line for line in lines) == 1
+
+
+async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener) -> None:
+    session = (opened := await bench([])).session
+    store, engine = session.store, session.contexts
+    lease = await store.run(
+        leases.acquire, opened.conversation_id, store.server_id, "a test", store.is_alive, utc_now()
+    )
+    state = await engine.state(opened.conversation_id)
+    report = ReplayReport("made up", 3, 0)
+    checker = RequestChecker(state, report)
+    for text in ("one", "two", "three"):
+        accepted = await engine.accept(state, [user_message(text)])
+        stored = await store.run(conversations.append, state.id, accepted.contents, utc_now(), counts=accepted.counts)
+        engine.appended(state, stored, accepted)
+        checker.check(await engine.prepare(state, lease, state.budget.budget))
+    assert (report.violations, report.breaks) == ([], [])
+
+    first = state.pieces[0]
+    assert isinstance(first, Live)
+    state.pieces[0] = replace(first, preview=user_message("something else"), preview_tokens=6)
+    checker.check(await engine.prepare(state, lease, state.budget.budget))
+    assert report.violations == ["before message 3: the prefix broke without a re-cut"]
+    assert report.breaks == []
+
+
+def said(text: str) -> Content:
+    return Content(Role.ASSISTANT, (TextPart(text),))
+
+
+def test_what_stands_unchanged_is_priced_as_read_and_the_rest_as_written() -> None:
+    requests = PricedRequests()
+    first = requests.add(["system", "a"], [10, 100])
+    assert (first.kept_tokens, first.total_tokens, first.is_broken) == (0, 110, False)
+    second = requests.add(["system", "a", "b"], [10, 100, 30])
+    assert (second.kept_tokens, second.total_tokens, second.is_broken) == (110, 140, False)
+    third = requests.add(["system", "c", "b"], [10, 20, 30])
+    assert (third.kept_tokens, third.total_tokens, third.is_broken) == (10, 60, True)
+    assert requests.price == pytest.approx(1.25 * (110 + 30 + 50) + 0.1 * (110 + 10))
+
+
+def test_newest_first_keeps_whole_exchanges_behind_the_head_and_breaks_when_one_leaves() -> None:
+    truncated = NewestFirst()
+    truncated.append([said("a")], [40])
+    truncated.append([said("b"), said("c")], [30, 30])
+    whole = truncated.request(["system"], [10], 110)
+    assert (whole.total_tokens, whole.is_broken) == (110, False)
+    truncated.append([said("d")], [20])
+    slid = truncated.request(["system"], [10], 110)  # a leaves; b and c come and go together
+    assert (slid.total_tokens, slid.kept_tokens, slid.is_broken) == (90, 10, True)
+    assert truncated.request(["system"], [10], 89).total_tokens == 30
+    assert truncated.request(["system"], [10], 20).total_tokens == 10
 
 
 MESSY: list[dict[str, Any]] = [

@@ -26,9 +26,9 @@ from palimpsest.services.summarizers import (
     MAX_CHARS,
     MAX_OUTPUT_TOKENS,
     ExtractiveSummarizer,
-    FallbackSummarizer,
     HybridSummarizer,
     LlmSummarizer,
+    PatientSummarizer,
     UnusableSummary,
 )
 
@@ -108,7 +108,7 @@ BAD: list[tuple[list[Action], str]] = [
 @pytest.mark.parametrize(("reply", "why"), BAD)
 async def test_a_bad_text_is_asked_for_once_more_and_the_model_is_told_why(reply: list[Action], why: str) -> None:
     provider = ScriptedProvider([list(reply), says(GOOD)])
-    written = await FallbackSummarizer(llm(provider), 30).write(talk(6, 80), 500, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 60).write(talk(6, 80), 500, count_bytes)
     assert (written.text, written.note) == (GOOD, None)
     first, second = (context.messages[0].text for context in provider.seen)
     assert second.startswith(first)
@@ -120,7 +120,7 @@ async def test_a_bad_text_is_asked_for_once_more_and_the_model_is_told_why(reply
 async def test_a_text_that_is_bad_twice_is_replaced_by_quotes_and_a_note_says_so(reply: list[Action], why: str) -> None:
     provider = ScriptedProvider([list(reply), list(reply)])
     pieces = talk(6, 80)
-    written = await FallbackSummarizer(llm(provider), 30).write(pieces, 500, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 60).write(pieces, 500, count_bytes)
     assert (written.text, written.kind, written.author) == (quoted(pieces, 500), "extractive", "palimpsest")
     assert written.note is not None
     assert why in written.note
@@ -138,26 +138,39 @@ async def test_a_providers_failure_is_not_repeated_and_ends_in_quotes() -> None:
     error = ProviderError(ErrorKind.OVERLOADED, "The service is overloaded.", is_retryable=True)
     provider = ScriptedProvider([[TextDelta("I loo"), error]])
     pieces = talk()
-    written = await FallbackSummarizer(llm(provider), 30).write(pieces, 300, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 60).write(pieces, 300, count_bytes)
     assert written.text == quoted(pieces, 300)
     assert written.note == "The service is overloaded. It was written without a model instead."
     assert provider.n_closed == 1
 
 
-async def test_a_model_that_does_not_answer_in_time_is_let_go() -> None:
-    provider = ScriptedProvider([[TextDelta("I loo"), asyncio.Event()]])
+async def test_who_waits_gets_the_quoted_text_and_the_models_comes_later() -> None:
+    gate = asyncio.Event()
+    provider = ScriptedProvider([[TextDelta("I looked at the pump."), gate, Finished(StopReason.END, TokenUsage())]])
     pieces = talk()
-    written = await FallbackSummarizer(llm(provider), 0.2).write(pieces, 300, count_bytes)
+    written = await PatientSummarizer(llm(provider), 0.05, 60).write(pieces, 300, count_bytes)
     assert written.text == quoted(pieces, 300)
     assert written.note is not None
-    assert "within 0.2 seconds" in written.note
-    assert provider.n_closed == 1
+    assert "within 0.05 seconds" in written.note
+    assert written.later is not None
+    gate.set()
+    assert (await asyncio.wait_for(written.later, 10)).text == "I looked at the pump."
+
+
+async def test_a_model_that_never_ends_is_let_go() -> None:
+    provider = ScriptedProvider([[TextDelta("I loo"), asyncio.Event()]])
+    pieces = talk()
+    written = await PatientSummarizer(llm(provider), 30, 0.05).write(pieces, 300, count_bytes)
+    assert written.text == quoted(pieces, 300)
+    assert written.note is not None
+    assert "within 0.05 seconds" in written.note
+    assert (written.later, provider.n_closed) == (None, 1)
 
 
 async def test_cancelling_reaches_the_caller_and_closes_the_stream() -> None:
     reached = asyncio.Event()
     provider = ScriptedProvider([[TextDelta("I loo"), reached.set, asyncio.Event()]])
-    task = asyncio.create_task(FallbackSummarizer(llm(provider), 30).write(talk(), 300, count_bytes))
+    task = asyncio.create_task(PatientSummarizer(llm(provider), 30, 60).write(talk(), 300, count_bytes))
     await asyncio.wait_for(reached.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -167,7 +180,7 @@ async def test_cancelling_reaches_the_caller_and_closes_the_stream() -> None:
 
 async def test_a_hybrid_summary_has_the_models_text_behind_exact_lists() -> None:
     provider = ScriptedProvider([says(GOOD)])
-    written = await FallbackSummarizer(HybridSummarizer(llm(provider)), 30).write(talk(), 400, count_bytes)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(talk(), 400, count_bytes)
     assert (written.kind, written.author, written.note) == ("hybrid", "offline", None)
     assert "- [12] src/pump.py" in written.text
     assert "## Commands Executed\n- [0] pytest tests/test_pump.py" in written.text
@@ -177,7 +190,7 @@ async def test_a_hybrid_summary_has_the_models_text_behind_exact_lists() -> None
 async def test_a_hybrid_summary_that_is_not_shorter_is_replaced() -> None:
     pieces = as_lives([said("Look at src/pump.py, src/valve.py, src/tank.py and src/pipe.py, they are all wet today.")])
     provider = ScriptedProvider([says("I looked at src/pump.py and others.")])
-    written = await FallbackSummarizer(HybridSummarizer(llm(provider)), 30).write(pieces, 400, count_bytes)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(pieces, 400, count_bytes)
     assert written.kind == "extractive"
     assert written.note is not None
     assert "not shorter" in written.note
@@ -226,7 +239,7 @@ async def test_a_window_too_small_for_one_exchange_ends_in_quotes_without_a_call
     pieces = talk()
     with pytest.raises(UnusableSummary, match="too large for the window"):
         await llm(provider, 1_200).write(pieces, 300, count_bytes)
-    written = await FallbackSummarizer(llm(provider, 1_200), 30).write(pieces, 300, count_bytes)
+    written = await PatientSummarizer(llm(provider, 1_200), 30, 60).write(pieces, 300, count_bytes)
     assert written.text == quoted(pieces, 300)
     assert provider.seen == []
 
@@ -236,7 +249,7 @@ async def test_when_a_merge_fails_quotes_of_a_models_own_summaries_still_come() 
     lower = Summary(SummaryId(1), MessageId(0), MessageId(4), 1, "hybrid", text, 900, "m", "")
     pieces: list[Piece] = [Block(lower, count_bytes(text)), *as_lives([said("Go on. " * 80)], first_id=4)]
     provider = ScriptedProvider([[ProviderError(ErrorKind.NETWORK, "The service cannot be reached.")]])
-    written = await FallbackSummarizer(HybridSummarizer(llm(provider)), 30).write(pieces, 120, count_bytes)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(pieces, 120, count_bytes)
     assert "[1] src/pump.py" in written.text
     assert count_bytes(written.text) < total_tokens(pieces)
     assert written == replace(await ExtractiveSummarizer().write(pieces, 120, count_bytes), note=written.note)

@@ -11,7 +11,7 @@ from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
 from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
 from palimpsest.domain.journal import EventType, Numbered, shown_text
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
 from palimpsest.domain.turns import TurnState
 from palimpsest.services.conversations import TurnFailed
@@ -31,7 +31,7 @@ async def echo(arguments: str) -> ToolOutput:
 
 
 async def start(bench: Bench, text: str) -> RunningTurn:
-    running = await bench.session.turns.start(bench.conversation_id, text, text)
+    running = await bench.session.turns.start(bench.conversation_id, text, user_message(text))
     assert isinstance(running, RunningTurn)
     return running
 
@@ -227,7 +227,7 @@ async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not
         await b.session.conversations.summarize(b.conversation_id, None)
     await asyncio.wait_for(streaming.wait(), 5)
     other = await b.session.conversations.create("two", None)
-    second = await b.session.turns.start(other.id, "r2", "q2")
+    second = await b.session.turns.start(other.id, "r2", user_message("q2"))
     assert isinstance(second, RunningTurn)
     assert (await second.wait()).state is TurnState.COMMITTED
     gate.set()
@@ -238,10 +238,10 @@ async def test_a_repeated_request_answers_with_the_turn_that_exists(bench: Opene
     gate = asyncio.Event()
     b = await bench([[gate, *says("one")]])
     running = await start(b, "q")
-    assert await b.session.turns.start(b.conversation_id, "q", "q") is running
+    assert await b.session.turns.start(b.conversation_id, "q", user_message("q")) is running
     gate.set()
     await running.wait()
-    assert await b.session.turns.start(b.conversation_id, "q", "q") == running.id
+    assert await b.session.turns.start(b.conversation_id, "q", user_message("q")) == running.id
     assert len(await b.said()) == 2
 
 
@@ -274,12 +274,12 @@ async def test_stopping_cancels_every_turn_and_keeps_its_text(bench: Opener) -> 
 
 async def test_a_caller_that_goes_away_while_a_turn_is_admitted_leaves_it_closed(bench: Opener) -> None:
     b = await bench([[asyncio.Event()], says("next")])
-    starting = asyncio.create_task(b.session.turns.start(b.conversation_id, "r", "q"))
+    starting = asyncio.create_task(b.session.turns.start(b.conversation_id, "r", user_message("q")))
     await asyncio.sleep(0)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    found = await b.session.turns.start(b.conversation_id, "r", "q")
+    found = await b.session.turns.start(b.conversation_id, "r", user_message("q"))
     if isinstance(found, RunningTurn):
         assert (await found.wait()).state is TurnState.CANCELLED
     b.provider.replies = [says("next")]

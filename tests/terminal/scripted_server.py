@@ -23,7 +23,7 @@ USAGE: Json = {
     "compact": "2.1k / 200k (1%)", "model": "scripted-1", "provider": "scripted", "windowTokens": 262_144,
     "reserveTokens": 16_384, "limitsSource": "prefix", "counting": "estimated", "messageCount": 4, "summaryCount": 1,
     "byKind": [{"kind": "messages", "tokens": 2000}, {"kind": "system", "tokens": 100}],
-    "lastSummaryAt": "2026-11-21T10:00:00Z",
+    "lastSummaryAt": "2026-11-21T10:00:00Z", "status": "ready",
 }  # fmt: skip
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from palimpsest.domain.deny_list import is_denied
 from palimpsest.domain.quoting.passages import FileSource
-from palimpsest.services import folder_text
-from palimpsest.services.folder_text import MAX_FILE_BYTES, FolderText, is_denied
+from palimpsest.services import folder_handles, folder_text, workspace_files
+from palimpsest.services.folder_text import MAX_FILE_BYTES, FolderText
+from palimpsest.services.workspace_files import Found
 
 
 def write(root: Path, **files: str) -> None:
@@ -160,10 +162,10 @@ def test_a_link_put_in_place_after_the_look_is_not_followed(
     reader = FolderText(root)
     text_of = reader._text
 
-    def swap_then_read(parts: tuple[str, ...], status: os.stat_result) -> object:
+    def swap_then_read(found: Found) -> object:
         (root / swapped).rename(tmp_path / "moved")
         (root / swapped).symlink_to(outside if swapped == "sub" else outside / "a.txt")
-        return text_of(parts, status)
+        return text_of(found)
 
     monkeypatch.setattr(reader, "_text", swap_then_read)
     assert reader.read().files == ()
@@ -174,15 +176,14 @@ def test_a_link_put_in_place_after_the_look_is_not_followed(
 def test_a_link_on_the_way_is_refused_with_and_without_stepping(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_step: bool
 ) -> None:
-    monkeypatch.setattr(folder_text, "_CAN_STEP", can_step)
+    monkeypatch.setattr(folder_handles, "CAN_STEP", can_step)
     root, outside = tmp_path / "root", tmp_path / "outside"
     write(root, real__a_txt="mine")
     write(outside, a_txt="theirs")
     (root / "sub").symlink_to(outside)
-    reader = FolderText(root)
-    assert [text.text for text in reader.read().files] == ["mine"]
+    assert [text.text for text in FolderText(root).read().files] == ["mine"]
     with pytest.raises(OSError, match=r"sub"):
-        reader._open(("sub", "a.txt"), 0)
+        folder_handles.open_below(str(root), ("sub", "a.txt"), folder_handles.Kind.FILE)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -199,13 +200,13 @@ def test_a_changed_file_is_read_anew_and_an_unchanged_one_is_not(
     reader = FolderText(tmp_path)
     reader.read()
     opened: list[tuple[str, ...]] = []
-    open_file = reader._open
+    open_file = folder_handles.open_below
 
-    def counting(parts: tuple[str, ...], flags: int) -> int:
+    def counting(root: str, parts: tuple[str, ...], kind: folder_handles.Kind) -> int:
         opened.append(parts)
-        return open_file(parts, flags)
+        return open_file(root, parts, kind)
 
-    monkeypatch.setattr(reader, "_open", counting)
+    monkeypatch.setattr(workspace_files, "open_below", counting)
     write(tmp_path, a_txt="newer")
     assert [text.text for text in reader.read().files] == ["newer", "same"]
     assert ("a.txt",) in opened

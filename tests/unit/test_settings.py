@@ -41,6 +41,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "summarization.target_ratio": 0.15,
         "summarization.kind": "hybrid",
         "tools.response_max_bytes": 32_768,
+        "tools.run_command": False,
         "librarian.enabled": True,
         "librarian.daily_tokens": 200_000,
     }

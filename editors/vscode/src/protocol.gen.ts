@@ -34,6 +34,15 @@ export type Counting =
     /** UTF-8 bytes / 4: no tokenizer could be loaded. */
     | "bytes";
 
+/** Whether a request could be sent. */
+export type ContextStatus =
+    /** It fits. */
+    | "ready"
+    /** Older messages must be summarised first; a turn does that by itself. */
+    | "needsSummarization"
+    /** What must be sent verbatim does not fit. */
+    | "recentMessagesTooLarge";
+
 /** What happened to a context. */
 export type ContextEventType =
     /** A summary is being written. */
@@ -46,8 +55,25 @@ export type ContextEventType =
     | "context_summarization_error"
     /** A new cut was chosen; the prefix of the next request is new from some point on. */
     | "context_recut"
+    /** Summaries are switched off, and the oldest messages are not sent any more. They stay stored. */
+    | "context_left_out"
+    /** Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do. */
+    | "context_ledger_cap"
     /** The guard stopped a model call or a tool result. */
     | "context_guard";
+
+/** What is attached. It says which fields count. */
+export type AttachmentType =
+    /** A whole file: `path`. */
+    | "file"
+    /** Lines of a file: `path`, `startLine`, `endLine`. */
+    | "range"
+    /** What is selected in the editor: `text`, and where it stands. */
+    | "selection"
+    /** Problems that the editor shows: `diagnostics`. */
+    | "diagnostics"
+    /** What is open in the editor: `paths`, and with `contents` their texts too. */
+    | "openEditors";
 
 /** How a turn stands. */
 export type TurnStatus =
@@ -83,14 +109,25 @@ export type DeltaType =
     /** The model call failed: `text` says how. */
     | "error";
 
-/** Whether a request could be sent. */
-export type PrepareStatus =
-    /** It fits. */
-    | "ready"
-    /** Older messages must be summarised first; a turn does that by itself. */
-    | "needsSummarization"
-    /** What must be sent verbatim does not fit. */
-    | "recentMessagesTooLarge";
+/** What an item stands for. */
+export type MentionKind =
+    /** A file: it can be attached. */
+    | "file"
+    /** A folder: completing goes on in it. */
+    | "folder"
+    /** A slash command. */
+    | "command";
+
+/** Whether a rule holds. */
+export type RuleState =
+    /** It stands in every request. */
+    | "open"
+    /** A later rule took its place. */
+    | "superseded"
+    /** The user took it back. */
+    | "withdrawn"
+    /** All rules together take too much of the budget, so it counts as ordinary text. */
+    | "ordinary";
 
 /** Who said it. */
 export type MessageRole =
@@ -120,6 +157,28 @@ export type SwitchOutcome =
     | "shrinking"
     /** It is larger; originals come back where they fit. */
     | "expanding";
+
+/** What the user says. */
+export type ApprovalAnswer =
+    /** Yes, this time. */
+    | "once"
+    /** Yes, and to everything that `covers` says, until it is revoked. */
+    | "always"
+    /** No, this time. Also for a question that was dismissed. */
+    | "deny"
+    /** No, and to everything that `covers` says, until it is revoked. */
+    | "never";
+
+/** What became of an import. */
+export type ImportOutcome =
+    /** The conversation is as it was exported, with its id and its digests. */
+    | "imported"
+    /** The same conversation was there already; nothing was stored. */
+    | "present"
+    /** Its id is taken by another state of it, or it is a fork of what is not here: it came under another id. */
+    | "copied"
+    /** It was made of a recorded session. */
+    | "recorded";
 
 /** What an error carries for programs. */
 export interface ErrorData {
@@ -159,7 +218,7 @@ export interface MessageRange {
 
 /** A share of the context. */
 export interface TokensByKind {
-    /** `system`, `tools`, `summaries`, `messages`, `previews` or `injections`. */
+    /** `system`, `tools`, `pins`, `summaries`, `messages`, `previews` or `injections`. */
     kind: string;
     /** Tokens it takes. */
     tokens: number;
@@ -197,6 +256,8 @@ export interface ContextUsage {
     summaryCount: number;
     /** The shares, largest first. */
     byKind: Array<TokensByKind>;
+    /** Whether it could be sent as it stands. A turn summarises by itself when it has to. */
+    status: ContextStatus;
     /** When a summary was last written. */
     lastSummaryAt?: string;
 }
@@ -209,7 +270,7 @@ export interface ContextEvent {
     type: ContextEventType;
     /** When. */
     timestamp: string;
-    /** The strategy that asked for it: `threshold`, `manual`, `model_switch`. */
+    /** Who asked for it: `tool_calls`, `threshold`, `goal_batch`, `manual` or `leave_out`; of an error, the kind of the text that stepped in where there is one. */
     strategy?: string;
     /** Why the cut was taken anew: `threshold`, `model`, `user`, `rollback` or `frame`. */
     cause?: string;
@@ -227,7 +288,7 @@ export interface ContextEvent {
     newTokenCount?: number;
     /** How long it took. */
     durationMs?: number;
-    /** A sentence that says what went wrong. */
+    /** A sentence that says what went wrong, and what was done instead. */
     error?: string;
     /** Guard: `turn_preflight` or `tool_preflight`. */
     trigger?: string;
@@ -239,6 +300,10 @@ export interface ContextEvent {
     projectedTokens?: number;
     /** Guard: the limit less the projection; negative when over. */
     remainingTokens?: number;
+    /** The messages that are not sent, oldest first. */
+    leftOut?: Array<MessageRange>;
+    /** The ids of the standing rules that became ordinary text. */
+    rules?: Array<string>;
 }
 
 /** The context of a conversation is now this full. */
@@ -255,6 +320,72 @@ export interface ConversationChangedParams {
     conversationId: string;
     /** Grows with every change, so a stale notification can be told. */
     seq: number;
+}
+
+/** A problem as the editor shows it. */
+export interface AttachedDiagnostic {
+    /** The file: below the workspace folder with `/`, or a `file:` URI. */
+    path: string;
+    /** Its line, counted from 1. */
+    line: number;
+    /** How bad it is, such as `error`, `warning`, `information` or `hint`. */
+    severity: string;
+    /** What it says. */
+    message: string;
+    /** Who says so, such as a linter. */
+    source?: string;
+    /** Its code there. */
+    code?: string;
+}
+
+/** Something attached to a message. The server takes a snapshot when the message is sent: what an editor holds unsaved counts, secrets and what lies outside the workspace folder are refused. */
+export interface Attachment {
+    /** What it is. */
+    type: AttachmentType;
+    /** The file: below the workspace folder with `/`, absolute, or a `file:` URI. */
+    path?: string;
+    /** The first line, counted from 1. */
+    startLine?: number;
+    /** The last line. */
+    endLine?: number;
+    /** The selected text. */
+    text?: string;
+    /** The problems. */
+    diagnostics?: Array<AttachedDiagnostic>;
+    /** The files that are open, each as `path`. */
+    paths?: Array<string>;
+    /** Whether the texts of open files are attached, too. Absent: their names only. */
+    contents?: boolean;
+}
+
+/** Look at attachments before they are sent. */
+export interface EstimateAttachmentsParams {
+    /** In their order. */
+    attachments: Array<Attachment>;
+    /** The conversation, by whose model is counted. Absent: the default model of the folder. */
+    conversationId?: string;
+    /** URI of the workspace folder, where no conversation is given. Absent: the only or first one. */
+    folderUri?: string;
+}
+
+/** What an attachment would be. */
+export interface AttachmentEstimate {
+    /** How the message would name it, such as `src/app.py:10-40`. */
+    label: string;
+    /** What it would take; 0 where it cannot be attached. */
+    tokens: number;
+    /** Why it cannot be attached, as a sentence: a `chat` with it is refused. */
+    problem?: string;
+    /** Of open editors: what is not attached and why, a sentence each. The rest is. */
+    leftOut?: Array<string>;
+}
+
+/** What the attachments would be. */
+export interface EstimateAttachmentsResult {
+    /** In the order asked for. */
+    attachments: Array<AttachmentEstimate>;
+    /** What they would take together. */
+    tokens: number;
 }
 
 /** A piece of a running turn. It is durable before it is sent. */
@@ -287,6 +418,8 @@ export interface ChatParams {
     conversationId?: string;
     /** URI of the workspace folder for a new conversation. Absent: the only or first folder. */
     folder?: string;
+    /** What is sent with it, as it is now. One that cannot be attached refuses the whole message. */
+    attachments?: Array<Attachment>;
     /** Names the stream: `$/progress` on it carries `TurnDelta` values, all before the answer. */
     partialResultToken?: number | string;
     /** Names a standard work-done progress, shown while a summary is written. */
@@ -333,6 +466,60 @@ export interface CancelResult {
     status: TurnStatus;
 }
 
+/** Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`. */
+export interface CompleteMentionsParams {
+    /** The message as typed so far. */
+    text: string;
+    /** The cursor in it, in UTF-16 code units. */
+    position: number;
+    /** The conversation, whose workspace folder counts. */
+    conversationId?: string;
+    /** URI of the workspace folder, where no conversation is given. Absent: the only or first one. */
+    folderUri?: string;
+}
+
+/** Something that may stand there. */
+export interface MentionItem {
+    /** What it stands for. */
+    kind: MentionKind;
+    /** How to show it: a file's name, or a command with its argument. */
+    label: string;
+    /** What to put in the place of what was typed, from `start` to the cursor. */
+    insertText: string;
+    /** More about it: the folder a file is in, or what a command does. */
+    detail: string;
+    /** Of a file or folder: its path below the workspace folder, to attach it with. */
+    path?: string;
+}
+
+/** What may stand at the cursor. */
+export interface CompleteMentionsResult {
+    /** Where what was typed begins, in UTF-16 code units: at the `@` or `/`. */
+    start: number;
+    /** Best first; empty where neither a mention nor a command is being typed. */
+    items: Array<MentionItem>;
+    /** Whether more would match: ask again when more was typed. */
+    isIncomplete: boolean;
+}
+
+/** Carry out a slash command that was typed into a chat. A text is one when it is a slash and a word of letters, alone or with white space behind it; any other is a message, for `chat`. */
+export interface RunCommandParams {
+    /** The command as typed, such as `/summarize 0-12`. */
+    text: string;
+    /** The conversation it was typed in. Absent: there is none yet. */
+    conversationId?: string;
+    /** URI of the workspace folder, where no conversation is given. Absent: the only or first one. */
+    folderUri?: string;
+}
+
+/** What the command answered. It is no message: nothing of it is stored. */
+export interface RunCommandResult {
+    /** The answer, in Markdown. */
+    text: string;
+    /** The conversation in which the chat goes on, when that is another one. */
+    conversationId?: string;
+}
+
 /** Show what would be sent, without sending it. */
 export interface PrepareContextParams {
     /** The conversation. */
@@ -343,7 +530,7 @@ export interface PrepareContextParams {
 
 /** One stretch of the request, in request order. */
 export interface ContextSegment {
-    /** `system`, `tools`, `summary`, `message`, `preview` or `injection`. */
+    /** `system`, `tools`, `pins`, `summary`, `message`, `preview` or `injection`. */
     type: string;
     /** Tokens it takes. */
     tokens: number;
@@ -362,7 +549,7 @@ export interface ContextSegment {
 /** The plan of the next request. */
 export interface PrepareContextResult {
     /** Whether it could be sent. */
-    status: PrepareStatus;
+    status: ContextStatus;
     /** The model it is for. */
     model: string;
     /** Tokens of the whole request. */
@@ -431,6 +618,92 @@ export interface RecutResult {
     covers: MessageRange;
     /** How full the context is now. */
     usage: ContextUsage;
+}
+
+/** What one strategy has brought. */
+export interface StrategyStats {
+    /** `tool_calls`, `threshold`, `goal_batch`, `manual`, or `leave_out` where summaries are switched off. */
+    strategy: string;
+    /** Re-cuts it had a part in. */
+    timesFired: number;
+    /** Tokens it took out of the context, in all of them. */
+    tokensSaved: number;
+}
+
+/** How often a cut was taken anew for one reason. */
+export interface RecutCount {
+    /** `threshold`, `model`, `user`, `rollback` or `frame`. */
+    cause: string;
+    /** How often. */
+    count: number;
+}
+
+/** What the summaries of one kind took to write, those that were never used included. */
+export interface SummaryCost {
+    /** `extractive`, `llm`, `hybrid`, or `given` by a program. */
+    kind: string;
+    /** How many. */
+    count: number;
+    /** What models were sent for them. */
+    inputTokens: number;
+    /** What models wrote. */
+    outputTokens: number;
+    /** How long it took, in all. */
+    durationMs: number;
+}
+
+/** Tokens saved against cost. */
+export interface StatsResult {
+    /** By name. */
+    strategies: Array<StrategyStats>;
+    /** By cause. */
+    recuts: Array<RecutCount>;
+    /** How long re-cuts took, in all. */
+    durationMs: number;
+    /** By kind. */
+    summaries: Array<SummaryCost>;
+}
+
+/** A rule, or a pin. */
+export interface StandingRule {
+    /** Names it within the conversation. Of a pin that comes from no message it begins with `-1.`. */
+    id: string;
+    /** As the user wrote it. */
+    text: string;
+    /** Whether it holds. */
+    state: RuleState;
+    /** Whether the user pinned it: then no sentence can supersede it. */
+    isPin: boolean;
+    /** The message it was said in; absent for a pin that comes from none. */
+    messageId?: number;
+    /** The rule in its place. */
+    supersededBy?: string;
+}
+
+/** The rules of a conversation. */
+export interface ListRulesResult {
+    /** In the order they were made, pins that come from no message first. */
+    rules: Array<StandingRule>;
+    /** What the open ones take, about. */
+    tokens: number;
+    /** What they may take. */
+    capTokens: number;
+}
+
+/** A rule that holds in every conversation of the folder, whatever is said in them. */
+export interface PinParams {
+    /** The conversation it is pinned from: the folder is this one's, and the size is checked against its model. */
+    conversationId: string;
+    /** The rule. */
+    text: string;
+}
+
+/** A rule or pin that no longer holds. */
+export interface WithdrawParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The rule. */
+    ruleId: string;
 }
 
 /** A conversation in a list. */
@@ -529,6 +802,8 @@ export interface MessageInfo {
     isHidden: boolean;
     /** The turn it belongs to. */
     turnId?: string;
+    /** True when the user purged it: only its role, time and digest are left. Absent otherwise. */
+    isPurged?: boolean;
 }
 
 /** A turn whose answer is still coming. */
@@ -591,8 +866,8 @@ export interface ForkParams {
 export interface RollbackParams {
     /** The conversation. */
     conversationId: string;
-    /** The first message to take back, widened to the beginning of its exchange. */
-    messageId: number;
+    /** The first message to take back, widened to the beginning of its exchange; absent: the newest. */
+    messageId?: number;
 }
 
 /** What was taken back. It can still be read; ids are not used again. */
@@ -603,6 +878,44 @@ export interface RollbackResult {
     draft: string;
     /** How full the context is now. */
     usage: ContextUsage;
+}
+
+/** Find messages by words, word forms and parts of identifiers. Purged messages are never found. */
+export interface SearchParams {
+    /** What is looked for, as it was typed: no character has a special meaning. */
+    query: string;
+    /** One conversation, with what it was forked from. Absent: all of a workspace folder. */
+    conversationId?: string;
+    /** URI of the workspace folder. Absent: of every open folder. Without a meaning when a conversation is given. */
+    folderUri?: string;
+    /** How many messages at most, 1 to 100, in each folder. Absent: 20. */
+    limit?: number;
+    /** Whether to find messages that were rolled back, too. Absent: no. */
+    includeHidden?: boolean;
+}
+
+/** A message that was found. */
+export interface SearchHit {
+    /** A conversation that shows it. */
+    conversationId: string;
+    /** That conversation's title. */
+    title: string;
+    /** Its id there. */
+    messageId: number;
+    /** Who said it. */
+    role: MessageRole;
+    /** The passage that matches, on one line, at most 300 characters. */
+    snippet: string;
+    /** When it was stored. */
+    createdAt: string;
+    /** Whether it was rolled back. */
+    isHidden: boolean;
+}
+
+/** What was found. */
+export interface SearchResult {
+    /** Best first, folder by folder: those with every word before those with some of the words. */
+    hits: Array<SearchHit>;
 }
 
 /** A model that can be chosen. */
@@ -663,6 +976,190 @@ export interface SwitchModelResult {
     canRestore?: number;
 }
 
+/** A tool that the model may call and the editor runs. */
+export interface EditorToolInfo {
+    /** 1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`. */
+    name: string;
+    /** What it does and when to use it, for the model. */
+    description: string;
+    /** JSON Schema of the arguments object; empty for none. */
+    parameters: Record<string, unknown>;
+    /** Whether it changes nothing, so that the user need not be asked. Others are offered in trusted folders only. */
+    isReadOnly: boolean;
+}
+
+/** The tools this editor brings from now on, in the place of those it brought before. They go when it leaves. */
+export interface RegisterToolsParams {
+    /** May be empty. */
+    tools: Array<EditorToolInfo>;
+}
+
+/** What the model finds. */
+export interface RegisterToolsResult {
+    /** The names under which it does, in the order of `tools`. */
+    names: Array<string>;
+}
+
+/** A call of one of the editor's tools. Cancelled when the turn is. */
+export interface RunToolParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The turn that waits for the result. */
+    turnId: string;
+    /** The tool, as it was registered. */
+    name: string;
+    /** As the model wrote them; the editor checks them against its schema. */
+    arguments: Record<string, unknown>;
+}
+
+/** What the model is told. */
+export interface RunToolResult {
+    /** The result, or what went wrong. */
+    text: string;
+    /** Whether the call failed. */
+    isError?: boolean;
+}
+
+/** A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the request is cancelled at the others. */
+export interface ApprovalRequestParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The turn that waits. */
+    turnId: string;
+    /** The tool's name. */
+    tool: string;
+    /** The question, on one line. */
+    title: string;
+    /** What would happen, complete: a command on one line, a unified diff, or JSON. To be shown as it is, as plain text; characters that cannot be seen stand in it as `⟨U+202E⟩`. */
+    shown: string;
+    /** What `always` and `never` would cover, such as `edits of a.py`. */
+    covers: string;
+    /** Whether `always` may be offered; where not, it counts as `once`. */
+    mayBeAlways: boolean;
+}
+
+/** The user's word. */
+export interface ApprovalRequestResult {
+    /** What they said. */
+    answer: ApprovalAnswer;
+}
+
+/** Ask for a folder's rules. */
+export interface ListApprovalsParams {
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folder?: string;
+}
+
+/** An answer that was kept. */
+export interface ApprovalRule {
+    /** For `approval/revoke`. */
+    id: number;
+    /** The tool's name. */
+    tool: string;
+    /** `always` or `never`. */
+    answer: ApprovalAnswer;
+    /** Which calls it is for. */
+    covers: string;
+    /** When it was given. */
+    createdAt: string;
+}
+
+/** A folder's rules. */
+export interface ListApprovalsResult {
+    /** Oldest first. */
+    rules: Array<ApprovalRule>;
+}
+
+/** Take an answer back: the user is asked again. */
+export interface RevokeApprovalParams {
+    /** The rule. */
+    id: number;
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folder?: string;
+}
+
+/** `initializationOptions.palimpsest`, all of it optional. */
+export interface EditorOptions {
+    /** Whether the user trusts the workspace folders, all of them, or the URIs of those that are trusted. Absent: the folders count that were named to `palimpsest trust`. */
+    trust?: boolean | Array<string>;
+    /** The editor's settings, an object as in docs/settings.md, for all folders. An editor that answers `workspace/configuration` is asked instead, for the section `palimpsest` of each folder, and this counts where that is null. */
+    settings?: unknown;
+}
+
+/** The user trusts a workspace folder, or does not any more. */
+export interface TrustChangedParams {
+    /** The folder. */
+    folderUri: string;
+    /** Whether its project settings, its instructions and its tools count. */
+    isTrusted: boolean;
+}
+
+/** Export a conversation: JSON lines that hold all of it. */
+export interface ExportParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The file to write: an absolute path or a `file:` URI. Absent: the text comes with the result, up to 16 MiB. */
+    path?: string;
+    /** Whether a file that exists is replaced. Absent: it is not. */
+    overwrite?: boolean;
+}
+
+/** The exported conversation. Whoever can read it can read everything that was said. */
+export interface ExportResult {
+    /** How many messages it holds. */
+    messageCount: number;
+    /** Its length in UTF-8. */
+    sizeBytes: number;
+    /** The file that was written; only its owner may read it. */
+    path?: string;
+    /** The text, when no file was asked for. */
+    jsonl?: string;
+}
+
+/** Import a conversation: what `conversation/export` gave, or a recorded session of another agent. Exactly one of `path` and `jsonl` is there. */
+export interface ImportParams {
+    /** The file: an absolute path or a `file:` URI. A name that ends in `.xz` is a compressed one. */
+    path?: string;
+    /** The text of an export. Recorded sessions are imported from files only. */
+    jsonl?: string;
+    /** URI of the workspace folder. Absent: the only or first one. */
+    folderUri?: string;
+}
+
+/** The imported conversation. */
+export interface ImportResult {
+    /** As it stands now. */
+    conversation: ConversationInfo;
+    /** What was done. */
+    outcome: ImportOutcome;
+    /** The same as a sentence for the user. */
+    note: string;
+}
+
+/** Delete what was said, for good. Messages keep their ids, roles, times and digests, and nothing else. */
+export interface PurgeParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The messages, widened to whole exchanges. Absent: the whole conversation; of a fork, what was said since. */
+    range?: MessageRange;
+    /** Whether the user has confirmed it. Unless true, nothing is deleted, and the error says what would be. */
+    confirm?: boolean;
+}
+
+/** What was deleted. It is in no file of the store any more. */
+export interface PurgeResult {
+    /** The messages. */
+    purged: MessageRange;
+    /** How many of them still had their content. */
+    messageCount: number;
+    /** How many summaries that covered some of them went too. */
+    summaryCount: number;
+    /** Other conversations, forks or what this one was forked from, that had the same messages: gone there too. */
+    alsoPurged: Array<string>;
+    /** How full the context is now. */
+    usage: ContextUsage;
+}
+
 /** Send a message and stream the answer: one turn. */
 export const ChatRequest = new lc.RequestType<ChatParams, ChatResult, void>("palimpsest/chat");
 
@@ -672,8 +1169,20 @@ export const TurnAttachRequest = new lc.RequestType<AttachParams, ChatResult, vo
 /** Stop a turn from any editor. Its `chat` then succeeds with status `cancelled`. */
 export const TurnCancelRequest = new lc.RequestType<CancelParams, CancelResult, void>("palimpsest/turn/cancel");
 
+/** How much attachments would take, and which cannot be attached. Sends nothing. */
+export const AttachmentsEstimateRequest = new lc.RequestType<EstimateAttachmentsParams, EstimateAttachmentsResult, void>("palimpsest/attachments/estimate");
+
+/** Complete a mention of a file or a slash command in a chat. */
+export const MentionsCompleteRequest = new lc.RequestType<CompleteMentionsParams, CompleteMentionsResult, void>("palimpsest/mentions/complete");
+
+/** Carry out a slash command and answer it in Markdown; `/help` lists them. */
+export const CommandRunRequest = new lc.RequestType<RunCommandParams, RunCommandResult, void>("palimpsest/command/run");
+
 /** Explain the next request: every segment, its size and why it is there. Changes nothing. */
 export const PrepareContextRequest = new lc.RequestType<PrepareContextParams, PrepareContextResult, void>("palimpsest/prepareContext");
+
+/** How often which strategy fired, what it saved, and what the summaries cost. */
+export const StatsRequest = new lc.RequestType<ConversationParams, StatsResult, void>("palimpsest/stats");
 
 /** Summarise older messages now. */
 export const SummarizeRequest = new lc.RequestType<SummarizeParams, SummarizeResult, void>("palimpsest/summarize");
@@ -686,6 +1195,15 @@ export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, RecutR
 
 /** Go back to the summaries that stood in the context before the last change of them. */
 export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/undo");
+
+/** The user's standing rules. */
+export const LedgerListRequest = new lc.RequestType<ConversationParams, ListRulesResult, void>("palimpsest/ledger/list");
+
+/** Make a rule hold in every conversation of a folder. */
+export const LedgerPinRequest = new lc.RequestType<PinParams, ListRulesResult, void>("palimpsest/ledger/pin");
+
+/** Take a standing rule or a pin back. */
+export const LedgerWithdrawRequest = new lc.RequestType<WithdrawParams, ListRulesResult, void>("palimpsest/ledger/withdraw");
 
 /** How full the context is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");
@@ -714,11 +1232,38 @@ export const ConversationRollbackRequest = new lc.RequestType<RollbackParams, Ro
 /** Keep what is typed and not sent yet. */
 export const DraftSetRequest = new lc.RequestType<SetDraftParams, ConversationInfo, void>("palimpsest/draft/set");
 
+/** Find messages of conversations. */
+export const ConversationSearchRequest = new lc.RequestType<SearchParams, SearchResult, void>("palimpsest/conversation/search");
+
 /** List the models. */
 export const ModelListRequest = new lc.RequestType<ListModelsParams, ListModelsResult, void>("palimpsest/model/list");
 
 /** Go on with another model. */
 export const ModelSwitchRequest = new lc.RequestType<SwitchModelParams, SwitchModelResult, void>("palimpsest/model/switch");
+
+/** Bring tools that the model may call and this editor runs. */
+export const ToolsRegisterRequest = new lc.RequestType<RegisterToolsParams, RegisterToolsResult, void>("palimpsest/tools/register");
+
+/** Run a tool that this editor has registered. */
+export const ToolsRunRequest = new lc.RequestType<RunToolParams, RunToolResult, void>("palimpsest/tools/run");
+
+/** Ask the user whether a tool may do something. An editor that cannot ask answers with an error. */
+export const ApprovalRequestRequest = new lc.RequestType<ApprovalRequestParams, ApprovalRequestResult, void>("palimpsest/approval/request");
+
+/** Which tool calls always run in a folder, and which never do. */
+export const ApprovalListRequest = new lc.RequestType<ListApprovalsParams, ListApprovalsResult, void>("palimpsest/approval/list");
+
+/** Take a kept answer back. Answers with the rules that are left. */
+export const ApprovalRevokeRequest = new lc.RequestType<RevokeApprovalParams, ListApprovalsResult, void>("palimpsest/approval/revoke");
+
+/** Export a conversation as JSON lines. */
+export const ConversationExportRequest = new lc.RequestType<ExportParams, ExportResult, void>("palimpsest/conversation/export");
+
+/** Import a conversation. What is not sound is refused whole, with the line that is wrong. */
+export const ConversationImportRequest = new lc.RequestType<ImportParams, ImportResult, void>("palimpsest/conversation/import");
+
+/** Delete messages, or all of a conversation, for good: content, previews, summaries and search entries. */
+export const ConversationPurgeRequest = new lc.RequestType<PurgeParams, PurgeResult, void>("palimpsest/conversation/purge");
 
 /** The context of a conversation is fuller or emptier. */
 export const DidChangeUsageNotification = new lc.NotificationType<UsageChangedParams>("palimpsest/didChangeUsage");
@@ -728,3 +1273,6 @@ export const DidChangeConversationNotification = new lc.NotificationType<Convers
 
 /** A summary is written, a cut chosen, or the guard stepped in. */
 export const ContextEventNotification = new lc.NotificationType<ContextEvent>("palimpsest/contextEvent");
+
+/** The user's trust in a workspace folder has changed. It counts at once. */
+export const DidChangeTrustNotification = new lc.NotificationType<TrustChangedParams>("palimpsest/didChangeTrust");

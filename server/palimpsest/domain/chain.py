@@ -20,7 +20,7 @@ DIGEST_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as it is in the store, for ever."""
+    """A message as it is in the store, for ever: or what a purge has left of it."""
 
     conversation_id: ConversationId
     id: MessageId
@@ -29,6 +29,8 @@ class StoredMessage:
     """UTC, ISO 8601."""
     turn_id: TurnId | None
     digest: Digest
+    purged: Digest | None = None
+    """Of a tombstone: the digest of the content that was there. Its own content has no parts."""
 
 
 def _hash(value: object) -> Digest:
@@ -61,7 +63,7 @@ def message_digest(
 def first_broken(messages: Iterable[StoredMessage]) -> MessageId | None:
     """The first message whose digest or id does not follow from its predecessors; None when the chain verifies.
 
-    `messages` are all messages of one conversation, oldest first.
+    `messages` are all messages of one conversation, oldest first. Tombstones count with the digest they kept.
     """
     predecessor: Digest | None = None
     for expected_id, message in enumerate(messages):
@@ -71,7 +73,7 @@ def first_broken(messages: Iterable[StoredMessage]) -> MessageId | None:
             message.id,
             message.created_at,
             message.turn_id,
-            content_digest(message.content),
+            message.purged or content_digest(message.content),
         )
         if message.id != expected_id or derived != message.digest:
             return message.id

@@ -8,6 +8,7 @@ questions. Where it is a near thing, a sentence in a long paste is not a rule. `
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,11 +81,13 @@ def detect_withdrawals(content: Content) -> tuple[Withdrawal, ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=4_096)
 def subject_words(text: str) -> tuple[str, ...]:
     """Stems of the words that say what a text is about, in its order, each once."""
     return tuple(dict.fromkeys(_stem(word) for word in _content_words(_lead_in_stripped(_plain(text)))))
 
 
+@functools.lru_cache(maxsize=4_096)
 def normal_form(text: str) -> tuple[str, ...]:
     """The words without lead-ins and scope, so that one rule said twice is known again."""
     return tuple(word.lower() for word in _WORD.findall(forms.SCOPE.sub(" ", _lead_in_stripped(_plain(text)))))

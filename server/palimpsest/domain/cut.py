@@ -11,13 +11,13 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.forest import Summary, children_of, render_summary, roots
-from palimpsest.domain.messages import Content, MessageId, Role, SummaryId
+from palimpsest.domain.messages import Content, MessageId, Role, SummaryId, TextPart
 
 
 class CutCause(StrEnum):
@@ -39,6 +39,11 @@ class Block:
     summary: Summary
     tokens: int
     """Raw tokens as rendered."""
+    content: Content = field(init=False, compare=False, repr=False)
+    """As it is sent: rendered once, because it stands in many requests."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", render_summary(self.summary))
 
     @property
     def start(self) -> MessageId:
@@ -47,10 +52,6 @@ class Block:
     @property
     def end(self) -> MessageId:
         return self.summary.end
-
-    @property
-    def content(self) -> Content:
-        return render_summary(self.summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,9 @@ class Live:
     """Raw tokens of the whole message."""
     preview: Content | None = None
     preview_tokens: int = 0
+    injection: str = ""
+    """What is added behind the message until the next re-cut, and is no part of it."""
+    injection_tokens: int = 0
 
     @property
     def start(self) -> MessageId:
@@ -73,11 +77,17 @@ class Live:
 
     @property
     def content(self) -> Content:
-        return self.message.content if self.preview is None else self.preview
+        """As it is sent."""
+        shown = self.message.content if self.preview is None else self.preview
+        return replace(shown, parts=(*shown.parts, TextPart(self.injection))) if self.injection else shown
 
     @property
     def tokens(self) -> int:
-        return self.original_tokens if self.preview is None else self.preview_tokens
+        shown = self.original_tokens if self.preview is None else self.preview_tokens
+        return shown + self.injection_tokens
+
+    def without_injection(self) -> Live:
+        return replace(self, injection="", injection_tokens=0)
 
 
 Piece = Block | Live
@@ -86,7 +96,7 @@ Piece = Block | Live
 def is_partition(pieces: Sequence[Piece], n_messages: int, hidden: Collection[MessageId] = ()) -> bool:
     """Whether the pieces cover every message that is not hidden exactly once, in order, and stand for nothing else.
 
-    A block may reach over hidden messages; a live message is never one.
+    A block may reach over hidden messages; a live message is never one. Messages that are left out count as hidden.
     """
     position = 0
     for piece in pieces:
@@ -157,6 +167,32 @@ def runs_to_summarize(
                 runs.append((start, index))
             start = None
     return runs
+
+
+def leave_out(
+    pieces: Sequence[Piece], target_tokens: int, preserve_recent: int, protected: Collection[MessageId]
+) -> tuple[list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
+    """The pieces without the oldest whole exchanges, so that the rest takes at most `target_tokens` (raw) if it can;
+    and the ranges [start, end) of what is missing, oldest first. Protected messages and the `preserve_recent` newest
+    ones stay."""
+    boundary = keep_from(pieces, 0, preserve_recent)
+    starts = [*(start for start in piece_starts(pieces) if start < boundary), boundary]
+    total, gone = total_tokens(pieces), set[int]()
+    for first, after in itertools.pairwise(starts):
+        if total <= target_tokens:
+            break
+        unit = pieces[first:after]
+        if not any(isinstance(piece, Live) and piece.message.id in protected for piece in unit):
+            gone.update(range(first, after))
+            total -= total_tokens(unit)
+    ranges: list[tuple[MessageId, MessageId]] = []
+    for index in sorted(gone):
+        piece = pieces[index]
+        if ranges and index - 1 in gone:
+            ranges[-1] = (ranges[-1][0], piece.end)
+        else:
+            ranges.append((piece.start, piece.end))
+    return [piece for index, piece in enumerate(pieces) if index not in gone], tuple(ranges)
 
 
 def stretches_to_merge(

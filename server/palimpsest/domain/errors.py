@@ -7,7 +7,8 @@
     ├── LeaseLost           another server took the conversation over; re-read and try again
     ├── ContextError        the context cannot be built within its limit
     │   ├── SummarizationNeeded
-    │   └── RecentMessagesTooLarge
+    │   ├── RecentMessagesTooLarge
+    │   └── LedgerTooLarge      pins take more than their share of the budget
     ├── StoreError          the folder's store cannot be opened, read or written
     └── ProviderError       a model's service failed; its kind says how
 
@@ -30,6 +31,7 @@ class ErrorKind(StrEnum):
     LEASE_LOST = "lease_lost"
     NEEDS_SUMMARIZATION = "needs_summarization"
     RECENT_MESSAGES_TOO_LARGE = "recent_messages_too_large"
+    LEDGER_TOO_LARGE = "ledger_too_large"
     STORE = "store"
     AUTH = "auth"
     RATE_LIMITED = "rate_limited"
@@ -121,6 +123,21 @@ class RecentMessagesTooLarge(ContextError):
             f"The newest {message_count} messages need {required_tokens} tokens, but only {budget_tokens} fit. "
             "Shorten the message, attach less, or switch to a model with a larger window.",
             ErrorDetail(limit_tokens=budget_tokens, projected_tokens=required_tokens),
+        )
+
+
+class LedgerTooLarge(ContextError):
+    """The user's pins, which are never left out, would take more than their share of the budget."""
+
+    kind = ErrorKind.LEDGER_TOO_LARGE
+
+    def __init__(self, required_tokens: int, cap_tokens: int) -> None:
+        self.required_tokens = required_tokens
+        self.cap_tokens = cap_tokens
+        super().__init__(
+            f"The pins would take {required_tokens} tokens, but only {cap_tokens} of the budget are for standing "
+            "rules. Take a pin back, shorten it, or use a model with a larger window.",
+            ErrorDetail(limit_tokens=cap_tokens, projected_tokens=required_tokens),
         )
 
 

@@ -80,11 +80,16 @@ def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: C
     return "\n".join(parts) or f"{len(pieces)} messages without text."
 
 
+def _each_once(text: str) -> list[str]:
+    """The exact names in a text, in its order: a set's order would differ from one process to the next."""
+    return list(dict.fromkeys(NAME.findall(text)))
+
+
 def _read_message(
     message_id: MessageId, content: Content, sections: dict[str, list[_Line]], names: Counter[str]
 ) -> None:
     text = content.text
-    names.update(set(NAME.findall(text[:20_000])))
+    names.update(_each_once(text[:20_000]))
     match content.role:
         case Role.USER:
             sentences = [squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
@@ -99,11 +104,11 @@ def _read_message(
                 sections[_ANSWERED].append(_Line(message_id, sentence, 1.0))
             for call in content.calls:
                 arguments = _brief_arguments(call.arguments)
-                names.update(set(NAME.findall(arguments)))
+                names.update(_each_once(arguments))
                 sections[_DONE].append(_Line(message_id, f"{call.name}({arguments})", 1.0))
         case Role.TOOL:
             for result in content.results:
-                names.update(set(NAME.findall(result.text[:4_000])))
+                names.update(_each_once(result.text[:4_000]))
                 outcome = outcome_of(result.text)
                 if outcome and (result.is_error or TROUBLE.search(outcome)):
                     sections[_DONE].append(_Line(message_id, f"{result.name} failed: {outcome}", 2.0))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from palimpsest.domain.chain import content_digest
 from palimpsest.domain.cut import Block, Piece, total_tokens
+from palimpsest.domain.front import render_front
 from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
 from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
 from palimpsest.domain.provider import ToolSchema
@@ -49,11 +50,21 @@ class FrameTokens:
         return self.system + self.tools
 
 
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What the user ruled by command, as `front.front_text` wrote it; empty where there is nothing."""
+
+    text: str = ""
+    tokens: int = 0
+    """Raw, as rendered."""
+
+
 def lay_out(
     conversation_id: ConversationId,
     model: str,
     frame: Frame,
     frame_tokens: FrameTokens,
+    front: Front,
     pieces: Sequence[Piece],
     estimator: Estimator,
     *,
@@ -66,11 +77,18 @@ def lay_out(
 
     `n_known_pieces`: how many leading pieces stood unchanged in the previous request.
     """
-    raw = frame_tokens.total + total_tokens(pieces)
+    raw = frame_tokens.total + front.tokens + total_tokens(pieces)
     segments = [Segment("system", estimator.mean(frame_tokens.system), "always first", (), is_in_prefix=True)]
     if frame.tools:
         segments.append(Segment("tools", estimator.mean(frame_tokens.tools), "always second", (), is_in_prefix=True))
-    segments += [_segment(piece, estimator, is_in_prefix=index < n_known_pieces) for index, piece in enumerate(pieces)]
+    if front.text:
+        reason = "what you pinned or took back by command"
+        contents = (render_front(front.text),)
+        segments.append(
+            Segment("pins", estimator.mean(front.tokens), reason, contents, is_in_prefix=n_known_pieces > 0)
+        )
+    for index, piece in enumerate(pieces):
+        segments += _segments(piece, estimator, is_in_prefix=index < n_known_pieces)
     return PreparedContext(
         conversation_id=conversation_id,
         model=model,
@@ -81,17 +99,24 @@ def lay_out(
         estimated_tokens=estimator.mean(raw),
         upper_tokens=estimator.upper(raw),
         limit_tokens=limit_tokens,
-        n_stable_messages=len(pieces),
+        n_stable_messages=len(pieces) + bool(front.text),
         tool_choice=tool_choice,
     )
 
 
-def _segment(piece: Piece, estimator: Estimator, *, is_in_prefix: bool) -> Segment:
-    tokens = estimator.mean(piece.tokens)
+def _segments(piece: Piece, estimator: Estimator, *, is_in_prefix: bool) -> list[Segment]:
     ids = (piece.start, piece.end)
     if isinstance(piece, Block):
         reason = f"stands for {piece.end - piece.start} older messages"
-        return Segment("summary", tokens, reason, (piece.content,), ids, piece.summary.id, is_in_prefix)
+        tokens = estimator.mean(piece.tokens)
+        return [Segment("summary", tokens, reason, (piece.content,), ids, piece.summary.id, is_in_prefix)]
+    tokens = estimator.mean(piece.tokens - piece.injection_tokens)
     if piece.preview is not None:
-        return Segment("preview", tokens, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
-    return Segment("message", tokens, "fits as it was said", (piece.content,), ids, None, is_in_prefix)
+        segment = Segment("preview", tokens, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
+    else:
+        segment = Segment("message", tokens, "fits as it was said", (piece.content,), ids, None, is_in_prefix)
+    if not piece.injection:
+        return [segment]
+    # Its text stands behind the message's, in the same content.
+    added = estimator.mean(piece.injection_tokens)
+    return [segment, Segment("injection", added, "added behind your message", (), ids, None, is_in_prefix)]

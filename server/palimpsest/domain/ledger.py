@@ -79,6 +79,11 @@ class Pin:
     """Never used again after an unpin."""
     text: str
 
+    @property
+    def entry(self) -> LedgerEntry:
+        """As an entry of its own, for a pin that comes from no message."""
+        return LedgerEntry(EntryId(NO_MESSAGE, self.number), self.text, is_pin=True)
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
@@ -145,10 +150,8 @@ def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Col
     entries = {detected.entry.id: detected.entry for detected in found.values()}
     newest_of = {entry.text: entry.id for entry in entries.values()}
     for pin in pin_of.values():
-        if (id := newest_of.get(pin.text)) is None:
-            id = EntryId(NO_MESSAGE, pin.number)
-            entries[id] = LedgerEntry(id, pin.text)
-        entries[id] = replace(entries[id], is_pin=True)
+        id = newest_of.get(pin.text, pin.entry.id)
+        entries[id] = replace(entries.get(id, pin.entry), is_pin=True)
     for id in withdrawn:
         if id in entries:
             entries[id] = replace(entries[id], state=EntryState.WITHDRAWN, superseded_by=None)
@@ -240,6 +243,11 @@ def over_cap(entries: Iterable[LedgerEntry], cap_tokens: int, count: CountText) 
     return tuple(dropped)
 
 
+def pin_tokens(entries: Iterable[LedgerEntry], count: CountText) -> int:
+    """Raw tokens of the pins among them: what no cap can take away."""
+    return sum(_size(entry, count) for entry in entries if entry.is_pin and entry.state is EntryState.OPEN)
+
+
 def _size(entry: LedgerEntry, count: CountText) -> int:
     return count(entry.text) + _ITEM_OVERHEAD_TOKENS
 
@@ -275,8 +283,8 @@ def split_standing_rules(text: str) -> tuple[tuple[tuple[EntryId, str], ...], st
 def missing(ledger: Ledger, pieces: Sequence[Piece], front: str = "") -> tuple[LedgerEntry, ...]:
     """The open entries that do not stand verbatim where they must; empty in every sound context (invariant 9).
 
-    That is the piece that covers the entry's message; for a pin that comes from no message, `front`: what the request
-    holds before the pieces.
+    That is the piece that covers the entry's message; `front`, which the request holds before the pieces, for a pin
+    that comes from no message and where the message is left out.
     """
     lost: list[LedgerEntry] = []
     rest = iter(pieces)
@@ -291,6 +299,7 @@ def missing(ledger: Ledger, pieces: Sequence[Piece], front: str = "") -> tuple[L
             piece, text = next(rest, None), None
         if piece is not None and text is None:
             text = piece.content.text
-        if piece is None or piece.start > entry.id.message_id or entry.text not in (text or ""):
+        where = front if piece is None or piece.start > entry.id.message_id else text or ""
+        if entry.text not in where:
             lost.append(entry)
     return tuple(lost)

@@ -26,7 +26,7 @@ class OverLimit(PalimpsestError):
 class Segment:
     """One stretch of the request, in request order, and why it is there."""
 
-    type: Literal["system", "tools", "summary", "message", "preview", "injection"]
+    type: Literal["system", "tools", "pins", "summary", "message", "preview", "injection"]
     tokens: int
     """Mean estimate, in the model's tokens."""
     reason: str

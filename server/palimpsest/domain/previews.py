@@ -1,6 +1,7 @@
 """Previews of messages that are too large to be sent whole: head, tail, and the lines that matter.
 
-The whole message stays in the store; a preview names it. Deterministic: the same content and cap give the same text.
+The whole message stays in the store; a preview names it, and the tool that reads it. Deterministic: the same content
+and cap give the same text.
 """
 
 from __future__ import annotations
@@ -58,30 +59,38 @@ def fair_share(sizes: Sequence[int], room: int) -> int:
 def _shorten(part: Part, message_id: MessageId, cap_tokens: int, count: CountText) -> Part:
     match part:
         case TextPart() | ToolResultPart() | AttachmentPart():
-            return replace(part, text=shorten_text(part.text, message_id, cap_tokens, count))
+            return replace(part, text=shorten_text(part.text, message_id, cap_tokens, count, _handle(message_id)))
         case ToolCallPart():
             # The arguments must stay a JSON object: providers refuse anything else.
             room = max(cap_tokens - count(part.name), 1)
-            kept = shorten_text(part.arguments, message_id, room * 3 // 4, count)
+            kept = shorten_text(part.arguments, message_id, room * 3 // 4, count, _handle(message_id))
             return replace(part, arguments=canonical_json({"preview": kept}))
         case _:
             return part
 
 
-def shorten_text(text: str, message_id: MessageId, cap_tokens: int, count: CountText) -> str:
-    """At most about `cap_tokens` raw tokens of `text`: its head, telling lines from the middle, its tail."""
+def _handle(message_id: MessageId) -> str:
+    """How a model reads the whole, in the words of the tool's arguments."""
+    return f": tool_output message_id={message_id} reads it"
+
+
+def shorten_text(text: str, message_id: MessageId, cap_tokens: int, count: CountText, handle: str = "") -> str:
+    """At most about `cap_tokens` raw tokens of `text`: its head, telling lines from the middle, its tail.
+
+    `handle` is said behind where the whole is kept.
+    """
     size = count(text)
     if size <= cap_tokens:
         return text
     n_chars = int(len(text) * cap_tokens / size)
     while True:
-        short = _excerpt(text, message_id, n_chars)
+        short = _excerpt(text, f"message {message_id}{handle}", n_chars)
         if n_chars < 8 or count(short) <= cap_tokens:
             return short
         n_chars = n_chars * 3 // 4
 
 
-def _excerpt(text: str, message_id: MessageId, n_chars: int) -> str:
+def _excerpt(text: str, kept_as: str, n_chars: int) -> str:
     n_head = int(n_chars * _HEAD_SHARE)
     n_telling = int(n_chars * _TELLING_SHARE)
     head = _until_line_end(text[:n_head])
@@ -96,7 +105,7 @@ def _excerpt(text: str, message_id: MessageId, n_chars: int) -> str:
     n_tail = n_chars - len(head) - (n_telling - max(room, 0))
     tail = _from_line_start(text[len(text) - n_tail :]) if n_tail > 0 else ""
     n_left_out = len(text) - len(head) - len(tail)
-    note = f"[… {n_left_out} of {len(text)} characters left out here; the whole is kept as message {message_id}]"
+    note = f"[… {n_left_out} of {len(text)} characters left out here; the whole is kept as {kept_as}]"
     return "\n".join(piece for piece in (head.rstrip("\n"), note, *telling, tail) if piece)
 
 

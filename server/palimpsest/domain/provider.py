@@ -12,14 +12,15 @@ drives it) closes the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from palimpsest.domain.messages import OpaquePart
 
 if TYPE_CHECKING:
+    from palimpsest.domain.limits import ModelLimits
     from palimpsest.domain.prepared import PreparedContext
 
 
@@ -103,4 +104,28 @@ class Provider(Protocol):
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         """One model call. Nothing happens before the first item is awaited."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LiveModel:
+    """A model as its service lists it."""
+
+    service_name: str
+    """What the service calls it."""
+    limits: ModelLimits | None
+    """None when the service names the model and not what it takes."""
+
+
+@runtime_checkable
+class LiveProvider(Provider, Protocol):
+    """A provider whose service can be asked about its models and its counting. Both calls go over the network, once:
+    a failure is a `ProviderError`, and nothing is tried again."""
+
+    async def models(self) -> Sequence[LiveModel]:
+        """In the service's order; may be empty."""
+        ...
+
+    async def count_tokens(self, context: PreparedContext) -> int | None:
+        """The tokens of the request as the service counts them. None when it does not count."""
         ...

@@ -130,6 +130,8 @@ class Settings:
     """By name. Nobody writes to it."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """By name. Nobody writes to it."""
+    run_command: bool = declare("tools.run_command", False)
+    """Whether models may ask to run programs in trusted folders. Each run is shown to you first."""
     storage_path: str | None = declare("storage.path")
     """The folder the stores are kept in, an absolute path; `~` is your home. Unset: your data directory."""
     synchronous: Literal["NORMAL", "FULL"] = declare("storage.synchronous", "NORMAL")

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.lsp.errors import answers
 from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, ChatParams, ChatResult, DeltaType, TurnDelta
 
@@ -28,11 +28,11 @@ async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
     from palimpsest.lsp.progress import SummaryProgress
     from palimpsest.services.running_turn import RunningTurn
 
-    session, conversation_id = await _target(ls, params)
+    session, conversation_id, content = await _target(ls, params)
     progress = SummaryProgress(ls, params.work_done_token, conversation_id)
     unsubscribe = session.listeners.add(progress.hear)
     try:
-        started = await session.turns.start(conversation_id, params.request_id, params.text)
+        started = await session.turns.start(conversation_id, params.request_id, content)
         if isinstance(started, RunningTurn):
             try:
                 return await _follow(ls, session, started, params.partial_result_token, 0)
@@ -47,15 +47,22 @@ async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
         progress.end()
 
 
-async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId]:
-    """The conversation a message goes to; a new one when none is named and the request is no repeat."""
-    if params.conversation_id is not None:
-        return await ls.session_of(params.conversation_id), ConversationId(params.conversation_id)
+async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId, Content]:
+    """The conversation a message goes to, and the message; a new one when none is named and the request is no repeat.
+
+    A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
+    """
+    from palimpsest.lsp.attachments import snapshots_of
+    from palimpsest.services.attachments import user_content
+
     if not params.text.strip():
         raise InvalidRequest("The message is empty. Write something, then send it.")
-    session = await ls.session(params.folder)
+    conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
+    session = await (ls.session(params.folder) if conversation_id is None else ls.session_of(conversation_id))
     known = await session.conversations.conversation_of_request(params.request_id)
-    return session, known or (await session.conversations.create(None, None)).id
+    attached = params.attachments if params.attachments and known is None else ()
+    content = user_content(params.text, await snapshots_of(ls, session, attached))
+    return session, conversation_id or known or (await session.conversations.create(None, None)).id, content
 
 
 @answers
@@ -124,6 +131,7 @@ def _first_delta(turn_id: str, conversation_id: str, user_message_id: int) -> Tu
 async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) -> ChatResult:
     """How the turn ended. Raises TurnFailed for one that errored."""
     from palimpsest.lsp.translate import to_status, to_usage
+    from palimpsest.services.context_reports import usage_status
 
     outcome = await session.conversations.require_success(turn_id)
     turn = outcome.turn
@@ -132,7 +140,7 @@ async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) 
         turn_id=turn.id,
         status=to_status(turn.state),
         message_ids=list(outcome.message_ids),
-        usage=to_usage(await session.contexts.usage(turn.conversation_id)),
+        usage=to_usage(await usage_status(session.contexts, turn.conversation_id)),
         text=None if has_stream else outcome.text,
         stop_reason=turn.stop_reason,
     )

@@ -10,34 +10,41 @@ from palimpsest.wire.context import (
     ContextSegment,
     PrepareContextParams,
     PrepareContextResult,
-    PrepareStatus,
+    RecutCount,
+    StatsResult,
+    StrategyStats,
     SummarizeParams,
     SummarizeResult,
+    SummaryCost,
 )
 from palimpsest.wire.places import ConversationParams, MessageRange
 from palimpsest.wire.usage import ContextUsage, Counting
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.contexts import Plan
+    from palimpsest.services.context_reports import Plan
 
 
 def register(server: PalimpsestServer) -> None:
     server.feature("palimpsest/prepareContext")(prepare_context)
     server.feature("palimpsest/summarize")(summarize)
     server.feature("palimpsest/usage")(usage)
+    server.feature("palimpsest/stats")(stats)
 
 
 @answers
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
+    from palimpsest.services.context_reports import explain
+
     session = await ls.session_of(params.conversation_id)
-    return _to_result(await session.contexts.explain(ConversationId(params.conversation_id), params.text))
+    return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
 
 
 @answers
 async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
     from palimpsest.lsp.progress import SummaryProgress
     from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.context_reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
@@ -49,7 +56,7 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     finally:
         unsubscribe()
         progress.end()
-    report = await session.contexts.usage(conversation_id)
+    report = await usage_status(session.contexts, conversation_id)
     return SummarizeResult(
         tokens_before=done.tokens_before,
         tokens_after=done.tokens_after,
@@ -63,23 +70,37 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
 @answers
 async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
     from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.context_reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
-    return to_usage(await session.contexts.usage(ConversationId(params.conversation_id)))
+    return to_usage(await usage_status(session.contexts, ConversationId(params.conversation_id)))
+
+
+@answers
+async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult:
+    from palimpsest.services import context_reports
+
+    session = await ls.session_of(params.conversation_id)
+    found = await context_reports.stats(session.contexts, ConversationId(params.conversation_id))
+    return StatsResult(
+        strategies=[StrategyStats(each.name, each.n_fired, each.tokens_saved) for each in found.strategies],
+        recuts=[RecutCount(cause.value, count) for cause, count in found.recuts],
+        duration_ms=found.duration_ms,
+        summaries=[
+            SummaryCost(each.kind, each.n_summaries, each.input_tokens, each.output_tokens, each.duration_ms)
+            for each in found.summaries
+        ],
+    )
 
 
 def _to_result(plan: Plan) -> PrepareContextResult:
     from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
+    from palimpsest.lsp.translate import to_context_status
 
     needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
     too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None
-    status = PrepareStatus.READY
-    if needed is not None:
-        status = PrepareStatus.NEEDS_SUMMARIZATION
-    elif too_large is not None:
-        status = PrepareStatus.RECENT_MESSAGES_TOO_LARGE
     return PrepareContextResult(
-        status=status,
+        status=to_context_status(plan.problem),
         model=plan.model,
         used_tokens=plan.used_tokens,
         upper_tokens=plan.upper_tokens,

@@ -76,11 +76,13 @@ async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
 @answers
 async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:
     from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.context_reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
-    done = await session.conversations.roll_back(conversation_id, MessageId(params.message_id))
-    usage = to_usage(await session.contexts.usage(conversation_id))
+    to = None if params.message_id is None else MessageId(params.message_id)
+    done = await session.conversations.roll_back(conversation_id, to)
+    usage = to_usage(await usage_status(session.contexts, conversation_id))
     return RollbackResult(MessageRange(done.start, done.end), done.draft, usage)
 
 
@@ -110,6 +112,7 @@ async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
     from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.context_reports import usage_status
 
-    usage = to_usage(await session.contexts.usage(conversation_id))
+    usage = to_usage(await usage_status(session.contexts, conversation_id))
     return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage)

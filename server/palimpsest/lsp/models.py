@@ -18,7 +18,6 @@ from palimpsest.wire.usage import LimitsSource
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.contexts import Switch
 
 
 def register(server: PalimpsestServer) -> None:
@@ -49,24 +48,19 @@ async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListMod
 
 @answers
 async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModelResult:
+    from palimpsest.domain.adaptation import Expanding, NoChange, Shrinking
     from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.context_reports import usage_status
 
     conversation_id = ConversationId(params.conversation_id)
     session = await ls.session_of(conversation_id)
     done = await session.conversations.switch_model(conversation_id, params.model)
-    outcome = _outcome(done)
-    return SwitchModelResult(
-        outcome=outcome,
-        model=done.model.name,
-        old_budget=done.old_budget,
-        new_budget=done.new_budget,
-        usage=to_usage(await session.contexts.usage(conversation_id)),
-        needs_summarization=done.needs_summarization if outcome is SwitchOutcome.SHRINKING else None,
-        can_restore=done.can_restore if outcome is SwitchOutcome.EXPANDING else None,
-    )
-
-
-def _outcome(done: Switch) -> SwitchOutcome:
-    if done.new_budget == done.old_budget:
-        return SwitchOutcome.NO_CHANGE
-    return SwitchOutcome.SHRINKING if done.new_budget < done.old_budget else SwitchOutcome.EXPANDING
+    usage = to_usage(await usage_status(session.contexts, conversation_id))
+    model = done.model.name
+    match done.adaptation:
+        case NoChange(budget):
+            return SwitchModelResult(SwitchOutcome.NO_CHANGE, model, budget, budget, usage)
+        case Shrinking(old, new, needs):
+            return SwitchModelResult(SwitchOutcome.SHRINKING, model, old, new, usage, needs_summarization=needs)
+        case Expanding(old, new, n_restored):
+            return SwitchModelResult(SwitchOutcome.EXPANDING, model, old, new, usage, can_restore=n_restored)

@@ -19,6 +19,8 @@ from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.base import BaseServer
+from palimpsest.lsp.configuration import EditorConfiguration
+from palimpsest.lsp.tools import Attachments
 from palimpsest.wire.messages import PROTOCOL_VERSION
 from palimpsest.wire.usage import ConversationChangedParams, UsageChangedParams
 
@@ -40,6 +42,10 @@ class PalimpsestServer(BaseServer):
         self._load_folders = load_folders
         self._owns_folders = owns_folders
         self._loading: asyncio.Task[Folders] | None = None
+        self.configuration = EditorConfiguration(self)
+        self.attachments = Attachments(self)
+        self._told: dict[Path, tuple[str, ...]] = {}
+        """What the user of this connection knows about each folder's settings."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
         self._changed: set[tuple[Path, ConversationId]] = set()
         self._telling: asyncio.Task[None] | None = None
@@ -55,24 +61,36 @@ class PalimpsestServer(BaseServer):
         return self._loading
 
     async def folders(self) -> Folders:
+        """The services, when they have heard what the editor said first."""
+        await self.configuration.settled()
         return await asyncio.shield(self.start_loading())
 
     def roots(self) -> list[Path]:
         """The resolved workspace folders, in the editor's order. Raises InvalidRequest when none is open."""
+        return list(self.folder_uris())
+
+    def folder_uris(self) -> dict[Path, str]:
+        """As `roots`, each with the URI the editor knows it by."""
         uris = [folder.uri for folder in self.workspace.folders.values()]
         if not uris and self.workspace.root_uri:
             uris = [self.workspace.root_uri]
-        paths = [path for uri in uris if (path := _resolved(uri)) is not None]
-        if not paths:
+        found = {path: uri for uri in uris if (path := self.resolve(uri)) is not None}
+        if not found:
             raise InvalidRequest("No folder is open. Open one: Palimpsest keeps its conversations by workspace folder.")
-        return paths
+        return found
+
+    @staticmethod
+    def resolve(uri: str) -> Path | None:
+        """The folder a URI names, links resolved; None when it names no file."""
+        path = to_fs_path(uri)
+        return None if path is None else Path(path).resolve()
 
     async def session(self, folder_uri: str | None) -> FolderSession:
         """The session of the workspace folder that holds `folder_uri` (the longest wins), or of the first folder."""
         roots = self.roots()
         root = roots[0]
         if folder_uri is not None:
-            wanted = _resolved(folder_uri)
+            wanted = self.resolve(folder_uri)
             holding = [each for each in roots if wanted is not None and wanted.is_relative_to(each)]
             if not holding:
                 raise InvalidRequest(f"{folder_uri} is not in an open workspace folder. Open its folder first.")
@@ -91,9 +109,23 @@ class PalimpsestServer(BaseServer):
 
     def _followed(self, session: FolderSession) -> FolderSession:
         """From the first use on, this connection hears of what happens in the folder."""
+        self.tell_notes(session)
+        self.attachments.attach(session)
         if session.root not in self._unsubscribe:
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
         return session
+
+    def tell_notes(self, session: FolderSession) -> None:
+        """Tells the user what is to be known about the folder's settings, each thing once as long as it is so."""
+        told = self._told.get(session.root, ())
+        self._told[session.root] = session.notes
+        for note in session.notes:
+            if note not in told:
+                self.warn(note)
+
+    def warn(self, sentence: str) -> None:
+        """Shows the user something that did not fail and may not be as they want it."""
+        self.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=sentence))
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
         from palimpsest.lsp.translate import to_context_event
@@ -110,13 +142,14 @@ class PalimpsestServer(BaseServer):
     async def _tell_changes(self) -> None:
         """Tells of changed conversations, each once however often it changed meanwhile."""
         from palimpsest.lsp.translate import to_usage
+        from palimpsest.services.context_reports import usage_status
 
         folders = await self.folders()
         while self._changed and not self.is_leaving:
             root, conversation_id = self._changed.pop()
             try:
                 session = await folders.get(root)
-                report = await session.contexts.usage(conversation_id)
+                report = await usage_status(session.contexts, conversation_id)
                 seq = (await session.contexts.state(conversation_id)).record.change_seq
             except PalimpsestError as error:
                 log.warning("a change could not be told: %s", error.kind)
@@ -125,28 +158,49 @@ class PalimpsestServer(BaseServer):
             self.protocol.notify("palimpsest/didChangeUsage", UsageChangedParams(conversation_id, to_usage(report)))
 
     async def on_stop(self) -> None:
+        await self.configuration.stop()
+        self.attachments.end()
         for unsubscribe in self._unsubscribe.values():
             unsubscribe()
         if self._owns_folders and self._loading is not None:
             await (await self._loading).close()
 
 
-def _resolved(uri: str) -> Path | None:
-    """The folder a URI names, links resolved; None when it names no file."""
-    path = to_fs_path(uri)
-    return None if path is None else Path(path).resolve()
-
-
 def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:
     """A server with every handler registered."""
-    from palimpsest.lsp import chat, context, conversations, history, models
+    from palimpsest.lsp import (
+        attachments,
+        chat,
+        commands,
+        configuration,
+        context,
+        conversations,
+        history,
+        ledger,
+        models,
+        purging,
+        search,
+        tools,
+        transfers,
+    )
 
     server = PalimpsestServer(load_folders, owns_folders=owns_folders)
 
-    @server.feature(lsp.INITIALIZED)
-    def initialized(ls: PalimpsestServer, _params: lsp.InitializedParams) -> None:
-        ls.start_loading()
-
-    for area in (chat, context, conversations, history, models):
+    areas = (
+        configuration,
+        attachments,
+        chat,
+        commands,
+        context,
+        conversations,
+        history,
+        ledger,
+        models,
+        purging,
+        search,
+        tools,
+        transfers,
+    )
+    for area in areas:
         area.register(server)
     return server

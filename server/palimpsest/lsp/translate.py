@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -18,14 +19,16 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.turns import TurnState
 from palimpsest.domain.usage import Severity as UsageSeverity
-from palimpsest.services.contexts import UsageReport
+from palimpsest.services.context_reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.wire.conversations import ConversationInfo, MessageInfo, MessagePart, MessageRole, MessageState
+from palimpsest.wire.places import MessageRange
 from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.usage import (
     ContextEvent,
     ContextEventType,
+    ContextStatus,
     ContextUsage,
     Counting,
     LimitsSource,
@@ -69,13 +72,30 @@ def to_usage(report: UsageReport) -> ContextUsage:
         message_count=report.n_messages,
         summary_count=usage.summarized_segments,
         by_kind=[TokensByKind(kind, tokens) for kind, tokens in report.by_kind],
+        status=to_context_status(report.problem),
         last_summary_at=report.last_summary_at,
     )
 
 
+def to_context_status(problem: ContextError | None) -> ContextStatus:
+    if problem is None:
+        return ContextStatus.READY
+    needs_summary = isinstance(problem, SummarizationNeeded)
+    return ContextStatus.NEEDS_SUMMARIZATION if needs_summary else ContextStatus.RECENT_MESSAGES_TOO_LARGE
+
+
 def to_context_event(event: ServiceEvent) -> ContextEvent:
-    fields = {name: getattr(event, name) for name in event.__slots__ if name not in ("conversation_id", "type")}
-    return ContextEvent(conversation_id=event.conversation_id, type=ContextEventType(event.type.value), **fields)
+    fields = {name: getattr(event, name) for name in event.__slots__ if name not in _TRANSLATED}
+    return ContextEvent(
+        conversation_id=event.conversation_id,
+        type=ContextEventType(event.type.value),
+        left_out=None if event.left_out is None else [MessageRange(start, end) for start, end in event.left_out],
+        rules=None if event.rules is None else list(event.rules),
+        **fields,
+    )
+
+
+_TRANSLATED = ("conversation_id", "type", "left_out", "rules")
 
 
 def to_delta(numbered: Numbered) -> TurnDelta | None:
@@ -120,6 +140,7 @@ def to_message(message: StoredMessage, *, is_hidden: bool) -> MessageInfo:
         notes=list(content.notes),
         is_hidden=is_hidden,
         turn_id=message.turn_id,
+        is_purged=None if message.purged is None else True,
     )
 
 

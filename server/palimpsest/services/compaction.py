@@ -3,60 +3,70 @@
 A cut is a log. A re-cut by threshold keeps the newest part verbatim, turns the older live exchanges into one new
 block behind the older blocks, which stay byte-identical, and only when the blocks grow too large merges them into one
 of a third of the budget. What is still too large is handed over to previews. Nothing is left out, and a re-cut that
-would not make the context smaller is not adopted (invariant 7).
+would not make the context smaller is not adopted (invariant 7). Where the user switched summaries off, the oldest
+exchanges are left out instead, and the editor is told which.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import detect, detect_withdrawals
 from palimpsest.domain.cut import (
     Block,
     CutCause,
     Live,
     Piece,
     adopt,
+    leave_out,
     stretches_to_merge,
     total_tokens,
 )
 from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.ledger import Ledger, build, over_cap, split_standing_rules, standing_rules
+from palimpsest.domain.front import StandingRules
+from palimpsest.domain.ledger import Ledger, missing
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.previews import SMALLEST_PREVIEW, fair_share, with_preview
 from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.strategies import MERGING, Situation, blocks_tokens, choose_strategy
+from palimpsest.domain.strategies import MERGING, Choice, Situation, blocks_tokens, choose_strategy
+from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.domain.tokens import CountText
 from palimpsest.services.clock import utc_now
-from palimpsest.services.context_state import ContextState, block
+from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
-from palimpsest.services.summarizers import Summarizer
-from palimpsest.storage import contexts, conversations
-from palimpsest.storage.contexts import CutRecord, NewSummary
+from palimpsest.services.standing_rules import front_of, read_rules
+from palimpsest.services.summarizers import Written
+from palimpsest.services.summary_writing import SummaryWriter
+from palimpsest.storage import contexts
+from palimpsest.storage.contexts import CutRecord, RecutReport
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 
 KEEP_SHARE: Final = 0.15
 """Of the budget: what a re-cut by threshold keeps verbatim at the end (measured best between 15 and 20 %)."""
+AHEAD_SHARE: Final = 0.60
+"""Of the budget: from here on a model may write what the next re-cut will want."""
 BLOCKS_SHARE: Final = 0.50
 """Of the budget: above it the blocks are merged."""
-MERGED_SHARE: Final = 1 / 3
-"""Of the budget: how large merged blocks are together."""
+MERGED_SHARE: Final = 0.25
+"""Of the budget: how large merged blocks are together. A third, as first designed, leaves so little room beside them
+that re-cuts follow each other faster than the prefix bears."""
 MINIMUM_GAIN: Final = 0.15
 """Of the budget: what a re-cut by threshold must free, unless it is needed to fit."""
+ENOUGH_SHARE: Final = 0.65
+"""Of the budget: a re-cut by threshold that leaves more is put off while the request fits, because another would follow
+soon (what is newest is too large, and will not be the newest for long)."""
 ISOLATED_SHARE: Final = 0.05
 """Of the budget: live messages between blocks are summarised only when they take more."""
-_SMALLEST_TARGET: Final = 40
-"""Raw tokens: what a summary is given beside the standing rules, however many there are."""
-LEDGER_SHARE: Final = 0.15
-"""Of the budget: what the user's standing rules may take; older ones over it become ordinary text."""
 BLOCK_SHARE: Final = 0.15
 """Of the budget: the largest single new block."""
+LEAVING_OUT: Final = "leave_out"
+"""What stands for a strategy where nothing is summarised."""
+
+Ranges = Sequence[tuple[MessageId, MessageId]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,76 +75,129 @@ class Compactor:
 
     store: Store
     settings: ContextSettings
-    summarizer: Summarizer
+    writer: SummaryWriter
     emit: EventSink
 
-    async def by_threshold(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
-        """A new cut that fits `limit_tokens`, if it can be had.
+    async def by_threshold(
+        self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int = 0
+    ) -> None:
+        """A new cut that fits `limit_tokens`, if it can be had; without one, `more_tokens` (raw) would come on top.
 
         Adopts nothing when too little would be gained and the request fits as it is. What the user expanded stays
         so while it fits. Raises RecentMessagesTooLarge when what must stay verbatim does not fit.
         """
+
+        async def recut() -> None:
+            if self.settings.infinity:
+                await self._by_summaries(state, lease, limit_tokens, more_tokens)
+            else:
+                await self._by_leaving_out(state, lease, limit_tokens)
+
         try:
-            await self._by_threshold(state, lease, limit_tokens)
+            await recut()
         except RecentMessagesTooLarge:
             if not state.expansions:
                 raise
             for start, end in state.expansions:
                 await self.store.run(contexts.collapse, state.id, start, end)
             state.expansions = ()
-            await self._by_threshold(state, lease, limit_tokens)
+            await recut()
 
-    async def _by_threshold(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
-        started = time.monotonic()
-        before = state.raw_tokens
+    async def _by_summaries(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
+        started, raw_before = time.monotonic(), state.raw_tokens + more_tokens
         state.cut = replace(state.cut, estimator=state.model.estimator)
+        rules = await read_rules(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        room = state.cut.estimator.raw_within(limit_tokens) - state.frame_tokens.total
+        fixed = state.frame_tokens.total + front_of(state, rules, ()).tokens
+        room = state.cut.estimator.raw_within(limit_tokens) - fixed
         protected = state.kept
-        target = int(self.settings.target * budget_raw) - state.frame_tokens.total
-        choice = choose_strategy(
-            self.settings.strategies, self._situation(state, budget_raw), target, self.settings.target_ratio
-        )
+        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        target = int(self.settings.target * budget_raw) - fixed
+        choice = self._choose(self._situation(state, current, int(KEEP_SHARE * budget_raw)), target)
         self._start(state, choice.name, limit_tokens)
-        pieces = await self._write_runs(state, list(state.pieces), choice.stretches, budget_raw, choice.name)
-        gain = total_tokens(state.pieces) - total_tokens(pieces)
-        needed = total_tokens(state.pieces) > room
+        pieces = await self.writer.improved(state, current)
+        pieces = await self._write_runs(state, pieces, choice, rules.ledger)
+        saved = {choice.name: total_tokens(current) - total_tokens(pieces)}
+        needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
         has_grown = blocks_tokens(pieces) > BLOCKS_SHARE * budget_raw
+        gain = raw_before - fixed - total_tokens(pieces)
         if total_tokens(pieces) > room or (
             MERGING in self.settings.strategies and (has_grown or gain < MINIMUM_GAIN * budget_raw)
         ):
-            pieces = await self._merge(state, pieces, protected, int(MERGED_SHARE * min(budget_raw, max(room, 1))))
-        rules = await self.ledger(state)
-        with_rules = {MessageId(entry.id.message_id) for entry in rules.open_entries()}
-        pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
-        gain = total_tokens(state.pieces) - total_tokens(pieces)
-        if gain <= 0 or (gain < MINIMUM_GAIN * budget_raw and not needed):
-            state.futile_above = before + int(ISOLATED_SHARE * budget_raw)
-            self._emit(
-                state,
-                ContextEventType.SUMMARIZATION_ERROR,
-                strategy=choice.name,
-                error=f"Summarising would free only {max(gain, 0)} tokens, so the context stays as it is.",
+            merged = await self._merge(
+                state, pieces, protected, int(MERGED_SHARE * min(budget_raw, max(room, 1))), rules.ledger
             )
+            saved[MERGING] = total_tokens(pieces) - total_tokens(merged)
+            pieces = merged
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+        pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
+        gain = raw_before - fixed - total_tokens(pieces)
+        is_little = gain < MINIMUM_GAIN * budget_raw or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
+        if gain <= 0 or (is_little and not needed):
+            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
+            why = f"Summarising now would free only {max(gain, 0)} tokens, so the context stays as it is."
+            for name in saved:
+                self._emit(state, ContextEventType.SUMMARIZATION_ERROR, strategy=name, error=why)
             return
-        await self.adopt(state, lease, pieces, CutCause.THRESHOLD)
-        self._complete(state, choice.name, before, started)
+        await self.adopt(state, lease, pieces, CutCause.THRESHOLD, saved=saved, started=started)
 
-    async def ledger(self, state: ContextState) -> Ledger:
-        """The user's standing rules as they hold now, without those over the cap (DESIGN §6)."""
-        if state.ruling_until < state.n_messages:
-            messages = await self.store.read(conversations.read_user_messages, state.id, state.ruling_until)
-            state.ruling += await asyncio.to_thread(_ruling, messages)
-            state.ruling_until = state.n_messages
-        cap = int(LEDGER_SHARE * state.cut.estimator.raw_within(state.budget.budget))
-        whole = build(state.ruling, (), ())
-        return whole.without(over_cap(whole.entries, cap, state.tokenizer.count))
+    async def _by_leaving_out(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
+        """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
+        started = time.monotonic()
+        state.cut = replace(state.cut, estimator=state.model.estimator)
+        rules = await read_rules(self.store, state)
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        current, kept, gone = self.leaving_out(state, rules, limit_tokens)
+        fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
+        room = state.cut.estimator.raw_within(limit_tokens) - fixed
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+        kept = await asyncio.to_thread(hand_over, state, kept, room, with_rules.union(state.kept))
+        if total_tokens(kept) >= total_tokens(current):
+            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
+            return
+        saved = {LEAVING_OUT: total_tokens(current) - total_tokens(kept)}
+        await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, saved=saved, started=started)
 
-    def _situation(self, state: ContextState, budget_raw: int) -> Situation:
+    def leaving_out(
+        self, state: ContextState, rules: StandingRules, limit_tokens: int
+    ) -> tuple[list[Piece], list[Piece], Ranges]:
+        """The pieces now, those that a re-cut without summaries would keep, and all that would be left out then."""
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        fixed, gone, kept = state.frame_tokens.total, state.cut.left_out, current
+        for _ in range(2):  # what is left out may hold rules, which then stand in front and take room
+            target = min(int(self.settings.target * budget_raw), state.cut.estimator.raw_within(limit_tokens)) - fixed
+            kept, more = leave_out(current, target, self.settings.preserve_recent, state.kept)
+            gone = joined([*state.cut.left_out, *more])
+            fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
+        return current, kept, gone
+
+    async def write_ahead(self, state: ContextState) -> None:
+        """Has a model write what a re-cut at the threshold would want, as far as that is known now.
+
+        Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
+        """
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        rules = await read_rules(self.store, state)
+        # What lies before this place will not be among the newest any more when the threshold is passed.
+        place = int((self.settings.threshold - KEEP_SHARE) * budget_raw) - state.fixed_tokens
+        pieces = list(state.pieces)
+        situation = self._situation(state, pieces, max(total_tokens(pieces) - place, 0))
+        target = int(self.settings.target * budget_raw) - state.fixed_tokens
+        for first, after in self._choose(situation, target).stretches:
+            run = pieces[first:after]
+            if await self.writer.ready(state, run, rules.ledger) is None:
+                await self.writer.write_ahead(state, pending_summarization(self.settings, state, run), rules.ledger)
+
+    def _choose(self, situation: Situation, target: int) -> Choice:
+        return choose_strategy(self.settings.strategies, situation, target, self.settings.target_ratio)
+
+    def _situation(self, state: ContextState, pieces: Sequence[Piece], keep_tokens: int) -> Situation:
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         return Situation(
-            state.pieces,
+            pieces,
             state.kept,
-            int(KEEP_SHARE * budget_raw),
+            keep_tokens,
             self.settings.preserve_recent,
             self.settings.tool_age,
             int(ISOLATED_SHARE * budget_raw),
@@ -142,85 +205,139 @@ class Compactor:
 
     def would_summarize(self, state: ContextState) -> list[tuple[int, int]]:
         """The stretches of pieces that a re-cut now would make into summaries first."""
+        if not self.settings.infinity:
+            return []
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        target = int(self.settings.target * budget_raw) - state.frame_tokens.total
-        return choose_strategy(
-            self.settings.strategies, self._situation(state, budget_raw), target, self.settings.target_ratio
-        ).stretches
+        target = int(self.settings.target * budget_raw) - state.fixed_tokens
+        return self._choose(self._situation(state, state.pieces, int(KEEP_SHARE * budget_raw)), target).stretches
 
-    async def on_request(self, state: ContextState, lease: HeldLease, first: int, after: int) -> Block | None:
-        """Summarises the pieces [first, after) because the user asked; None when a summary would not be smaller."""
+    async def on_request(self, state: ContextState, lease: HeldLease, pending: PendingSummarization) -> Block | None:
+        """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
         started = time.monotonic()
-        before = state.raw_tokens
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         self._start(state, "manual", state.budget.budget)
-        pieces = await self._write_runs(state, list(state.pieces), [(first, after)], budget_raw, "manual")
-        saved = total_tokens(state.pieces) - total_tokens(pieces)
-        new = next((piece for piece in pieces if isinstance(piece, Block) and piece not in state.pieces), None)
-        if new is None or saved <= 0:
-            self._emit(
-                state,
-                ContextEventType.SUMMARIZATION_ERROR,
-                strategy="manual",
-                error="A summary would not be shorter than what it stands for.",
-            )
+        return await self._put_in(state, lease, await self.rewrite(state, pending), pending, started)
+
+    async def complete(
+        self, state: ContextState, lease: HeldLease, pending: PendingSummarization, written: Written
+    ) -> Block | None:
+        """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
+        started = time.monotonic()
+        rules = await read_rules(self.store, state)
+        new = await self.writer.complete(state, pending, written, rules.ledger, started)
+        return await self._put_in(state, lease, new, pending, started)
+
+    async def _put_in(
+        self, state: ContextState, lease: HeldLease, new: Block | None, pending: PendingSummarization, started: float
+    ) -> Block | None:
+        if new is None:
+            why = "A summary would not be shorter than what it stands for."
+            self._emit(state, ContextEventType.SUMMARIZATION_ERROR, strategy="manual", error=why)
             return None
-        await self.adopt(state, lease, pieces, CutCause.USER)
-        self._complete(state, "manual", before, started)
+        saved = {"manual": pending.shown_tokens - new.tokens}
+        pieces = adopt(state.pieces, new)
+        await self.adopt(state, lease, pieces, CutCause.USER, saved=saved, started=started)
         return new
 
-    async def rewrite(self, state: ContextState, made_of: Sequence[Piece]) -> Block | None:
-        """A new summary of the pieces, stored; None when it would not be smaller."""
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        size = total_tokens(made_of)
-        return await self._write(
-            state, made_of, min(int(size * self.settings.target_ratio), int(BLOCK_SHARE * budget_raw))
-        )
+    async def rewrite(self, state: ContextState, pending: PendingSummarization) -> Block | None:
+        """A new summary, stored and not adopted; None when it would not be smaller."""
+        rules = await read_rules(self.store, state)
+        return await self.writer.write(state, pending, rules.ledger)
 
     async def adopt(
-        self, state: ContextState, lease: HeldLease, pieces: Sequence[Piece], cause: CutCause, frame_digest: str = ""
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        pieces: Sequence[Piece],
+        cause: CutCause,
+        *,
+        frame_digest: str = "",
+        left_out: Ranges | None = None,
+        saved: Mapping[str, int] | None = None,
+        started: float | None = None,
     ) -> None:
-        """Makes the pieces the conversation's cut: a new version, stored with its cause."""
+        """Makes the pieces the conversation's cut: a new version, stored with its cause and what it did.
+
+        `left_out`: None for what was left out before. `saved`: raw tokens by strategy, each of which is told to be
+        complete. What was added behind messages goes; what the user ruled by command goes to the front; blocks get the
+        rules that hold again.
+        """
+        left_out = state.cut.left_out if left_out is None else left_out
+        before = state.cut.estimator.mean(state.raw_tokens)
+        rules = await read_rules(self.store, state)
+        front = front_of(state, rules, left_out)
+        plain = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
+        lost = missing(rules.ledger, plain, front.text)
+        if lost:
+            blocks = [piece for piece in plain if isinstance(piece, Block)]
+            headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.ledger)}
+            plain = [headed[piece.start] if isinstance(piece, Block) else piece for piece in plain]
+        duration_ms = 0 if started is None else int((time.monotonic() - started) * 1000)
+        after = state.cut.estimator.mean(state.frame_tokens.total + front.tokens + total_tokens(plain))
+        means = {name: state.cut.estimator.mean(raw) if raw else 0 for name, raw in (saved or {}).items()}
         cut = CutRecord(
             state.cut.version + 1,
             cause,
             state.model.name,
             state.model.estimator,
             frame_digest or state.cut.frame_digest,
-            MessageId(pieces[-1].end if pieces else 0),
-            tuple(piece.summary.id for piece in pieces if isinstance(piece, Block)),
+            MessageId(plain[-1].end if plain else 0),
+            tuple(piece.summary.id for piece in plain if isinstance(piece, Block)),
+            front.text,
+            tuple(left_out),
         )
-        previews = {p.message.id: p.preview for p in pieces if isinstance(p, Live) and p.preview is not None}
-        await self.store.run(contexts.write_cut, lease, cut, previews, utc_now())
-        state.n_sent = min(state.n_sent, _n_common(state.pieces, pieces))
-        state.cut, state.pieces, state.futile_above = cut, list(pieces), 0
-        self._emit(
-            state, ContextEventType.RECUT, cause=cause.value, new_token_count=cut.estimator.mean(state.raw_tokens)
-        )
+        previews = {p.message.id: p.preview for p in plain if isinstance(p, Live) and p.preview is not None}
+        report = RecutReport(means, before, after, duration_ms)
+        await self.store.run(contexts.write_cut, lease, cut, previews, report, utc_now())
+        common = _n_common(state.pieces, plain) if front == state.front else 0
+        state.n_sent = min(state.n_sent, common)
+        has_left_out_others = cut.left_out != state.cut.left_out
+        state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
+        self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
+        if has_left_out_others:
+            self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
+        for name, tokens in means.items():
+            self._emit(
+                state,
+                ContextEventType.SUMMARIZATION_COMPLETE,
+                strategy=name,
+                tokens_saved=tokens,
+                new_token_count=after,
+                duration_ms=duration_ms,
+            )
+        self._tell_demoted(state, rules)
+
+    def _tell_demoted(self, state: ContextState, rules: StandingRules) -> None:
+        """Says which standing rules became ordinary text, once."""
+        open_ids = {entry.id for entry in rules.whole.open_entries()}
+        demoted = frozenset(entry.id for entry in rules.demoted if entry.id in open_ids)
+        if fresh := sorted(demoted - state.demoted):
+            self._emit(
+                state,
+                ContextEventType.LEDGER_CAP,
+                rules=tuple(str(each) for each in fresh),
+                max_tokens=state.cut.estimator.mean(rules.cap_tokens),
+            )
+        state.demoted = demoted
 
     async def _write_runs(
-        self,
-        state: ContextState,
-        pieces: list[Piece],
-        runs: Sequence[tuple[int, int]],
-        budget_raw: int,
-        strategy: str,
+        self, state: ContextState, pieces: list[Piece], choice: Choice, ledger: Ledger
     ) -> list[Piece]:
-        """The pieces with one new block for each run that a summary makes smaller."""
-        originals = [pieces[first:after] for first, after in runs]
+        """The pieces with one new block for each stretch that a summary makes smaller."""
+        originals = [pieces[first:after] for first, after in choice.stretches]
         n_items, n_done, saved = sum(len(run) for run in originals), 0, 0
         for run in originals:
-            size = total_tokens(run)
-            target = min(int(size * self.settings.target_ratio), int(BLOCK_SHARE * budget_raw))
-            new = await self._write(state, run, target)
+            new = await self.writer.ready(state, run, ledger)
+            if new is None:
+                new = await self.writer.write(state, pending_summarization(self.settings, state, run), ledger)
             if new is not None:
-                pieces = adopt(pieces, new)
-                saved += size - new.tokens
+                smaller = adopt(pieces, new)
+                saved += total_tokens(pieces) - total_tokens(smaller)
+                pieces = smaller
             n_done += len(run)
             self._emit(
                 state,
                 ContextEventType.SUMMARIZATION_PROGRESS,
-                strategy=strategy,
+                strategy=choice.name,
                 items_processed=n_done,
                 total_items=n_items,
                 tokens_saved=saved,
@@ -228,47 +345,20 @@ class Compactor:
         return pieces
 
     async def _merge(
-        self, state: ContextState, pieces: list[Piece], protected: Collection[MessageId], target: int
+        self, state: ContextState, pieces: list[Piece], protected: Collection[MessageId], target: int, ledger: Ledger
     ) -> list[Piece]:
         """The pieces with their older blocks made into higher ones of `target` raw tokens together."""
         boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, Block)), default=-1)
         stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
         merged = sum(total_tokens(stretch) for stretch in stretches)
+        if stretches:
+            self._start(state, MERGING, target)
         for stretch in stretches:
-            new = await self._write(state, stretch, max(target * total_tokens(stretch) // max(merged, 1), 1))
+            share = max(target * total_tokens(stretch) // max(merged, 1), 1)
+            new = await self.writer.write(state, PendingSummarization.of(stretch, share), ledger)
             if new is not None:
                 pieces = adopt(pieces, new)
         return pieces
-
-    async def _write(self, state: ContextState, run: Sequence[Piece], target: int) -> Block | None:
-        """A stored summary of the run as a block; None when it would not be smaller (invariant 7)."""
-        started = time.monotonic()
-        # Invariant 9: what holds stands at the head, verbatim, whatever it leaves for the rest.
-        rules = standing_rules(await self.ledger(state), run[0].start, run[-1].end)
-        target = max(target - state.tokenizer.count(rules), _SMALLEST_TARGET)
-        written = await self.summarizer.write([_without_rules(piece) for piece in run], target, state.tokenizer.count)
-        text = f"{rules}\n{written.text}" if rules else written.text
-        if written.note is not None:
-            self._emit(state, ContextEventType.SUMMARIZATION_ERROR, strategy=written.kind, error=written.note)
-        lower = [piece.summary for piece in run if isinstance(piece, Block)]
-        originals = sum(piece.original_tokens for piece in run if isinstance(piece, Live))
-        new = NewSummary(
-            start=run[0].start,
-            end=run[-1].end,
-            level=1 + max((summary.level for summary in lower), default=0),
-            kind=written.kind,
-            text=text,
-            original_tokens=originals + sum(summary.original_tokens for summary in lower),
-            author=written.author,
-            children=tuple(summary.id for summary in lower),
-            duration_ms=int((time.monotonic() - started) * 1000),
-        )
-        # The overhead of a rendered block is at most this much: do not store what will be refused.
-        if state.tokenizer.count(text) >= total_tokens(run):
-            return None
-        summary = await self.store.run(contexts.write_summary, state.id, new, utc_now())
-        rendered = block(summary, state.tokenizer)
-        return rendered if rendered.tokens < total_tokens(run) else None
 
     def _start(self, state: ContextState, strategy: str, limit_tokens: int) -> None:
         current = state.cut.estimator.mean(state.raw_tokens)
@@ -280,32 +370,26 @@ class Compactor:
             max_tokens=limit_tokens,
         )
 
-    def _complete(self, state: ContextState, strategy: str, before: int, started: float) -> None:
-        after = state.raw_tokens
-        self._emit(
-            state,
-            ContextEventType.SUMMARIZATION_COMPLETE,
-            strategy=strategy,
-            tokens_saved=state.cut.estimator.mean(before) - state.cut.estimator.mean(after),
-            new_token_count=state.cut.estimator.mean(after),
-            duration_ms=int((time.monotonic() - started) * 1000),
-        )
-
     def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
         self.emit(replace(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
 
 
-def _ruling(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
-    """Those that make or take back a standing rule: looked for once a message, because it costs about 1 ms."""
-    return tuple(m for m in messages if detect(m.content) or detect_withdrawals(m.content))
+def pending_summarization(settings: ContextSettings, state: ContextState, run: Sequence[Piece]) -> PendingSummarization:
+    """What a summary of those pieces would be about, whether or not they stand in the context."""
+    budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+    share = int(total_tokens(run) * settings.target_ratio)
+    return PendingSummarization.of(run, min(share, int(BLOCK_SHARE * budget_raw)))
 
 
-def _without_rules(piece: Piece) -> Piece:
-    """A block without the standing rules at its head: the summary made of it gets the rules anew."""
-    if not isinstance(piece, Block):
-        return piece
-    _, rest = split_standing_rules(piece.summary.text)
-    return replace(piece, summary=replace(piece.summary, text=rest))
+def joined(ranges: Ranges) -> tuple[tuple[MessageId, MessageId], ...]:
+    """The ranges in order, those that touch as one."""
+    result: list[tuple[MessageId, MessageId]] = []
+    for start, end in sorted(ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return tuple(result)
 
 
 def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected: Collection[MessageId]) -> list[Piece]:
@@ -325,8 +409,8 @@ def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected
         if not movable or share < SMALLEST_PREVIEW or share_of < 0.2:
             n_verbatim = sum(isinstance(piece, Live) for piece in result)
             raise RecentMessagesTooLarge(
-                state.cut.estimator.upper(state.frame_tokens.total + total),
-                state.cut.estimator.upper(state.frame_tokens.total + max(room, 0)),
+                state.cut.estimator.upper(state.fixed_tokens + total),
+                state.cut.estimator.upper(state.fixed_tokens + max(room, 0)),
                 n_verbatim,
             )
         for index in movable:

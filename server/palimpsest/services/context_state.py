@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Block, CutCause, Live, Piece, running_request, total_tokens
 from palimpsest.domain.forest import Summary, render_summary
-from palimpsest.domain.layout import Frame, FrameTokens
+from palimpsest.domain.front import StandingRules, render_front
+from palimpsest.domain.layout import Frame, FrameTokens, Front
+from palimpsest.domain.ledger import EntryId
 from palimpsest.domain.limits import Budget, Model
-from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId
 from palimpsest.domain.tokens import count_content
 from palimpsest.services.tokenizers import Tokenizer
 from palimpsest.storage import contexts, conversations
@@ -33,7 +35,11 @@ class ContextState:
     tokenizer: Tokenizer
     cut: CutRecord
     pieces: list[Piece]
+    frame: Frame
+    """What stands before the conversation since its last turn began."""
     frame_tokens: FrameTokens
+    front: Front
+    """As the cut has it."""
     expansions: tuple[tuple[MessageId, MessageId], ...] = ()
     """[start, end) of what the user wants to see as originals, as long as it fits."""
     ruling: tuple[StoredMessage, ...] = ()
@@ -44,15 +50,26 @@ class ContextState:
     """How many leading pieces stood unchanged in the last request."""
     futile_above: int = 0
     """Raw tokens under which another re-cut by threshold is not tried: the last one gained too little."""
+    demoted: frozenset[EntryId] = frozenset()
+    """Standing rules over their share of the budget, as they were last told."""
+    rules: StandingRules | None = None
+    """As they were last derived; None when they were not yet."""
+    written_ahead: int = -1
+    """The version of the cut for which summaries were begun ahead of need."""
 
     @property
     def id(self) -> ConversationId:
         return self.record.id
 
     @property
+    def fixed_tokens(self) -> int:
+        """Raw tokens of the next request before the conversation."""
+        return self.frame_tokens.total + self.front.tokens
+
+    @property
     def raw_tokens(self) -> int:
         """Of the next request, frame included."""
-        return self.frame_tokens.total + total_tokens(self.pieces)
+        return self.fixed_tokens + total_tokens(self.pieces)
 
     @property
     def n_messages(self) -> int:
@@ -79,9 +96,15 @@ class ContextState:
             self.record = replace(self.record, n_messages=stored[-1].id + 1)
 
 
-def live(message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer) -> Live:
+def live(
+    message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer, injection: str = ""
+) -> Live:
     preview_tokens = 0 if preview is None else count_content(preview, tokenizer.count)
-    return Live(message, tokens, preview, preview_tokens)
+    return Live(message, tokens, preview, preview_tokens, injection, tokenizer.count(injection) if injection else 0)
+
+
+def front(text: str, tokenizer: Tokenizer) -> Front:
+    return Front(text, count_content(render_front(text), tokenizer.count)) if text else Front()
 
 
 def block(summary: Summary, tokenizer: Tokenizer) -> Block:
@@ -94,10 +117,11 @@ class _Rows:
 
     record: ConversationRecord
     cut: CutRecord | None
-    summaries: dict[int, Summary]
+    summaries: dict[SummaryId, Summary]
     previews: dict[MessageId, Content]
     live_messages: list[StoredMessage]
     expansions: tuple[tuple[MessageId, MessageId], ...]
+    injections: dict[MessageId, str]
     counts: dict[MessageId, int] = field(default_factory=dict)
 
 
@@ -105,8 +129,12 @@ def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
     record = conversations.get(conversation_id)
     cut = contexts.latest_cut(conversation_id)
     hidden = conversations.hidden_ranges(conversation_id)
+    absent = [(each.start, each.end) for each in hidden]
+    absent += [] if cut is None else cut.left_out
     expansions = tuple(contexts.expansions(conversation_id))
     summaries = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
+    # A server may have died between hiding messages and choosing the cut without them.
+    summaries = [summary for summary in summaries if contexts.is_usable(summary, hidden)]
     messages: list[StoredMessage] = []
     position = 0
     for summary in sorted(summaries, key=lambda each: each.start):
@@ -114,22 +142,29 @@ def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
             messages += conversations.read_messages(conversation_id, position, summary.start)
         position = summary.end
     messages += conversations.read_messages(conversation_id, position)
-    messages = [message for message in messages if not any(each.start <= message.id < each.end for each in hidden)]
+    messages = [message for message in messages if not any(start <= message.id < end for start, end in absent)]
     first = messages[0].id if messages else position
     counts = conversations.read_counts(conversation_id, tokenizer, first)
-    previews = contexts.read_previews(conversation_id, 0 if cut is None else cut.version)
-    return _Rows(record, cut, {each.id: each for each in summaries}, previews, messages, expansions, counts)
+    version = 0 if cut is None else cut.version
+    previews = contexts.read_previews(conversation_id, version)
+    injections = contexts.read_injections(conversation_id, version)
+    by_id = {each.id: each for each in summaries}
+    return _Rows(record, cut, by_id, previews, messages, expansions, injections, counts)
 
 
 async def ensure_counts(
-    store: Store, messages: Sequence[StoredMessage], counts: dict[MessageId, int], tokenizer: Tokenizer
+    store: Store,
+    conversation_id: ConversationId,
+    messages: Sequence[StoredMessage],
+    counts: dict[MessageId, int],
+    tokenizer: Tokenizer,
 ) -> dict[MessageId, int]:
     """Counts for all messages; those that had none are counted now and stored."""
     missing = [message for message in messages if message.id not in counts]
     if missing:
         sizes = await tokenizer.count_contents([message.content for message in missing])
         fresh = {message.id: size for message, size in zip(missing, sizes, strict=True)}
-        await store.run(conversations.write_counts, missing[0].conversation_id, tokenizer.name, fresh)
+        await store.run(conversations.write_counts, conversation_id, tokenizer.name, fresh)
         counts = counts | fresh
     return counts
 
@@ -144,13 +179,27 @@ async def load_state(
 ) -> ContextState:
     """The state as the store has it. A conversation without a cut begins with everything live."""
     rows = await store.read(_read, conversation_id, tokenizer.name)
-    counts = await ensure_counts(store, rows.live_messages, rows.counts, tokenizer)
+    counts = await ensure_counts(store, conversation_id, rows.live_messages, rows.counts, tokenizer)
     frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
     pieces: list[Piece] = [block(summary, tokenizer) for summary in rows.summaries.values()]
-    pieces += [live(m, counts[m.id], rows.previews.get(m.id), tokenizer) for m in rows.live_messages]
+    pieces += [
+        live(m, counts[m.id], rows.previews.get(m.id), tokenizer, rows.injections.get(m.id, ""))
+        for m in rows.live_messages
+    ]
     pieces.sort(key=lambda piece: piece.start)
     cut = rows.cut or first_cut(model, frame.digest())
-    return ContextState(rows.record, model, budget, tokenizer, cut, pieces, frame_tokens, rows.expansions)
+    return ContextState(
+        rows.record,
+        model,
+        budget,
+        tokenizer,
+        cut,
+        pieces,
+        frame,
+        frame_tokens,
+        front(cut.front, tokenizer),
+        rows.expansions,
+    )
 
 
 def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
@@ -169,16 +218,9 @@ async def load_everything(store: Store, state: ContextState, tokenizer: Tokenize
             for message in conversations.read_messages(state.id, 0)
             if not any(each.start <= message.id < each.end for each in hidden)
         ]
-        usable = [
-            summary
-            for summary in contexts.read_summaries(state.id)
-            if not any(
-                summary.id <= each.last_summary and summary.start < each.end and each.start < summary.end
-                for each in hidden
-            )
-        ]
+        usable = [summary for summary in contexts.read_summaries(state.id) if contexts.is_usable(summary, hidden)]
         return visible, conversations.read_counts(state.id, tokenizer.name, 0), usable
 
     messages, counts, summaries = await store.read(read)
-    counts = await ensure_counts(store, messages, counts, tokenizer)
+    counts = await ensure_counts(store, state.id, messages, counts, tokenizer)
     return [Live(message, counts[message.id]) for message in messages], summaries

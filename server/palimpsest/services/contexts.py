@@ -1,83 +1,46 @@
-"""The context engine: from a conversation to a prepared context, and everything people ask about it."""
+"""The context engine: from a conversation to a prepared context, and every change of what stands in it."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
+from palimpsest.domain.adaptation import ContextAdaptation, adapt
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import (
-    Block,
-    CutCause,
-    Live,
-    Piece,
-    choose,
-    keep_from,
-    running_request,
-    total_tokens,
-    widen,
-)
-from palimpsest.domain.errors import (
-    ContextError,
-    InvalidRequest,
-    RecentMessagesTooLarge,
-    SummarizationNeeded,
-)
+from palimpsest.domain.cut import Block, CutCause, Live, Piece, choose, keep_from, leave_out, running_request, widen
+from palimpsest.domain.errors import ErrorDetail, InvalidRequest, LedgerTooLarge, RecentMessagesTooLarge
+from palimpsest.domain.front import StandingRules
 from palimpsest.domain.layout import Frame, FrameTokens, lay_out
-from palimpsest.domain.limits import Budget, Model
-from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, user_message
-from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
-from palimpsest.domain.previews import with_preview
+from palimpsest.domain.limits import Model
+from palimpsest.domain.messages import Content, ConversationId, MessageId, TurnId
+from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.tokens import Certainty, count_content
-from palimpsest.domain.usage import ContextUsage
+from palimpsest.domain.summarization import PendingSummarization, first_run
 from palimpsest.services import context_debug
+from palimpsest.services.acceptance import Accepted, accept, with_previews
+from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
-from palimpsest.services.compaction import Compactor
-from palimpsest.services.context_state import ContextState, block, load_everything, load_state
-from palimpsest.services.events import EventSink
+from palimpsest.services.clock import utc_now
+from palimpsest.services.compaction import AHEAD_SHARE, KEEP_SHARE, Compactor, pending_summarization
+from palimpsest.services.context_state import ContextState, block, front, load_everything, load_state
+from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.models import Models
-from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
+from palimpsest.services.near_limit import counted, is_near
+from palimpsest.services.standing_rules import news_of, read_rules
+from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer, Written
+from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.storage import contexts, conversations
-from palimpsest.storage.conversations import Counts
+from palimpsest.storage import contexts, conversations, leases
 from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.models import learn_limit
 from palimpsest.storage.store import Store
 
-_LARGE_PART_SHARE = 0.25
-"""Of the budget: a message above it is shown as a preview from the first request on, whatever its bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class UsageReport:
-    """How full a context is, with everything a person may ask about it."""
-
-    usage: ContextUsage
-    budget: Budget
-    model: Model
-    certainty: Certainty
-    n_messages: int
-    by_kind: tuple[tuple[str, int], ...]
-    """Kind and tokens, largest first, none empty."""
-    last_summary_at: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the next request would be."""
-
-    model: str
-    used_tokens: int
-    upper_tokens: int
-    limit_tokens: int
-    certainty: Certainty
-    segments: tuple[Segment, ...]
-    would_summarize: tuple[tuple[MessageId, MessageId], ...]
-    """[start, end) of what a turn would summarise first."""
-    problem: ContextError | None
-    """Why it could not be sent as it stands; None when it could."""
+_UNNAMED_LIMIT: Final = 0.9
+"""Of a request that its service found too long without saying what fits: what is tried next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +48,7 @@ class Switch:
     """What a model switch did."""
 
     model: Model
-    old_budget: int
-    new_budget: int
-    needs_summarization: bool
-    can_restore: int
-    """Summarised messages that stand as originals again."""
+    adaptation: ContextAdaptation
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +59,6 @@ class Summarized:
     tokens_after: int
     block: Block | None
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """Messages ready to be stored: counted, and with previews decided (once, which keeps the prefix)."""
-
-    contents: tuple[Content, ...]
-    tokens: tuple[int, ...]
-    previews: dict[int, Content]
-    """By index into `contents`."""
-    shown_tokens: tuple[int, ...]
-    """Raw tokens each takes in the context."""
-    tokenizer: str
-
-    @property
-    def counts(self) -> Counts:
-        return Counts(self.tokenizer, self.tokens)
 
 
 async def quoting(_: Model) -> Summarizer:
@@ -133,14 +75,23 @@ class ContextEngine:
     tokenizers: Tokenizers
     settings: ContextSettings
     frame: Frame
+    """Of turns that begin now."""
     emit: EventSink
     choose_summarizer: Callable[[Model], Awaitable[Summarizer]] = quoting
     """Who writes the summaries of a conversation with that model."""
+    background: Background = field(default_factory=Background)
+    """What is written while nobody waits."""
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
 
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
-        return Compactor(self.store, self.settings, await self.choose_summarizer(state.model), self.emit)
+        summarizer = await self.choose_summarizer(state.model)
+        writer = SummaryWriter(self.store, summarizer, self.background, self._note)
+        return Compactor(self.store, self.settings, writer, self.emit)
+
+    def _note(self, state: ContextState, kind: str, sentence: str) -> None:
+        event = ContextEvent(state.id, ContextEventType.SUMMARIZATION_ERROR, utc_now(), strategy=kind, error=sentence)
+        self.emit(event)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:
         """The conversation's state, in step with the store. Raises NotFound."""
@@ -168,7 +119,7 @@ class ContextEngine:
             n_messages=state.n_messages,
             current_tokens=state.raw_tokens,
             window=budget.window,
-            buffer=budget.margin,
+            margin=budget.margin,
             tokenizer=tokenizer.name,
         )
         return state
@@ -194,69 +145,135 @@ class ContextEngine:
 
     async def accept(self, state: ContextState, contents: Sequence[Content]) -> Accepted:
         """Counts messages that are about to be stored and decides which of them are too large to be sent whole."""
-        tokens = await state.tokenizer.count_contents(contents)
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        previews: dict[int, Content] = {}
-        shown = list(tokens)
-        for index, content in enumerate(contents):
-            cap = self._preview_cap(content, tokens[index], budget_raw)
-            if cap is not None:
-                message = StoredMessage(state.id, MessageId(state.n_messages + index), content, "", None, Digest(""))
-                preview = await asyncio.to_thread(
-                    with_preview, Live(message, tokens[index]), cap, state.tokenizer.count
-                )
-                if preview.preview is not None:
-                    previews[index], shown[index] = preview.preview, preview.preview_tokens
-        return Accepted(tuple(contents), tuple(tokens), previews, tuple(shown), state.tokenizer.name)
-
-    def _preview_cap(self, content: Content, tokens: int, budget_raw: int) -> int | None:
-        """The raw tokens a message may take in the context; None when it may stay whole. What the user says stays."""
-        if content.role is Role.USER:
-            return None
-        share = int(_LARGE_PART_SHARE * budget_raw)
-        n_bytes = max((len(result.text.encode()) for result in content.results), default=0)
-        if n_bytes > self.settings.response_max_bytes:
-            return min(share, self.settings.response_max_bytes // 16)
-        return share if tokens > share else None
+        return await accept(self.settings, state, contents)
 
     def appended(self, state: ContextState, stored: Sequence[StoredMessage], accepted: Accepted) -> None:
         """Tells the state what was stored, after the transaction."""
-        previews = {stored[index].id: preview for index, preview in accepted.previews.items()}
-        state.append(stored, accepted.tokens, previews)
+        state.append(stored, accepted.tokens, accepted.previews_of(stored))
+
+    async def push_message(self, state: ContextState, lease: HeldLease, content: Content) -> Live:
+        """Stores a message at the end of the conversation, outside any turn: for what was said elsewhere. As it stands
+        in the context."""
+        accepted = await self.accept(state, [content])
+
+        def write() -> list[StoredMessage]:
+            leases.check(lease)
+            stored = conversations.append(state.id, accepted.contents, utc_now(), counts=accepted.counts)
+            contexts.write_previews(state.id, state.cut.version, accepted.previews_of(stored))
+            return stored
+
+        stored = await self.store.run(write)
+        self.appended(state, stored, accepted)
+        pushed = state.pieces[-1]
+        assert isinstance(pushed, Live)
+        return pushed
 
     async def prepare(
-        self, state: ContextState, lease: HeldLease, limit_tokens: int, tool_choice: ToolChoice = "auto"
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        limit_tokens: int,
+        tool_choice: ToolChoice = "auto",
+        turn_id: TurnId | None = None,
     ) -> PreparedContext:
         """The next request, compacted first where that is due. The only way to a prepared context (invariant 4).
 
-        Raises RecentMessagesTooLarge when what must be sent verbatim does not fit.
+        `turn_id`: of the turn whose first request it is, None for later ones. Raises RecentMessagesTooLarge when what
+        must be sent verbatim does not fit.
         """
-        if state.cut.frame_digest != self.frame.digest():
-            count = state.tokenizer.count
-            state.frame_tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
-            state.n_sent = 0
-            await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, self.frame.digest())
+        if turn_id is not None and state.cut.frame_digest != self.frame.digest():
+            await self._take_up_frame(state, lease)
+        if self.settings.infinity and state.cut.left_out:  # summaries were switched on again
+            await self.adopt_anew(state, lease, CutCause.USER)
         if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
             # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
             state.cut = replace(state.cut, estimator=state.model.estimator)
-        if self._is_due(state, limit_tokens):
-            await (await self.compactor(state)).by_threshold(state, lease, limit_tokens)
-        prepared = self._lay_out(state, limit_tokens, tool_choice)
+        if (as_counted := await self._as_counted(state, limit_tokens, tool_choice)) is not None:
+            return as_counted
+        news = "" if turn_id is None else await news_of(self.store, state)
+        news_tokens = state.tokenizer.count(news) if news else 0
+        if self.is_due(state, limit_tokens, news_tokens):
+            await (await self.compactor(state)).by_threshold(state, lease, limit_tokens, news_tokens)
+            news = await news_of(self.store, state) if news else ""
+        if news and turn_id is not None:
+            await self._inject(state, lease, turn_id, news)
+        prepared = self.lay_out(state, limit_tokens, tool_choice)
         state.n_sent = len(state.pieces)
         return prepared
 
-    def _is_due(self, state: ContextState, limit_tokens: int) -> bool:
+    async def _as_counted(
+        self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice
+    ) -> PreparedContext | None:
+        """The request as it stands, where only the spread of the estimate speaks against it, the provider counts it as
+        fitting, and a re-cut was found to gain too little."""
+        estimator, raw = state.cut.estimator, state.raw_tokens
+        mean, upper = estimator.mean(raw), estimator.upper(raw)
+        if upper <= limit_tokens or raw >= state.futile_above or not is_near(mean, upper, limit_tokens):
+            return None
+        # For the question only: what is sent carries the limit it was proven to fit.
+        asked = self.lay_out(state, upper, tool_choice)
+        tokens = await counted(self.models.provider(state.model), asked)
+        if tokens is None or tokens > limit_tokens:
+            return None
+        state.n_sent = len(state.pieces)
+        return replace(asked, estimated_tokens=tokens, upper_tokens=tokens, limit_tokens=limit_tokens)
+
+    async def _take_up_frame(self, state: ContextState, lease: HeldLease) -> None:
+        """The system prompt, the instructions or the tools changed: the turn that begins is the first to see it."""
+        count = state.tokenizer.count
+        state.frame = self.frame
+        state.frame_tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
+        state.n_sent = 0
+        digest = self.frame.digest()
+        await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, frame_digest=digest)
+
+    async def _inject(self, state: ContextState, lease: HeldLease, turn_id: TurnId, text: str) -> None:
+        """Adds the text behind the turn's own message, until the next re-cut."""
+        index = next(
+            i for i, piece in enumerate(state.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
+        )
+        piece = state.pieces[index]
+        assert isinstance(piece, Live)
+        version = state.cut.version
+        await self.store.run(contexts.write_injection, lease, turn_id, version, "rules", text, utc_now())
+        state.pieces[index] = replace(piece, injection=text, injection_tokens=state.tokenizer.count(text))
+        state.n_sent = min(state.n_sent, index)
+
+    async def make_room(self, state: ContextState, lease: HeldLease, tokens: int) -> None:
+        """Compacts what is committed, so that `tokens` (raw) more fit the wall, as far as that can be had: between two
+        steps of a turn there would be room for them."""
+        room = state.cut.estimator.raw_within(state.budget.wall) - tokens
+        limit = state.cut.estimator.upper(max(room, 0))
+        with contextlib.suppress(RecentMessagesTooLarge):
+            await (await self.compactor(state)).by_threshold(state, lease, limit)
+
+    def consider_writing_ahead(self, state: ContextState) -> None:
+        """Begins, in the background, what the next re-cut will want written: once for every cut."""
         upper = state.cut.estimator.upper(state.raw_tokens)
+        share = max(AHEAD_SHARE, self.settings.threshold - KEEP_SHARE)
+        is_wanted = self.settings.infinity and upper >= share * state.budget.budget
+        if is_wanted and state.written_ahead != state.cut.version:
+            state.written_ahead = state.cut.version
+            self.background.start(state.id, self._write_ahead(state))
+
+    async def _write_ahead(self, state: ContextState) -> None:
+        await (await self.compactor(state)).write_ahead(state)
+
+    def is_due(self, state: ContextState, limit_tokens: int, more_tokens: int = 0) -> bool:
+        """Whether a re-cut comes before the next request, with `more_tokens` (raw) added to it."""
+        upper = state.cut.estimator.upper(state.raw_tokens + more_tokens)
         if upper > limit_tokens:
             return True
         return upper > self.settings.threshold * state.budget.budget and state.raw_tokens >= state.futile_above
 
-    def _lay_out(self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice) -> PreparedContext:
+    def lay_out(self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice) -> PreparedContext:
+        """The state's pieces as a request. Raises OverLimit when they do not fit."""
         return lay_out(
             state.id,
             state.model.service_name,
-            self.frame,
+            state.frame,
             state.frame_tokens,
+            state.front,
             state.pieces,
             state.cut.estimator,
             limit_tokens=limit_tokens,
@@ -269,97 +286,76 @@ class ContextEngine:
         """The user's message, counted. Raises RecentMessagesTooLarge when no compaction could make room for it:
         then nothing is stored, and the text stays with the editor."""
         accepted = await self.accept(state, [content])
-        needed = state.cut.estimator.upper(state.frame_tokens.total + accepted.tokens[0])
+        needed = state.cut.estimator.upper(state.fixed_tokens + accepted.tokens[0])
         if needed > state.budget.budget:
             raise RecentMessagesTooLarge(needed, state.budget.budget, 1)
         return accepted
 
-    async def usage(self, conversation_id: ConversationId) -> UsageReport:
-        state = await self.state(conversation_id)
-        estimator = state.cut.estimator
-        kinds = {"system": state.frame_tokens.system, "tools": state.frame_tokens.tools}
-        for piece in state.pieces:
-            kind = "summaries" if isinstance(piece, Block) else "previews" if piece.preview else "messages"
-            kinds[kind] = kinds.get(kind, 0) + piece.tokens
-        by_kind = sorted(((kind, estimator.mean(raw)) for kind, raw in kinds.items() if raw), key=lambda item: -item[1])
-        used = ContextUsage(estimator.mean(state.raw_tokens), state.budget.budget, state.n_blocks)
-        last_summary_at = await self.store.read(contexts.last_summary_at, conversation_id)
-        return UsageReport(
-            used, state.budget, state.model, certainty(state), state.n_messages, tuple(by_kind), last_summary_at
-        )
+    def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
+        """What a summary of the first contiguous run of `ids` would be about, widened to whole exchanges and whole
+        lower summaries; None when there is nothing of them that may be summarised.
 
-    async def explain(self, conversation_id: ConversationId, text: str | None) -> Plan:
-        """A dry run of the next request, with `text` as its message: nothing is stored or sent."""
-        state = await self.state(conversation_id)
-        pieces: list[Piece] = list(state.pieces)
-        if text is not None:
-            content = user_message(text)
-            message = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
-            pieces.append(Live(message, count_content(content, state.tokenizer.count)))
-        dry = replace(state, pieces=pieces)
-        estimator, budget = dry.cut.estimator, dry.budget.budget
-        runs = (await self.compactor(dry)).would_summarize(dry)
-        upper = estimator.upper(dry.raw_tokens)
-        problem: ContextError | None = None
-        if upper > budget:
-            ids = tuple(piece.start for first, after in runs for piece in pieces[first:after])
-            n_kept = total_tokens(pieces[keep_from(pieces, 0, self.settings.preserve_recent) :])
-            problem = (
-                SummarizationNeeded(upper - budget, ids, budget)
-                if ids
-                else RecentMessagesTooLarge(estimator.upper(dry.frame_tokens.total + n_kept), budget, len(pieces))
-            )
-        segments = () if problem is not None else self._lay_out(dry, budget, "auto").segments
-        due = self._is_due(dry, budget)
-        return Plan(
-            model=dry.model.name,
-            used_tokens=estimator.mean(dry.raw_tokens),
-            upper_tokens=upper,
-            limit_tokens=budget,
-            certainty=certainty(dry),
-            segments=segments,
-            would_summarize=tuple((pieces[i].start, pieces[j - 1].end) for i, j in runs) if due else (),
-            problem=problem,
-        )
+        The newest messages, the running turn's request and what is a summary already stay. Raises InvalidRequest for
+        ids the conversation does not have.
+        """
+        wanted = first_run(ids)
+        if wanted is None:
+            return None
+        start, end = wanted
+        _check_range(state, start, end)
+        first, after = widen(state.pieces, start, end)
+        after = min(after, keep_from(state.pieces, 0, self.settings.preserve_recent))
+        first, after = _without_protected(state.pieces, first, after, running_request(state.pieces))
+        run = state.pieces[first:after]
+        has_originals = any(isinstance(piece, Live) for piece in run)
+        return pending_summarization(self.settings, state, run) if has_originals else None
+
+    async def complete_summarization(
+        self, state: ContextState, lease: HeldLease, pending: PendingSummarization, content: str, generated_by: str
+    ) -> Block | None:
+        """Stores and adopts a summary that somebody else wrote; None when it is not smaller than what it stands for.
+
+        Raises InvalidRequest when what it was asked for does not stand in the context any more.
+        """
+        standing = {piece.start for piece in state.pieces}
+        if pending.scope.range[0] not in standing or not set(pending.pieces) <= set(state.pieces):
+            raise InvalidRequest("What this summary stands for is not in the context any more. Ask for it again.")
+        compactor = await self.compactor(state)
+        return await compactor.complete(state, lease, pending, Written(content, "given", generated_by))
 
     async def summarize(
         self, state: ContextState, lease: HeldLease, wanted: tuple[MessageId, MessageId] | None
     ) -> Summarized:
-        """Summarises `wanted` ([start, end), widened), or everything but the newest exchanges."""
-        pieces = state.pieces
-        recent = keep_from(pieces, 0, self.settings.preserve_recent)
+        """Summarises `wanted` ([start, end), widened), or everything live behind the last summary but the newest."""
+        if not self.settings.infinity:
+            raise InvalidRequest("Summaries are switched off (context.infinity). Switch them on to have one written.")
+        if state.cut.left_out:  # a summary must not reach over what it does not speak of
+            await self.adopt_anew(state, lease, CutCause.USER)
         if wanted is None:
-            last_block = max((i for i, piece in enumerate(pieces) if isinstance(piece, Block)), default=-1)
-            first, after = last_block + 1, recent
+            last = max((piece.end for piece in state.pieces if isinstance(piece, Block)), default=MessageId(0))
+            start, end = last, MessageId(state.n_messages)
         else:
             start, end = wanted
-            if not 0 <= start < end <= state.n_messages:
-                raise InvalidRequest(
-                    f"Messages {start} to {end - 1} are not a range of this conversation, "
-                    f"which has {state.n_messages} messages."
-                )
-            first, after = widen(pieces, start, end)
-            after = min(after, recent)
-        protected = running_request(pieces)
-        first, after = _without_protected(pieces, first, after, protected)
+            _check_range(state, start, end)
+        pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
         before = state.cut.estimator.mean(state.raw_tokens)
-        if after <= first or not any(isinstance(piece, Live) for piece in pieces[first:after]):
+        if pending is None:
             reason = (
                 f"Nothing to summarise: the newest {self.settings.preserve_recent} messages always stay as they are."
             )
             return Summarized(before, before, None, reason)
-        new = await (await self.compactor(state)).on_request(state, lease, first, after)
+        new = await (await self.compactor(state)).on_request(state, lease, pending)
         if new is None:
             return Summarized(before, before, None, "A summary would not be shorter than what it stands for.")
-        after_tokens = state.cut.estimator.mean(state.raw_tokens)
-        return Summarized(
-            before, after_tokens, new, f"Summarised messages {new.start} to {new.end - 1} into one block."
-        )
+        after = state.cut.estimator.mean(state.raw_tokens)
+        return Summarized(before, after, new, f"Summarised messages {new.start} to {new.end - 1} into one block.")
 
     async def switch_model(self, state: ContextState, lease: HeldLease, model: Model) -> Switch:
-        """Goes on with `model`: the cut is chosen anew for its budget, originals first, in one transaction."""
+        """Goes on with `model`: the cut is chosen anew for its budget, originals first, in one transaction.
+
+        Raises LedgerTooLarge when the user's pins would take more than their share of it.
+        """
         budget = self.models.budget(model)
-        old_budget = state.budget.budget
         tokenizer = await self.tokenizers.get(model.tokenizer)
         model = await calibrated(self.store, model, tokenizer.name)
         count = tokenizer.count
@@ -368,50 +364,76 @@ class ContextEngine:
             model=model,
             budget=budget,
             tokenizer=tokenizer,
-            frame_tokens=FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count)),
+            frame_tokens=FrameTokens(state.frame.system_tokens(count), state.frame.tools_tokens(count)),
+            front=front(state.front.text, tokenizer),
             n_sent=0,
             cut=replace(state.cut, estimator=model.estimator),
         )
+        check_pins(new, await read_rules(self.store, new))
         covered = {i for piece in state.pieces if isinstance(piece, Block) for i in range(piece.start, piece.end)}
-        new.pieces = await self.choose_anew(new)
-        await (await self.compactor(new)).adopt(new, lease, new.pieces, CutCause.MODEL, self.frame.digest())
+        await self.adopt_anew(new, lease, CutCause.MODEL)
         new.record = replace(new.record, model=model.name)
         self._states[state.id] = new
         restored = sum(isinstance(piece, Live) and piece.message.id in covered for piece in new.pieces)
         needs = model.estimator.upper(new.raw_tokens) > budget.budget
-        return Switch(model, old_budget, budget.budget, needs, restored)
+        old = state.budget.budget
+        return Switch(model, adapt(old, budget.budget, needs_summarization=needs, can_restore=restored))
 
-    async def choose_anew(self, state: ContextState) -> list[Piece]:
-        """The pieces of a cut chosen over everything visible, originals first, for the state's model and budget."""
+    async def adopt_anew(
+        self, state: ContextState, lease: HeldLease, cause: CutCause, *, frame_digest: str = ""
+    ) -> None:
+        """A cut chosen over everything visible, originals first, for the state's model and budget."""
         messages, summaries = await load_everything(self.store, state, state.tokenizer)
         estimator, budget = state.model.estimator, state.budget.budget
-        shown = await asyncio.to_thread(self.with_previews, state, messages)
-        target = estimator.raw_within(int(self.settings.switch_target * budget)) - state.frame_tokens.total
-        return choose(
+        shown = await asyncio.to_thread(with_previews, self.settings, state, messages)
+        share = min(self.settings.switch_target, self.settings.threshold)
+        target = estimator.raw_within(int(share * budget)) - state.fixed_tokens
+        pieces = choose(
             shown,
-            summaries,
+            summaries if self.settings.infinity else (),
             lambda summary: block(summary, state.tokenizer).tokens,
             target,
             self.settings.preserve_recent,
             running_request(shown),
         )
+        left_out: tuple[tuple[MessageId, MessageId], ...] = ()
+        if not self.settings.infinity:
+            pieces, left_out = leave_out(pieces, target, self.settings.preserve_recent, running_request(shown))
+        compactor = await self.compactor(state)
+        await compactor.adopt(state, lease, pieces, cause, frame_digest=frame_digest, left_out=left_out)
 
-    def with_previews(self, state: ContextState, messages: Sequence[Live]) -> list[Live]:
-        """The messages, those that are too large for the state's budget as previews."""
-        budget_raw = state.model.estimator.raw_within(state.budget.budget)
-        shown: list[Live] = []
-        for each in messages:
-            cap = self._preview_cap(each.message.content, each.original_tokens, budget_raw)
-            is_whole = cap is None or each.preview is not None
-            shown.append(each if is_whole else with_preview(each, cap or 0, state.tokenizer.count))
-        return shown
+    async def learn_limit(self, state: ContextState, refused: PreparedContext, detail: ErrorDetail) -> None:
+        """Takes it that the model's service accepts no more input than it said, or, where it named no number, less than
+        what it refused. From now on that caps the model in every conversation of the folder."""
+        if detail.projected_tokens:
+            await self.observe(state, state.raw_tokens, TokenUsage(input_tokens=detail.projected_tokens))
+        model, unnamed = state.model, int(_UNNAMED_LIMIT * refused.estimated_tokens)
+        least = state.budget.margin + state.fixed_tokens
+        # A number that leaves no room for a conversation is not about a request's input.
+        named = detail.limit_tokens or 0
+        limit = named if named > least else unnamed
+        await self.store.run(learn_limit, model.provider, model.service_name, limit, utc_now())
+        self.models.learn(model, limit)
+        for each in {id(each): each for each in (state, *self._states.values())}.values():
+            if (each.model.provider, each.model.service_name) == (model.provider, model.service_name):
+                fresh = self.models.assume(each.record.model)
+                each.model = replace(fresh, estimator=each.model.estimator)
+                each.budget = self.models.budget(fresh)
 
 
-def certainty(state: ContextState) -> Certainty:
-    """How the state's tokens were counted."""
-    if state.tokenizer.name != state.model.tokenizer:
-        return Certainty.BYTES
-    return Certainty.EXACT if state.model.is_exact else Certainty.ESTIMATED
+def check_pins(state: ContextState, rules: StandingRules) -> None:
+    """Raises LedgerTooLarge when the user's pins take more than their share of the state's budget."""
+    if rules.pin_tokens > rules.cap_tokens:
+        mean = state.cut.estimator.mean
+        raise LedgerTooLarge(mean(rules.pin_tokens), mean(rules.cap_tokens))
+
+
+def _check_range(state: ContextState, start: MessageId, end: MessageId) -> None:
+    if not 0 <= start < end <= state.n_messages:
+        raise InvalidRequest(
+            f"Messages {start} to {end - 1} are not a range of this conversation, "
+            f"which has {state.n_messages} messages."
+        )
 
 
 def _without_protected(

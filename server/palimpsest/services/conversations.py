@@ -16,7 +16,7 @@ from palimpsest.domain.turns import TurnState, title_of
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine, Summarized, Switch
 from palimpsest.services.history import HistoryEditor, Recut, RolledBack
-from palimpsest.storage import contexts, conversations, leases, turns
+from palimpsest.storage import contexts, conversations, leases, ledger, turns
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
@@ -204,15 +204,26 @@ class Conversations:
             at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
             record = conversations.fork(child, parent, at, title_of(cleaned) or parent.title, utc_now())
             contexts.inherit(child, conversation_id, at, utc_now())
+            ledger.inherit(child, conversation_id, at, utc_now())
             return record
 
         return await self.store.run(write)
 
-    async def roll_back(self, conversation_id: ConversationId, to: MessageId) -> RolledBack:
-        """Hides the messages from `to` on; the user's first one becomes the draft."""
+    async def roll_back(self, conversation_id: ConversationId, to: MessageId | None) -> RolledBack:
+        """Hides the messages from `to` on, or the newest one where None; the user's first hidden one becomes the draft.
+
+        Either is widened to whole exchanges.
+        """
+        pieces = (await self.contexts.state(conversation_id)).pieces
+        if to is None and not pieces:
+            raise InvalidRequest("There is nothing to roll back: the conversation has no messages.")
+        newest = MessageId(pieces[-1].end - 1) if pieces else MessageId(0)
         async with self._writing(conversation_id, "a roll back") as lease:
             state = await self.contexts.state(conversation_id)
-            done = await self._editor.roll_back(state, lease, to)
+            if to is None:
+                done = await self._editor.rollback_last_message(state, lease, newest)
+            else:
+                done = await self._editor.roll_back(state, lease, to)
         self.changed(conversation_id)
         return done
 

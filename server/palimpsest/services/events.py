@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.messages import ConversationId, MessageId
 
 
 class ContextEventType(StrEnum):
@@ -15,6 +15,8 @@ class ContextEventType(StrEnum):
     SUMMARIZATION_COMPLETE = "context_summarization_complete"
     SUMMARIZATION_ERROR = "context_summarization_error"
     RECUT = "context_recut"
+    LEFT_OUT = "context_left_out"
+    LEDGER_CAP = "context_ledger_cap"
     GUARD = "context_guard"
 
 
@@ -40,6 +42,10 @@ class ContextEvent:
     limit_tokens: int | None = None
     projected_tokens: int | None = None
     remaining_tokens: int | None = None
+    left_out: tuple[tuple[MessageId, MessageId], ...] | None = None
+    """[start, end) of messages that are not sent any more."""
+    rules: tuple[str, ...] | None = None
+    """Ids of standing rules that became ordinary text."""
 
 
 EventSink = Callable[[ContextEvent], None]

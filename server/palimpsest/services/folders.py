@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from palimpsest.domain.errors import NotFound
+from palimpsest.domain.errors import NotFound, PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
+from palimpsest.services.editors import Editors
 from palimpsest.services.events import Listeners
+from palimpsest.services.trust import FolderTrust
 from palimpsest.services.turns import TurnEngine
 from palimpsest.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
+class EditorsWord:
+    """What editors have said about a folder; of several that share a server, the last one counts."""
+
+    is_trusted: bool | None = None
+    """None: nothing. Then the user's own list of trusted folders counts."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """As they came; nobody has checked them."""
+
+
+@dataclass(frozen=True, slots=True)
 class FolderSession:
-    """One open workspace folder."""
+    """One open workspace folder, with the settings of one moment. When those change, another one takes its place, with
+    the same store, listeners, trust and running turns; a turn ends with the settings it began with."""
 
     root: Path
     """Resolved."""
@@ -27,10 +42,24 @@ class FolderSession:
     turns: TurnEngine
     conversations: Conversations
     listeners: Listeners
+    settings: Settings = field(default_factory=Settings)
+    trust: FolderTrust = field(default_factory=FolderTrust)
+    editor_settings: Mapping[str, Any] = field(default_factory=dict)
+    """What counts of what the editor said."""
+    notes: tuple[str, ...] = ()
+    """What the user should know about the folder's settings, in sentences."""
+    editors: Editors = field(default_factory=Editors)
+    """Those that have the folder open."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the folder's project settings, instructions and tools count."""
+        return self.trust.is_trusted
 
     async def close(self) -> None:
         """Stops what runs, keeping what it said, then closes the store."""
         await self.turns.cancel_all()
+        await self.contexts.background.close()
         await self.store.close()
 
 
@@ -38,23 +67,56 @@ class FolderSession:
 class Folders:
     """Opens each folder once, when it is first needed."""
 
-    open_session: Callable[[Path], Awaitable[FolderSession]]
+    open_session: Callable[[Path, EditorsWord], Awaitable[FolderSession]]
+    renew: Callable[[FolderSession, EditorsWord], Awaitable[FolderSession]]
+    """The session by what is said and written now: the same one when nothing has changed."""
     shared: Sequence[Callable[[], Awaitable[None]]] = ()
     """Closes what the folders share, after the last of them."""
-    _sessions: dict[Path, asyncio.Task[FolderSession]] = field(default_factory=dict)
+    _sessions: dict[Path, asyncio.Future[FolderSession]] = field(default_factory=dict)
+    _words: dict[Path, EditorsWord] = field(default_factory=dict)
+    _hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """What is said counts in the order it was said."""
 
     async def get(self, root: Path) -> FolderSession:
-        """The session of a resolved folder. Raises NotFound or StoreError when it cannot be opened; the next call
-        tries anew."""
-        opening = self._sessions.get(root)
-        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+        """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened;
+        the next call tries anew."""
+        if (opening := self._opening(root)) is None:
             opening = self._sessions[root] = asyncio.create_task(self._open(root))
         return await asyncio.shield(opening)
+
+    def _opening(self, root: Path) -> asyncio.Future[FolderSession] | None:
+        """The session that is open or on its way; None when there is none, or it has failed."""
+        opening = self._sessions.get(root)
+        is_lost = opening is not None and opening.done() and (opening.cancelled() or opening.exception() is not None)
+        return None if is_lost else opening
 
     async def _open(self, root: Path) -> FolderSession:
         if not await asyncio.to_thread(root.is_dir):
             raise NotFound(f"The folder {root} does not exist. Open one that does.")
-        return await self.open_session(root)
+        return await self.open_session(root, self._words.get(root, EditorsWord()))
+
+    async def hear(
+        self, root: Path, *, is_trusted: bool | None = None, settings: Mapping[str, Any] | None = None
+    ) -> FolderSession | None:
+        """What an editor says about a resolved folder, open or not; None: nothing. The session when it is open, by
+        which it counts from now on."""
+        async with self._hearing:
+            before = self._words.get(root, EditorsWord())
+            word = self._words[root] = EditorsWord(
+                before.is_trusted if is_trusted is None else is_trusted,
+                before.settings if settings is None else settings,
+            )
+            if (opening := self._opening(root)) is None:
+                return None
+            try:
+                session = await asyncio.shield(opening)
+            except PalimpsestError:
+                return None
+            renewed = await self.renew(session, word)
+            if renewed is not session:
+                self._sessions[root] = asyncio.get_running_loop().create_future()
+                self._sessions[root].set_result(renewed)
+            return renewed
 
     async def with_conversation(self, roots: Iterable[Path], conversation_id: ConversationId) -> FolderSession:
         """The session among `roots` that holds the conversation. Raises NotFound."""

@@ -13,7 +13,9 @@ from palimpsest.domain.cut import Block, CutCause, Live, Piece, piece_starts, to
 from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
 from palimpsest.domain.forest import children_of
 from palimpsest.domain.messages import MessageId, Role, SummaryId
+from palimpsest.services.acceptance import with_previews
 from palimpsest.services.clock import utc_now
+from palimpsest.services.compaction import Ranges, pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.storage import contexts, conversations
@@ -70,12 +72,22 @@ class HistoryEditor:
 
         await store.run(hide)
         state.ruling = tuple(message for message in state.ruling if message.id < start)
-        crosses = any(isinstance(piece, Block) and piece.start < start < piece.end for piece in state.pieces)
-        pieces: list[Piece] = [piece for piece in state.pieces if piece.end <= start]
-        if crosses:
-            pieces = await self.engine.choose_anew(state)
-        await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.ROLLBACK)
+        in_block = any(isinstance(piece, Block) and piece.start < start < piece.end for piece in state.pieces)
+        if in_block or any(start < after for _, after in state.cut.left_out):
+            await self.engine.adopt_anew(state, lease, CutCause.ROLLBACK)
+        else:
+            pieces = [piece for piece in state.pieces if piece.end <= start]
+            await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.ROLLBACK)
         return RolledBack(start, end, draft)
+
+    async def rollback_last_message(self, state: ContextState, lease: HeldLease, last: MessageId) -> RolledBack:
+        """Hides the newest message, widened to its exchange, if it is still that one: somebody else may have written.
+
+        Raises InvalidRequest when it is not.
+        """
+        if not state.pieces or last != state.pieces[-1].end - 1:
+            raise InvalidRequest(f"Message {last} is not the newest any more. Read the conversation again.")
+        return await self.roll_back(state, lease, last)
 
     async def expand(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
         """Puts what a summary was made of in its place: lower summaries where there are any, else the originals.
@@ -103,7 +115,8 @@ class HistoryEditor:
         """Writes the summary again, over what it was made of; the old one stays in the forest."""
         index, old = self._find(state, summary_id)
         made_of = await self._made_of(state, old)
-        new = await (await self.engine.compactor(state)).rewrite(state, made_of)
+        pending = pending_summarization(self.engine.settings, state, made_of)
+        new = await (await self.engine.compactor(state)).rewrite(state, pending)
         if new is None:
             raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
         pieces = [*state.pieces[:index], new, *state.pieces[index + 1 :]]
@@ -129,16 +142,24 @@ class HistoryEditor:
             pieces += [*await self._originals(state, position, each.start), each]
             position = each.end
         pieces += await self._originals(state, position, MessageId(state.n_messages))
-        room = state.cut.estimator.raw_within(state.budget.wall) - state.frame_tokens.total
+        left_out = () if previous is None else previous.left_out
+        pieces = [piece for piece in pieces if not any(start <= piece.start < end for start, end in left_out)]
+        room = state.cut.estimator.raw_within(state.budget.wall) - state.fixed_tokens
         if total_tokens(pieces) > room:
             raise InvalidRequest("The context as it was before does not fit any more, so it stays as it is.")
-        return await self._adopt(state, lease, pieces, MessageId(0), MessageId(state.n_messages))
+        return await self._adopt(state, lease, pieces, MessageId(0), MessageId(state.n_messages), left_out)
 
     async def _adopt(
-        self, state: ContextState, lease: HeldLease, pieces: list[Piece], start: MessageId, end: MessageId
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        pieces: list[Piece],
+        start: MessageId,
+        end: MessageId,
+        left_out: Ranges | None = None,
     ) -> Recut:
         before = state.cut.estimator.mean(state.raw_tokens)
-        await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.USER)
+        await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.USER, left_out=left_out)
         return Recut(before, state.cut.estimator.mean(state.raw_tokens), start, end)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
@@ -173,10 +194,10 @@ class HistoryEditor:
             return visible, conversations.read_counts(state.id, state.tokenizer.name, start)
 
         messages, counts = await store.read(read)
-        counts = await ensure_counts(store, messages, counts, state.tokenizer)
+        counts = await ensure_counts(store, state.id, messages, counts, state.tokenizer)
         known = {piece.message.id: piece for piece in state.pieces if isinstance(piece, Live)}
         fresh = [known.get(m.id) or live(m, counts[m.id], None, state.tokenizer) for m in messages]
-        return list(self.engine.with_previews(state, fresh))
+        return list(with_previews(self.engine.settings, state, fresh))
 
     async def _exchange_start(self, state: ContextState, message_id: MessageId) -> MessageId:
         """The first message of the exchange that holds `message_id`."""

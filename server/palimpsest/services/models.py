@@ -56,10 +56,11 @@ class Models:
     """The user's, by a model's name, with or without its provider before it."""
     provider_entries: Mapping[str, Entry] = field(default_factory=dict)
     """The user's, by provider. One that the table does not know is a provider all the same."""
-    live: Mapping[str, ModelLimits] = field(default_factory=dict)
-    """What the providers' models endpoints said, by `PROVIDER/MODEL`, MODEL as the provider calls it."""
-    learned: Mapping[str, int] = field(default_factory=dict)
-    """Input limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count."""
+    live: dict[str, ModelLimits] = field(default_factory=dict)
+    """What the providers' models endpoints said, by `PROVIDER/MODEL`, MODEL as the provider calls it. Changes when a
+    provider answers."""
+    learned: dict[str, int] = field(default_factory=dict)
+    """Input limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count. `learn` adds."""
     default_buffer: int = DEFAULT_BUFFER
 
     def get(self, name: str) -> Model:
@@ -94,6 +95,14 @@ class Models:
         # The offline one is for when there is no other.
         return min(usable, key=lambda model: model.provider == "offline")
 
+    def learn(self, model: Model, max_input: int) -> None:
+        """From now on the model's input is at most `max_input` tokens, unless the user says otherwise."""
+        self.learned[_key(model)] = max_input
+
+    def _default_name(self) -> str:
+        """The model of new conversations, whether or not it can be used."""
+        return self.settings.model or self.default().name
+
     def budget(self, model: Model) -> Budget:
         """Raises InvalidRequest when the window leaves no room."""
         context = self.settings.context
@@ -103,7 +112,7 @@ class Models:
 
     def choices(self) -> list[ModelChoice]:
         """Available ones first, then by name. A prefix that stands for a family is left out."""
-        default = self.default().name
+        default = self._default_name()
         names = {*(name for name in self.table.names if not name.endswith("-")), *self.overrides, default}
         names |= {name for name in self.model_entries if self._find(name) is not None}
         found = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palimpsest.domain.chain import StoredMessage, first_broken
+from palimpsest.domain.chain import first_broken
 from palimpsest.domain.cut import Block, is_partition
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.exchanges import unanswered_calls
@@ -15,24 +16,39 @@ from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.tokens import count_content
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
-from palimpsest.services.contexts import Accepted, ContextEngine
+from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.prices import NewestFirst, PricedRequests
 from palimpsest.services.recordings import Recording
-from palimpsest.storage import contexts, conversations, leases
+from palimpsest.services.standing_rules import read_rules
+from palimpsest.storage import conversations, leases
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 
 
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A request that did not begin with the one before it. Tokens are raw."""
+
+    before: int
+    """The message that was said next, by its id in the conversation."""
+    cause: str
+    """Of the cut that stands in it."""
+    kept_tokens: int
+    total_tokens: int
+
+
 @dataclass(slots=True)
 class ReplayReport:
-    """What the replay of one session found. Tokens are the model's, by the mean estimate."""
+    """What the replay of one session found."""
 
     session: str
     n_recorded: int
     n_mended: int
     n_messages: int = 0
     tokens: int = 0
-    """Of all messages as they were said."""
+    """Of all messages as they were said: the model's, by the mean estimate."""
+    n_exchanges: int = 0
     n_requests: int = 0
     highest_use: float = 0.0
     """The fullest request's upper estimate as a share of its limit."""
@@ -41,8 +57,15 @@ class ReplayReport:
     n_summaries: int = 0
     """Summaries in the last request."""
     prompt_tokens: int = 0
+    """Raw tokens of all requests."""
     unchanged_tokens: int = 0
     """Of the prompt tokens, those in the unchanged prefix of the request before."""
+    price: float = 0.0
+    """Of all requests, in full-price tokens (`services.prices`)."""
+    newest_first_price: float = 0.0
+    """What they would have cost with the newest exchanges that fit the same limits, and nothing else."""
+    breaks: list[Break] = field(default_factory=list)
+    """Every request whose prefix broke with a re-cut. One that broke without is a violation."""
     is_verified: bool = False
     """Whether every digest of the stored conversation could be derived again."""
     violations: list[str] = field(default_factory=list)
@@ -51,6 +74,10 @@ class ReplayReport:
     @property
     def prefix_share(self) -> float:
         return self.unchanged_tokens / self.prompt_tokens if self.prompt_tokens else 1.0
+
+    @property
+    def price_ratio(self) -> float:
+        return self.price / self.newest_first_price if self.newest_first_price else 1.0
 
 
 class Replayer:
@@ -77,7 +104,7 @@ class Replayer:
         )
         self._recuts = report.recuts
         state = await self._engine.state(conversation_id)
-        checker = _Checker(state, report)
+        checker = RequestChecker(state, report)
         is_first = True
         for step in recording.steps:
             if step[0].role is Role.USER:
@@ -85,15 +112,14 @@ class Replayer:
             else:
                 await self._request(state, lease, checker, is_first=is_first)
                 is_first = False
-            accepted = await self._engine.accept(state, step)
-            stored = await self._store.run(_append, state, accepted)
-            self._engine.appended(state, stored, accepted)
-            report.tokens += state.cut.estimator.mean(sum(accepted.tokens))
+            tokens = [(await self._engine.push_message(state, lease, content)).original_tokens for content in step]
+            checker.said(step, tokens)
+            report.tokens += state.cut.estimator.mean(sum(tokens))
         await self._verify(conversation_id, recording, state, report)
         await self._store.run(leases.release, lease)
         return report
 
-    async def _request(self, state: ContextState, lease: HeldLease, checker: _Checker, *, is_first: bool) -> None:
+    async def _request(self, state: ContextState, lease: HeldLease, checker: RequestChecker, *, is_first: bool) -> None:
         limit = state.budget.budget if is_first else state.budget.wall
         version = state.cut.version
         try:
@@ -103,8 +129,8 @@ class Replayer:
             return
         checker.check(context)
         if state.cut.version != version:
-            ledger = await (await self._engine.compactor(state)).ledger(state)
-            for entry in missing(ledger, state.pieces):
+            ledger = (await read_rules(self._store, state)).ledger
+            for entry in missing(ledger, state.pieces, state.front.text):
                 checker.violation(f"the standing rule {entry.id} is not in the context")
 
     async def _verify(
@@ -127,20 +153,14 @@ class Replayer:
             report.violations.append("a restart would show another context")
 
 
-def _append(state: ContextState, accepted: Accepted) -> list[StoredMessage]:
-    stored = conversations.append(state.id, accepted.contents, utc_now(), counts=accepted.counts)
-    previews = {stored[index].id: preview for index, preview in accepted.previews.items()}
-    contexts.write_previews(state.id, state.cut.version, previews)
-    return stored
-
-
 @dataclass(slots=True)
-class _Checker:
-    """Checks each request against the invariants, with counts of its own."""
+class RequestChecker:
+    """Checks each request against the invariants, with counts of its own, and prices it."""
 
     state: ContextState
     report: ReplayReport
-    _previous: tuple[object, ...] = ()
+    _requests: PricedRequests = field(default_factory=PricedRequests)
+    _newest_first: NewestFirst = field(default_factory=NewestFirst)
     _previous_version: int = 0
     _sizes: dict[int, tuple[Content, int]] = field(default_factory=dict)
     """Counted contents by identity; each is held, so that its identity stays its own."""
@@ -150,6 +170,11 @@ class _Checker:
         if known is None:
             known = self._sizes[id(content)] = (content, count_content(content, self.state.tokenizer.count))
         return known[1]
+
+    def said(self, exchange: Sequence[Content], sizes: Sequence[int]) -> None:
+        """An exchange was appended; its raw tokens by message."""
+        self.report.n_exchanges += 1
+        self._newest_first.append(exchange, sizes)
 
     def violation(self, text: str) -> None:
         self.report.violations.append(f"before message {self.state.n_messages}: {text}")
@@ -184,18 +209,18 @@ class _Checker:
 
     def _measure_prefix(self, context: PreparedContext, sizes: list[int]) -> None:
         # Equal contents are equal bytes: canonical JSON is a function of the content.
-        whole: tuple[object, ...] = (context.system, context.tools, *context.messages)
-        all_sizes = [self.state.frame_tokens.system, self.state.frame_tokens.tools, *sizes]
-        n_same = 0
-        for before, after in zip(self._previous, whole, strict=False):
-            if before is not after and before != after:
-                break
-            n_same += 1
-        if n_same < len(self._previous) and self.state.cut.version == self._previous_version:
+        report, cut = self.report, self.state.cut
+        head = (context.system, context.tools)
+        head_sizes = (self.state.frame_tokens.system, self.state.frame_tokens.tools)
+        prefix = self._requests.add((*head, *context.messages), (*head_sizes, *sizes))
+        if prefix.is_broken and cut.version == self._previous_version:
             self.violation("the prefix broke without a re-cut")
-        self.report.prompt_tokens += sum(all_sizes)
-        self.report.unchanged_tokens += sum(all_sizes[:n_same])
-        self._previous, self._previous_version = whole, self.state.cut.version
+        elif prefix.is_broken:
+            report.breaks.append(Break(self.state.n_messages, cut.cause.value, prefix.kept_tokens, prefix.total_tokens))
+        self._previous_version = cut.version
+        self._newest_first.request(head, head_sizes, cut.estimator.raw_within(context.limit_tokens))
+        report.prompt_tokens, report.unchanged_tokens = self._requests.prompt_tokens, self._requests.unchanged_tokens
+        report.price, report.newest_first_price = self._requests.price, self._newest_first.requests.price
 
 
 def pairs_are_whole(messages: tuple[Content, ...]) -> bool:

@@ -14,9 +14,9 @@ from palimpsest.domain.summaries import Prompts
 from palimpsest.services.models import Models
 from palimpsest.services.summarizers import (
     ExtractiveSummarizer,
-    FallbackSummarizer,
     HybridSummarizer,
     LlmSummarizer,
+    PatientSummarizer,
     Summarizer,
 )
 from palimpsest.services.tokenizers import Tokenizers
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 TURN_WAITS_S: Final = 10.0
 """How long a turn waits for a summary before the deterministic one steps in (DESIGN §6)."""
+MODEL_MAY_TAKE_S: Final = 60.0
+"""How long a model may take in the background; its text is taken up at the next re-cut (DESIGN §6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class SummarizerChoice:
         tokenizer = await self.tokenizers.get(writer.tokenizer)
         llm = LlmSummarizer(provider, writer, budget, self.prompts, tokenizer.count)
         first: Summarizer = llm if self.settings.summary_kind == "llm" else HybridSummarizer(llm)
-        return FallbackSummarizer(first, TURN_WAITS_S)
+        return PatientSummarizer(first, TURN_WAITS_S, MODEL_MAY_TAKE_S)
 
     def _writer(self, model: Model) -> Model:
         if self.settings.summary_model is not None:

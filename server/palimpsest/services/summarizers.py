@@ -2,13 +2,14 @@
 
 `ExtractiveSummarizer` needs no model and cannot fail. `LlmSummarizer` asks a model and accepts nothing that
 `domain.summaries.problem` refuses; `HybridSummarizer` puts lists of exact names in front of its text.
-`FallbackSummarizer` bounds the wait and answers with the extractive text whenever the model does not deliver
+`PatientSummarizer` bounds the wait and answers with the extractive text whenever the model does not deliver
 (invariant 7).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ from palimpsest.domain.summaries import (
     record,
 )
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, count_content
+
+log = logging.getLogger(__name__)
 
 MAX_OUTPUT_TOKENS: Final = 8_192
 """What a model may take for one text; far above the cap, because some think aloud in it."""
@@ -69,6 +72,8 @@ class Written:
     """A sentence for the user about what did not go as wanted."""
     usage: TokenUsage = field(default_factory=TokenUsage)
     """Of all model calls for a text that was accepted, those for refused attempts included."""
+    later: asyncio.Task[Written] | None = None
+    """Brings a model's text for the same pieces that did not come in time. Whoever takes this sees to its end."""
 
 
 class Summarizer(Protocol):
@@ -260,22 +265,47 @@ class HybridSummarizer:
 
 
 @dataclass(frozen=True, slots=True)
-class FallbackSummarizer:
-    """`first`, or the extractive text with a note when it fails, takes too long, or is no shorter. Never raises."""
+class PatientSummarizer:
+    """`first`, or the extractive text with a note when it fails, is no shorter, or keeps somebody waiting too long."""
 
     first: Summarizer
-    timeout_s: float
+    wait_s: float
+    """How long `write` waits."""
+    limit_s: float
+    """How long `first` may take in all, its text then comes `later`."""
 
     async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        """Never raises."""
+        writing = asyncio.create_task(self.at_leisure(pieces, target_tokens, count))
+        later: asyncio.Task[Written] | None = None
         try:
-            async with asyncio.timeout(self.timeout_s):
-                written = await self.first.write(pieces, target_tokens, count)
-            if count(written.text) < total_tokens(pieces):
-                return written
-            why = "The summary with its lists is not shorter than what it stands for."
+            await asyncio.wait({writing}, timeout=self.wait_s)
+            if writing.done():
+                return writing.result()
+            later, why = writing, f"No summary came from the model within {self.wait_s:g} seconds."
         except TimeoutError:
-            why = f"No summary came from the model within {self.timeout_s:g} seconds."
+            why = f"No summary came from the model within {self.limit_s:g} seconds."
         except PalimpsestError as error:
             why = str(error)
-        quoted = await ExtractiveSummarizer().write(pieces, target_tokens, count)
-        return Written(quoted.text, quoted.kind, quoted.author, f"{why} It was written without a model instead.")
+        except Exception:
+            log.exception("a summarizer failed")
+            why = "The summarizer failed inside Palimpsest."
+        finally:
+            if later is None and not writing.done():
+                writing.cancel()
+                await asyncio.wait({writing})
+        try:
+            quoted = await ExtractiveSummarizer().write(pieces, target_tokens, count)
+        except asyncio.CancelledError:
+            writing.cancel()
+            raise
+        note = f"{why} It was written without a model instead."
+        return Written(quoted.text, quoted.kind, quoted.author, note, later=later)
+
+    async def at_leisure(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        """The text of `first`. Raises PalimpsestError, or TimeoutError after `limit_s`."""
+        async with asyncio.timeout(self.limit_s):
+            written = await self.first.write(pieces, target_tokens, count)
+        if count(written.text) >= total_tokens(pieces):
+            raise UnusableSummary("The summary with its lists is not shorter than what it stands for.")
+        return written

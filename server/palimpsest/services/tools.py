@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.provider import ToolSchema
 
 
@@ -17,6 +18,14 @@ class ToolOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnScope:
+    """Whose call it is."""
+
+    conversation_id: ConversationId
+    turn_id: TurnId
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool: how it is declared, and how it runs."""
 
@@ -24,7 +33,33 @@ class Tool:
     run: Callable[[str], Awaitable[ToolOutput]]
     """Takes the call's JSON arguments as the model wrote them; they may be malformed. What it raises is a failed call,
     of which the model is told no more than that."""
+    is_read_only: bool = True
+    """Whether running it again does no harm. Others are offered in trusted folders only."""
 
 
-def by_name(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
-    return {tool.schema.name: tool for tool in tools}
+ToolMaker = Callable[[TurnScope], Sequence[Tool]]
+"""Makes tools for the calls of one turn. Their declarations are the same for every turn."""
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """The tools of one folder."""
+
+    makers: Sequence[ToolMaker] = ()
+    is_trusted: Callable[[], bool] = lambda: True
+    _nobody: TurnScope = field(default=TurnScope(ConversationId(""), TurnId("")), init=False)
+
+    def for_turn(self, scope: TurnScope) -> Mapping[str, Tool]:
+        """By name, as of now. Of two of one name the first counts."""
+        tools: dict[str, Tool] = {}
+        is_trusted = self.is_trusted()
+        for make in self.makers:
+            for tool in make(scope):
+                if tool.is_read_only or is_trusted:
+                    tools.setdefault(tool.schema.name, tool)
+        return tools
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """The declarations of what a turn would be offered now, sorted by name."""
+        tools = self.for_turn(self._nobody)
+        return tuple(tools[name].schema for name in sorted(tools))

@@ -10,14 +10,21 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from palimpsest.domain.errors import ErrorKind, InvalidRequest, PalimpsestError, ProviderError
+from palimpsest.domain.errors import (
+    ErrorKind,
+    InvalidRequest,
+    PalimpsestError,
+    ProviderError,
+    RecentMessagesTooLarge,
+)
 from palimpsest.domain.guard import Counters, Decision, Outcome, tool_preflight, turn_preflight
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
-from palimpsest.domain.messages import Content, ConversationId, TurnId, tool_result, user_message
+from palimpsest.domain.layout import Frame
+from palimpsest.domain.messages import Content, ConversationId, TurnId, tool_result
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import (
     Finished,
@@ -37,8 +44,9 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.fallback import Fallback
 from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.tools import Tool, Toolbox, ToolOutput, TurnScope
 from palimpsest.storage import turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
@@ -71,32 +79,32 @@ class TurnEngine:
 
     store: Store
     contexts: ContextEngine
-    tools: Mapping[str, Tool]
+    toolbox: Toolbox
     changed: Callable[[ConversationId], None]
     """Told after every commit."""
+    frame_now: Callable[[], Awaitable[Frame]] | None = None
+    """What stands before a conversation whose turn begins now; None where that never changes."""
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
     _abandoned: set[ConversationId] = field(default_factory=set)
     """Conversations whose last turn could not be closed, because the store could not be written."""
 
-    async def start(self, conversation_id: ConversationId, request_id: str, text: str) -> RunningTurn | TurnId:
-        """Admits a turn and sets it going. The id of the turn instead, when `request_id` had made one that has ended.
+    async def start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
+        """Admits a turn with the user's message and sets it going. The id of the turn instead, when `request_id` had
+        made one that has ended.
 
         The user's message is durable when this returns. Raises InvalidRequest, NotFound, ConversationBusy or
         RecentMessagesTooLarge; then nothing was stored. A caller that is cancelled meanwhile cancels the turn.
         """
-        starting = asyncio.create_task(self._start(conversation_id, request_id, text))
+        starting = asyncio.create_task(self._start(conversation_id, request_id, content))
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(_cancel_started)
             raise
 
-    async def _start(self, conversation_id: ConversationId, request_id: str, text: str) -> RunningTurn | TurnId:
-        if not text.strip():
-            raise InvalidRequest("The message is empty. Write something, then send it.")
+    async def _start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
         state = await self.contexts.state(conversation_id)
-        provider = self.contexts.models.provider(state.model)
-        content = user_message(text)
+        self.contexts.models.provider(state.model)  # raises while no turn is begun yet
         if not content.text.strip():
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
         accepted = await self.contexts.check_admission(state, content)
@@ -122,7 +130,7 @@ class TurnEngine:
         running = RunningTurn(turn.id, conversation_id, turn.user_message_id)
         self.changed(conversation_id)
         self.running[turn.id] = running
-        running.task = asyncio.create_task(self._run(running, lease, provider), name=f"turn {turn.id}")
+        running.task = asyncio.create_task(self._run(running, lease), name=f"turn {turn.id}")
         running.task.add_done_callback(lambda _: self.running.pop(turn.id, None))
         return running
 
@@ -133,17 +141,43 @@ class TurnEngine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, turn: RunningTurn, lease: HeldLease, provider: Provider) -> TurnEnd:
+    async def _run(self, turn: RunningTurn, lease: HeldLease) -> TurnEnd:
         """All steps of a turn. Whatever happens, the turn is closed and its lease released."""
         step: _Step | None = None
         state: ContextState | None = None
         try:
             state = await self.contexts.state(turn.conversation_id)
-            refused = False
+            fallback = Fallback(self.contexts)
+            tools = self.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
+            if self.frame_now is not None:
+                self.contexts.frame = await self.frame_now()
+            refused, n_begun = False, 0
             for number in range(MAX_STEPS + 1):
-                context = await self._prepare(state, lease, number, refused=refused or number == MAX_STEPS)
-                step = await self._begin(turn, lease, state, provider, context, number)
-                await self._stream(step, provider.stream(context))
+                has_answer = False
+                while not has_answer:
+                    context: PreparedContext | None = None
+                    try:
+                        is_last = refused or number == MAX_STEPS
+                        context = await self._prepare(turn, state, lease, fallback, number, is_last=is_last)
+                        provider = self.contexts.models.provider(state.model)
+                        # A request that was not taken was a step of its own, so steps outnumber model answers.
+                        step = await self._begin(turn, lease, state, provider, context, n_begun)
+                        n_begun += 1
+                        await self._stream(step, provider.stream(context))
+                        has_answer = True
+                    except (ProviderError, RecentMessagesTooLarge) as error:
+                        following = None
+                        if step is not None:
+                            await step.journal.drain()  # what is on its way to the journal was said as well
+                        if step is None or not step.journal.events:
+                            following = await fallback.after(error, state, lease, context)
+                        if following is None:
+                            raise
+                        if step is not None:
+                            await self._commit(turn, lease, state, step, Ending.ERRORED, None)
+                            step = None
+                        state = following
+                assert step is not None
                 if step.usage is not None:
                     await self.contexts.observe(state, step.raw_tokens, step.usage)
                 events = step.journal.events
@@ -154,7 +188,7 @@ class TurnEngine:
                     # The answer is whole: a cancel that comes now comes too late.
                     await _to_the_end(self._commit(turn, lease, state, step, Ending.COMPLETE, end))
                     return end
-                refused = await self._run_tools(step, state, calls[0]) or refused
+                refused = await self._run_tools(step, state, lease, calls[0], tools) or refused
                 was_cancelled = await _to_the_end(self._commit(turn, lease, state, step, Ending.COMPLETE, None))
                 step = None
                 if was_cancelled:
@@ -172,10 +206,21 @@ class TurnEngine:
         await _to_the_end(self._close(turn, lease, state, step, ending, end))
         return end
 
-    async def _prepare(self, state: ContextState, lease: HeldLease, number: int, *, refused: bool) -> PreparedContext:
+    async def _prepare(
+        self,
+        turn: RunningTurn,
+        state: ContextState,
+        lease: HeldLease,
+        fallback: Fallback,
+        number: int,
+        *,
+        is_last: bool,
+    ) -> PreparedContext:
         """The step's request: the budget bounds a turn's first one, the wall the later ones."""
-        limit = state.budget.budget if number == 0 else state.budget.wall
-        context = await self.contexts.prepare(state, lease, limit, "none" if refused else "auto")
+        limit = fallback.limit(state.budget.budget if number == 0 else state.budget.wall)
+        context = await self.contexts.prepare(
+            state, lease, limit, "none" if is_last else "auto", turn.id if number == 0 else None
+        )
         counters = _counters(state)
         context_debug.loop_init(
             step=number,
@@ -185,7 +230,7 @@ class TurnEngine:
             schema_tokens=counters.schema,
         )
         context_debug.schema_estimate(n_tools=len(context.tools), schema_tokens=counters.schema)
-        decision = turn_preflight(counters, state.cut.estimator, limit, tool_budget_exceeded=refused)
+        decision = turn_preflight(counters, state.cut.estimator, limit, tool_budget_exceeded=is_last)
         context_debug.provider_eval(decision, provider=state.model.provider, model=state.model.name)
         if decision.outcome is not Outcome.OK:
             self._report(state, decision)
@@ -238,7 +283,9 @@ class TurnEngine:
         await step.journal.append(JournalEvent(EventType.DONE))
         await step.journal.drain()
 
-    async def _run_tools(self, step: _Step, state: ContextState, message: Content) -> bool:
+    async def _run_tools(
+        self, step: _Step, state: ContextState, lease: HeldLease, message: Content, tools: Mapping[str, Tool]
+    ) -> bool:
         """Runs the calls of a message one after another and journals their results.
 
         True when a result did not fit: the calls after it are not run, and the next model call is the last.
@@ -254,10 +301,14 @@ class TurnEngine:
                 continue
             await step.journal.append(JournalEvent(EventType.TOOL_START, "", call.call_id, call.name))
             await step.journal.drain()  # a start is durable before the tool runs
-            output = await self._run_tool(call.name, call.arguments)
+            output = await _run_tool(tools, call.name, call.arguments)
             shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
             asked = counters.asking(shown.shown_tokens[0])
             decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
+            if decision.outcome is not Outcome.OK:
+                await self.contexts.make_room(state, lease, asked.pending + asked.new)
+                asked = replace(asked, current=_counters(state).current, schema=_counters(state).schema)
+                decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
             context_debug.tool_eval(decision, output_tokens=shown.shown_tokens[0])
             if decision.outcome is Outcome.OK:
                 counters = asked.accepted()
@@ -269,19 +320,6 @@ class TurnEngine:
             )
         await step.journal.drain()
         return refused
-
-    async def _run_tool(self, name: str, arguments: str) -> ToolOutput:
-        tool = self.tools.get(name)
-        if tool is None:
-            known = ", ".join(sorted(self.tools)) or "none"
-            return ToolOutput(f"There is no tool {name!r}. Known tools: {known}.", is_error=True)
-        try:
-            return await tool.run(arguments)
-        except PalimpsestError as error:
-            return ToolOutput(str(error), is_error=True)
-        except Exception as error:
-            log.exception("the tool %s failed", name)
-            return ToolOutput(f"The tool {name} failed ({type(error).__name__}).", is_error=True)
 
     async def _commit(
         self,
@@ -308,6 +346,8 @@ class TurnEngine:
             utc_now(),
         )
         self.contexts.appended(state, stored, accepted)
+        if stored:
+            self.contexts.consider_writing_ahead(state)
         self.changed(turn.conversation_id)
 
     async def _close(
@@ -350,6 +390,20 @@ class TurnEngine:
                 remaining_tokens=decision.remaining_tokens,
             )
         )
+
+
+async def _run_tool(tools: Mapping[str, Tool], name: str, arguments: str) -> ToolOutput:
+    tool = tools.get(name)
+    if tool is None:
+        known = ", ".join(sorted(tools)) or "none"
+        return ToolOutput(f"There is no tool {name!r}. Known tools: {known}.", is_error=True)
+    try:
+        return await tool.run(arguments)
+    except PalimpsestError as error:
+        return ToolOutput(str(error), is_error=True)
+    except Exception as error:
+        log.exception("the tool %s failed", name)
+        return ToolOutput(f"The tool {name} failed ({type(error).__name__}).", is_error=True)
 
 
 async def _to_the_end(work: Coroutine[None, None, None]) -> bool:

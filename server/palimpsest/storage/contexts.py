@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from peewee import fn
 
 from palimpsest.domain.cut import CutCause
+from palimpsest.domain.extractive import AUTHOR
 from palimpsest.domain.forest import Summary
-from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, canonical_json
+from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.tokens import Estimator
 from palimpsest.storage import conversations, leases, tables
+from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.leases import HeldLease
 
 
@@ -29,7 +33,22 @@ class CutRecord:
     end: MessageId
     """One more than the last message it was chosen over."""
     blocks: tuple[SummaryId, ...]
-    """The summaries that stand in it, oldest first. Every message they do not cover is live."""
+    """The summaries that stand in it, oldest first. Every message they do not cover is live, unless it is left out."""
+    front: str = ""
+    """What stands before the conversation: pins, and what else the user ruled by command."""
+    left_out: tuple[tuple[MessageId, MessageId], ...] = ()
+    """[start, end) of messages that are not sent at all, oldest first; only where nothing is summarised."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecutReport:
+    """What a re-cut did. Tokens are the model's."""
+
+    saved: Mapping[str, int] = field(default_factory=dict)
+    """Tokens that each strategy saved, by its name."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    duration_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,9 @@ class NewSummary:
     author: str
     children: tuple[SummaryId, ...]
     duration_ms: int
+    input_tokens: int = 0
+    """What the model that wrote it was sent, cached or not; 0 for a deterministic one."""
+    output_tokens: int = 0
 
 
 def latest_cut(conversation_id: ConversationId) -> CutRecord | None:
@@ -72,10 +94,14 @@ def _cut(row: tables.Cut) -> CutRecord:
         row.frame_digest,
         MessageId(row.end_message_id),
         tuple(SummaryId(each) for each in json.loads(row.blocks)),
+        row.front,
+        tuple((MessageId(start), MessageId(end)) for start, end in json.loads(row.left_out)),
     )
 
 
-def write_cut(lease: HeldLease, cut: CutRecord, previews: Mapping[MessageId, Content], now: str) -> None:
+def write_cut(
+    lease: HeldLease, cut: CutRecord, previews: Mapping[MessageId, Content], report: RecutReport, now: str
+) -> None:
     """A new version, and with it the conversation's model. Its previews are written whole, so one version can be read
     without another."""
     leases.check(lease)
@@ -93,6 +119,12 @@ def write_cut(lease: HeldLease, cut: CutRecord, previews: Mapping[MessageId, Con
         frame_digest=cut.frame_digest,
         end_message_id=cut.end,
         blocks=json.dumps(list(cut.blocks)),
+        saved=json.dumps(dict(report.saved)),
+        tokens_before=report.tokens_before,
+        tokens_after=report.tokens_after,
+        duration_ms=report.duration_ms,
+        front=cut.front,
+        left_out=json.dumps(cut.left_out),
         created_at=now,
     )
     write_previews(conversation_id, cut.version, previews)
@@ -114,6 +146,34 @@ def read_previews(conversation_id: ConversationId, cut_version: int) -> dict[Mes
         tables.Preview.conversation == conversation_id, tables.Preview.cut_version == cut_version
     )
     return {MessageId(row.message_id): Content.from_json(json.loads(row.content)) for row in query}
+
+
+def write_injection(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> None:
+    """What is added to the request of a turn behind the user's text, until the cut after `cut_version`."""
+    leases.check(lease)
+    tables.Injection.create(
+        conversation=lease.conversation_id,
+        turn=turn_id,
+        cut_version=cut_version,
+        kind=kind,
+        text=text,
+        created_at=now,
+    )
+
+
+def read_injections(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
+    """What stands behind the user's messages under that cut, by message."""
+    query = (
+        tables.Injection.select(tables.Turn.user_message_id, tables.Injection.text)
+        .join(tables.Turn, on=(tables.Turn.id == tables.Injection.turn))
+        .where(tables.Injection.conversation == conversation_id, tables.Injection.cut_version == cut_version)
+        .order_by(tables.Injection.id)
+    )
+    found: dict[MessageId, str] = {}
+    for message_id, text in tables.rows(query):
+        before = found.get(MessageId(message_id))
+        found[MessageId(message_id)] = text if before is None else f"{before}\n\n{text}"
+    return found
 
 
 def expand(conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
@@ -138,11 +198,22 @@ def expansions(conversation_id: ConversationId) -> list[tuple[MessageId, Message
     return sorted((MessageId(row.start_message_id), MessageId(row.end_message_id)) for row in query)
 
 
+_INHERITED = ("cause", "model", "factor", "sigma", "overhead", "frame_digest", "front")
+"""What the cut of a fork has of its parent's."""
+
+
 def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: str) -> None:
     """Gives a fork the summaries of its parent that end at or before `at`, the cut made of them, and what is hidden."""
     new_ids: dict[int, int] = {}
+    hidden = sorted(
+        (each for each in conversations.hidden_ranges(parent) if each.start < at), key=lambda each: each.last_summary
+    )
     summaries = [each for each in read_summaries(parent) if each.end <= at]
     for old in summaries:
+        # In the order it happened: a summary written after something was hidden rightly reaches over it.
+        while hidden and hidden[0].last_summary < old.id:
+            each = hidden.pop(0)
+            conversations.hide(child, each.start, min(each.end, at), now)
         new = NewSummary(
             old.start,
             old.end,
@@ -155,19 +226,23 @@ def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: s
             0,
         )
         new_ids[old.id] = write_summary(child, new, now).id
-    for each in conversations.hidden_ranges(parent):
-        if each.start < at:
-            conversations.hide(child, each.start, min(each.end, at), now)
+    for each in hidden:
+        conversations.hide(child, each.start, min(each.end, at), now)
     cut = latest_cut(parent)
     if cut is not None:
         blocks = json.dumps([new_ids[block] for block in cut.blocks if block in new_ids])
         row = tables.Cut.get(tables.Cut.conversation == parent, tables.Cut.version == cut.version)
         tables.Cut.create(
-            **{name: getattr(row, name) for name in ("cause", "model", "factor", "sigma", "overhead", "frame_digest")},
+            **{name: getattr(row, name) for name in _INHERITED},
             conversation=child,
             version=1,
             end_message_id=min(cut.end, at),
             blocks=blocks,
+            left_out=json.dumps([(start, min(end, at)) for start, end in cut.left_out if start < at]),
+            saved="{}",
+            tokens_before=0,
+            tokens_after=0,
+            duration_ms=0,
             created_at=now,
         )
         previews = {m: c for m, c in read_previews(parent, cut.version).items() if m < at}
@@ -187,9 +262,45 @@ def write_summary(conversation_id: ConversationId, new: NewSummary, now: str) ->
         author=new.author,
         children=json.dumps(list(new.children)),
         duration_ms=new.duration_ms,
+        input_tokens=new.input_tokens,
+        output_tokens=new.output_tokens,
         created_at=now,
     )
     return _summary(row)
+
+
+def write_later_summary(
+    conversation_id: ConversationId, new: NewSummary, known_hidden: Sequence[HiddenRange], now: str
+) -> Summary | None:
+    """As `write_summary`, for a text that was begun when `known_hidden` was all that was hidden; None, and nothing is
+    stored, when what it speaks of was hidden meanwhile."""
+    fresh = [each for each in conversations.hidden_ranges(conversation_id) if each not in known_hidden]
+    if any(each.start < new.end and new.start < each.end for each in fresh):
+        return None
+    return write_summary(conversation_id, new, now)
+
+
+def find_written(conversation_id: ConversationId, start: MessageId, end: MessageId) -> list[Summary]:
+    """Summaries by a model that begin at `start`, end at or before `end` and speak of nothing hidden, newest first."""
+    query = (
+        tables.Summary.select()
+        .where(
+            tables.Summary.conversation == conversation_id,
+            tables.Summary.start_message_id == start,
+            tables.Summary.end_message_id <= end,
+            tables.Summary.author != AUTHOR,
+        )
+        .order_by(tables.Summary.id.desc())
+    )
+    hidden = conversations.hidden_ranges(conversation_id)
+    return [summary for row in query if is_usable(summary := _summary(row), hidden)]
+
+
+def is_usable(summary: Summary, hidden: Sequence[HiddenRange]) -> bool:
+    """Whether it speaks of nothing that was hidden when it was written or since."""
+    return not any(
+        summary.id <= each.last_summary and summary.start < each.end and each.start < summary.end for each in hidden
+    )
 
 
 def read_summaries(conversation_id: ConversationId, ids: Sequence[SummaryId] | None = None) -> list[Summary]:
@@ -198,6 +309,39 @@ def read_summaries(conversation_id: ConversationId, ids: Sequence[SummaryId] | N
     if ids is not None:
         query = query.where(tables.Summary.id.in_(list(ids)))
     return [_summary(row) for row in query.order_by(tables.Summary.id)]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCost:
+    """What the summaries of one kind took to write."""
+
+    kind: str
+    n_summaries: int
+    input_tokens: int
+    output_tokens: int
+    duration_ms: int
+
+
+def recut_reports(conversation_id: ConversationId) -> list[tuple[CutCause, RecutReport]]:
+    """Every re-cut of the conversation with its cause, oldest first."""
+    query = tables.Cut.select().where(tables.Cut.conversation == conversation_id).order_by(tables.Cut.version)
+    return [
+        (CutCause(row.cause), RecutReport(json.loads(row.saved), row.tokens_before, row.tokens_after, row.duration_ms))
+        for row in query
+    ]
+
+
+def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
+    """By kind, those that were never adopted included: they were paid for."""
+    kind = tables.Summary.kind
+    sums = (tables.Summary.input_tokens, tables.Summary.output_tokens, tables.Summary.duration_ms)
+    query = (
+        tables.Summary.select(kind, fn.COUNT(tables.Summary.id), *(fn.SUM(each) for each in sums))
+        .where(tables.Summary.conversation == conversation_id)
+        .group_by(kind)
+        .order_by(kind)
+    )
+    return [SummaryCost(*row) for row in tables.rows(query)]
 
 
 def last_summary_at(conversation_id: ConversationId) -> str | None:

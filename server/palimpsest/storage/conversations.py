@@ -21,6 +21,7 @@ from palimpsest.domain.messages import (
     canonical_json,
 )
 from palimpsest.domain.turns import title_of
+from palimpsest.storage import search
 from palimpsest.storage.tables import Conversation, Hidden, Message, Summary, TokenCount, rows
 
 
@@ -122,6 +123,16 @@ def owner_of(conversation_id: ConversationId, message_id: MessageId) -> str:
     return stretches[0][0] if stretches else conversation_id
 
 
+def readers(owner: str, start: int, end: int) -> list[tuple[ConversationId, int, int]]:
+    """Who reads the rows [start, end) that `owner` holds: itself first, then its forks and theirs, each with the part
+    of them it has."""
+    found = [(ConversationId(owner), start, end)]
+    for parent, first, after in found:
+        forks = Conversation.select().where(Conversation.parent == parent, Conversation.fork_message_id > first)
+        found += [(ConversationId(row.id), first, min(after, row.fork_message_id)) for row in forks]
+    return found
+
+
 def find(conversation_id: ConversationId) -> ConversationRecord | None:
     row = Conversation.get_or_none(Conversation.id == conversation_id)
     return None if row is None else _record(row)
@@ -144,6 +155,11 @@ def list_all() -> list[ConversationRecord]:
 
 def rename(conversation_id: ConversationId, title: str, now: str) -> None:
     _touch(conversation_id, now, title=title, has_user_title=True)
+
+
+def retitle(conversation_id: ConversationId, title: str, now: str) -> None:
+    """A title that came from a message, or none: then the next message gives one."""
+    _touch(conversation_id, now, title=title, has_user_title=False)
 
 
 def set_archived(conversation_id: ConversationId, now: str, *, is_archived: bool) -> None:
@@ -169,7 +185,7 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
 
 @dataclass(frozen=True, slots=True)
 class HiddenRange:
-    """Messages [start, end) that were rolled back."""
+    """Messages [start, end) that were rolled back or purged."""
 
     start: MessageId
     end: MessageId
@@ -178,7 +194,7 @@ class HiddenRange:
 
 
 def hidden_ranges(conversation_id: ConversationId) -> list[HiddenRange]:
-    """Oldest first; they do not overlap."""
+    """By their start; they may overlap. What was purged is hidden too."""
     query = Hidden.select().where(Hidden.conversation == conversation_id).order_by(Hidden.start_message_id)
     return [
         HiddenRange(MessageId(row.start_message_id), MessageId(row.end_message_id), row.last_summary) for row in query
@@ -217,6 +233,7 @@ def append(
             digest=predecessor,
             content=canonical_json(content.to_json()),
         )
+        search.add(message.id, content)
         if counts is not None:
             TokenCount.create(message=message.id, tokenizer=counts.tokenizer, tokens=counts.tokens[offset])
         stored.append(StoredMessage(conversation_id, message_id, content, now, turn_id, predecessor))
@@ -319,7 +336,12 @@ def _record(row: Conversation) -> ConversationRecord:
 
 
 def _message(row: Message) -> StoredMessage:
-    content = Content.from_json(json.loads(row.content or ""))
+    purged: Digest | None = None
+    if row.content is None:
+        # An imported tombstone may have lost its role; as a user's, it begins an exchange as every purged range does.
+        content, purged = Content(Role(row.purged_role or Role.USER), ()), Digest(row.content_digest)
+    else:
+        content = Content.from_json(json.loads(row.content))
     return StoredMessage(
         ConversationId(row.conversation),
         MessageId(row.message_id),
@@ -327,4 +349,5 @@ def _message(row: Message) -> StoredMessage:
         row.created_at,
         None if row.turn is None else TurnId(row.turn),
         Digest(row.digest),
+        purged,
     )

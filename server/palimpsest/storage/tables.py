@@ -81,6 +81,7 @@ class Message(_Base):
     content_digest = TextField()
     digest = TextField()
     content = TextField(null=True)
+    purged_role = TextField(null=True)
 
 
 class TokenCount(_Base):
@@ -177,6 +178,12 @@ class Cut(_Base):
     frame_digest = TextField()
     end_message_id = IntegerField()
     blocks = TextField()
+    saved = TextField()
+    tokens_before = IntegerField()
+    tokens_after = IntegerField()
+    duration_ms = IntegerField()
+    front = TextField()
+    left_out = TextField()
     created_at = TextField()
 
     class Meta:
@@ -205,7 +212,26 @@ class Summary(_Base):
     author = TextField()
     children = TextField()
     duration_ms = IntegerField()
+    input_tokens = IntegerField()
+    output_tokens = IntegerField()
     created_at = TextField()
+
+
+class Pin(_Base):
+    number = AutoField()
+    text = TextField()
+    is_open = BooleanField()
+    created_at = TextField()
+
+
+class Withdrawal(_Base):
+    conversation = TextField()
+    message_id = IntegerField()
+    rule = IntegerField()
+    created_at = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "message_id", "rule")
 
 
 class Injection(_Base):
@@ -216,6 +242,12 @@ class Injection(_Base):
     kind = TextField()
     text = TextField()
     created_at = TextField()
+
+
+def execute(sql: str, *parameters: object) -> Iterable[tuple[Any, ...]]:
+    """The rows of a statement that peewee has no words for, on the database of this thread."""
+    result: Iterable[tuple[Any, ...]] = _Base._meta.database.execute_sql(sql, parameters)
+    return result
 
 
 def rows(query: ModelSelect[Any]) -> Iterable[tuple[Any, ...]]:

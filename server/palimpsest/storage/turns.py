@@ -124,7 +124,10 @@ def begin_step(
         estimated_tokens=estimated_tokens,
         started_at=now,
     )
-    _advance(Turn.get_by_id(turn_id), TurnState.PREPARED)
+    turn = Turn.get_by_id(turn_id)
+    # After a request that was not taken the turn is prepared already.
+    if TurnState(turn.state) is not TurnState.PREPARED:
+        _advance(turn, TurnState.PREPARED)
     return StepId(row.id)
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, follow
+from palimpsest.wire.commands import RunCommandParams, RunCommandResult
 from palimpsest.wire.context import (
     PrepareContextParams,
     PrepareContextResult,
-    PrepareStatus,
     RecutResult,
     SummarizeParams,
     SummarizeResult,
@@ -37,7 +37,7 @@ from palimpsest.wire.conversations import (
 )
 from palimpsest.wire.models import SwitchModelParams, SwitchModelResult
 from palimpsest.wire.places import ConversationParams, MessageRange
-from palimpsest.wire.usage import ContextUsage
+from palimpsest.wire.usage import ContextStatus, ContextUsage
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:[ \t]+(.*))?")
 _PAGE = 20
@@ -183,9 +183,9 @@ class Commands:
         if rows:
             self._view.table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows)
         self._view.say(f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plan.model}")
-        if plan.status is PrepareStatus.NEEDS_SUMMARIZATION:
+        if plan.status is ContextStatus.NEEDS_SUMMARIZATION:
             self._view.note(plan.suggestion or "Older messages will be summarised before the next answer.")
-        elif plan.status is PrepareStatus.RECENT_MESSAGES_TOO_LARGE:
+        elif plan.status is ContextStatus.RECENT_MESSAGES_TOO_LARGE:
             self._view.note(f"The newest messages need {plan.required_tokens or plan.used_tokens:,} tokens: too many.")
 
     async def summarize(self, argument: str) -> None:
@@ -235,7 +235,7 @@ class Commands:
         self._view.note(f"Going on in a fork with {forked.message_count} messages; /list shows both.")
 
     async def rollback(self, argument: str) -> None:
-        to = _to_number(argument, "/rollback N, with the first message to take back")
+        to = _to_number(argument, "/rollback N, with the first message to take back") if argument else None
         params = RollbackParams(self._conversation().conversation_id, to)
         done = await self._session.connection.request("palimpsest/conversation/rollback", params, RollbackResult)
         hidden = done.hidden
@@ -247,6 +247,34 @@ class Commands:
     async def expand(self, argument: str) -> None:
         number = _to_number(argument, "/expand N, with a summary's number of /context")
         await self._recut("palimpsest/summary/expand", SummaryParams(self._conversation().conversation_id, number))
+
+    async def regenerate(self, argument: str) -> None:
+        number = _to_number(argument, "/regenerate N, with a summary's number of /context")
+        await self._recut("palimpsest/summary/regenerate", SummaryParams(self._conversation().conversation_id, number))
+
+    async def pin(self, argument: str) -> None:
+        await self._on_server(f"/pin {argument}")
+
+    async def rules(self, argument: str) -> None:
+        await self._on_server("/rules")
+
+    async def withdraw(self, argument: str) -> None:
+        await self._on_server(f"/withdraw {argument}")
+
+    async def stats(self, argument: str) -> None:
+        await self._on_server("/stats")
+
+    async def search(self, argument: str) -> None:
+        await self._on_server(f"/search {argument}")
+
+    async def export(self, argument: str) -> None:
+        await self._on_server(f"/export {argument}")
+
+    async def _on_server(self, text: str) -> None:
+        """A command that is the same in every editor: the server carries it out and answers in Markdown."""
+        params = RunCommandParams(text.strip(), self._session.conversation_id)
+        done = await self._session.connection.request("palimpsest/command/run", params, RunCommandResult)
+        self._view.say(done.text)
 
     async def undo(self, argument: str) -> None:
         await self._recut("palimpsest/summary/undo", self._conversation())
@@ -329,10 +357,17 @@ COMMANDS = (
     Command("summarize", "[A-B]", "Summarise older messages now.", Commands.summarize),
     Command("read", "[N]", "Show the newest messages, or those from N on.", Commands.read),
     Command("expand", "N", "Put what a summary stands for back into the context.", Commands.expand),
+    Command("regenerate", "N", "Write a summary again.", Commands.regenerate),
     Command("undo", "", "Take the last change of summaries back.", Commands.undo),
     Command("rename", "TITLE", "Name this conversation.", Commands.rename),
     Command("fork", "[N]", "Go on from message N in another conversation.", Commands.fork),
-    Command("rollback", "N", "Take back the messages from N on.", Commands.rollback),
+    Command("rollback", "[N]", "Take back the newest message, or those from N on.", Commands.rollback),
+    Command("pin", "TEXT", "Make a rule hold in every conversation of this folder.", Commands.pin),
+    Command("rules", "", "List the standing rules and pins.", Commands.rules),
+    Command("withdraw", "ID", "Take a standing rule or a pin back.", Commands.withdraw),
+    Command("search", "TEXT", "Find messages of this folder's conversations.", Commands.search),
+    Command("stats", "", "Show what summarising has saved, and what it cost.", Commands.stats),
+    Command("export", "[PATH]", "Write this conversation to a file.", Commands.export),
     Command("quit", "", "Leave.", Commands.quit),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

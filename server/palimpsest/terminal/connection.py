@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,9 +22,11 @@ from palimpsest.wire.convert import WireError, from_json, to_json
 from palimpsest.wire.declare import Request, Wire
 from palimpsest.wire.framing import FrameDecoder, FramingError, encode_frame
 from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION, ErrorData
+from palimpsest.wire.tools import ApprovalAnswer, ApprovalRequestParams, ApprovalRequestResult
 from palimpsest.wire.usage import ContextEvent
 
 _METHOD_NOT_FOUND = -32601
+_NOT_ASKED = {"code": -32803, "message": "The user was not asked."}
 _SHUTDOWN_TIMEOUT_S = 5.0
 _LOG_DELAY_S = 0.1
 _REQUESTS = {message.method: message for message in MESSAGES if isinstance(message, Request)}
@@ -37,6 +39,10 @@ class Connection:
 
     def __init__(self, process: ServerProcess) -> None:
         self._process = process
+        self.approve: Callable[[ApprovalRequestParams], Awaitable[ApprovalAnswer]] | None = None
+        """Asks the user whether a tool may do something. None: nobody can be asked, and the server is told so. It is
+        cancelled when the question is settled elsewhere, or the server is gone."""
+        self._approvals: dict[Any, asyncio.Future[ApprovalAnswer]] = {}
         self._ids = itertools.count(1)
         self._calls: dict[int, Call[Any]] = {}
         self._streams: dict[str | int, Call[Any]] = {}
@@ -155,6 +161,8 @@ class Connection:
 
     def _fail_all(self, error: ServerGone) -> None:
         self._gone = error
+        for approval in list(self._approvals.values()):
+            approval.cancel()
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
             call.fail(error)
@@ -186,6 +194,16 @@ class Connection:
 
     def _answer(self, method: str, request_id: Any, params: Any) -> None:
         """The server's own requests. Each gets an answer, or the server would wait for ever."""
+        if method == "palimpsest/approval/request" and self.approve is not None:
+            try:
+                asked = from_json(params, ApprovalRequestParams)
+            except WireError:
+                self._send({"id": request_id, "error": _NOT_ASKED})
+                return
+            approval = asyncio.ensure_future(self.approve(asked))
+            self._approvals[request_id] = approval
+            approval.add_done_callback(lambda _: self._settle(request_id, approval))
+            return
         reply: dict[str, Any] = {"id": request_id}
         if method == "window/workDoneProgress/create":
             reply["result"] = None
@@ -194,15 +212,28 @@ class Connection:
         elif method == "window/showMessageRequest":
             self._hear("window/showMessage", params)
             reply["result"] = None
+        elif method == "palimpsest/approval/request":
+            self._tell_all(ServerNote(f"Not approved, because nobody can be asked here: {_dig(params, 'title')}"))
+            reply["error"] = _NOT_ASKED
         else:
             reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"This client does not answer {method}."}
         self._send(reply)
+
+    def _settle(self, request_id: Any, approval: asyncio.Future[ApprovalAnswer]) -> None:
+        del self._approvals[request_id]
+        if approval.cancelled() or approval.exception() is not None:
+            self._send({"id": request_id, "error": _NOT_ASKED})
+        else:
+            self._send({"id": request_id, "result": to_json(ApprovalRequestResult(approval.result()))})
 
     def _hear(self, method: str, params: Any) -> None:
         if method == "$/progress":
             token = _dig(params, "token")
             if isinstance(token, (str, int)) and (call := self._streams.get(token)) is not None:
                 call.add_progress(_dig(params, "value"))
+        elif method == "$/cancelRequest":
+            if (approval := self._approvals.get(_dig(params, "id"))) is not None:
+                approval.cancel()
         elif method == "palimpsest/contextEvent":
             with contextlib.suppress(WireError):
                 self._tell_all(from_json(params, ContextEvent))

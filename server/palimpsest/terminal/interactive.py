@@ -24,6 +24,17 @@ from palimpsest.terminal.history import open_history
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.render import clean, ending
 from palimpsest.terminal.session import Session, Turn, follow
+from palimpsest.wire.tools import ApprovalAnswer, ApprovalRequestParams
+
+_ANSWERS = {
+    "y": ApprovalAnswer.ONCE,
+    "yes": ApprovalAnswer.ONCE,
+    "a": ApprovalAnswer.ALWAYS,
+    "always": ApprovalAnswer.ALWAYS,
+    "n": ApprovalAnswer.DENY,
+    "no": ApprovalAnswer.DENY,
+    "never": ApprovalAnswer.NEVER,
+}
 
 
 class SlashCompleter(Completer):
@@ -60,6 +71,7 @@ class Conversation:
         self._view = view
         self._interrupts = interrupts
         self._commands = Commands(session, view)
+        session.connection.approve = self._approve
         history, sentence = open_history()
         if sentence is not None:
             view.note(sentence)
@@ -116,6 +128,23 @@ class Conversation:
         if (sentence := ending(result)) is not None:
             self._view.note(sentence)
         self._view.note(f"{result.usage.compact} · {result.usage.model}")
+
+    async def _approve(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
+        """What the user says to a tool call. Ctrl-C and Ctrl-D say no."""
+        choices = "yes, no, always or never" if asked.may_be_always else "yes, no or never"
+        self._view.note(asked.title)
+        self._view.say(asked.shown)
+        self._view.note(f"An answer that is kept counts for {asked.covers}.")
+        prompt: PromptSession[str] = PromptSession(f"{choices}? ")
+        _drop_typed()
+        while True:
+            try:
+                typed = (await prompt.prompt_async(handle_sigint=False)).strip().lower()
+            except (EOFError, KeyboardInterrupt):
+                return ApprovalAnswer.DENY
+            answer = _ANSWERS.get(typed)
+            if answer is not None and (asked.may_be_always or answer is not ApprovalAnswer.ALWAYS):
+                return answer
 
     async def _ask(self) -> str | None:
         """The next line typed, or None to leave."""
@@ -181,6 +210,16 @@ def _bindings() -> KeyBindings:
         event.current_buffer.insert_text("\n")
 
     return bindings
+
+
+def _drop_typed() -> None:
+    """Forget what was typed before a question was there to be read: it is no answer to it."""
+    if sys.platform == "win32":
+        return
+    import termios
+
+    with contextlib.suppress(termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 @contextlib.contextmanager

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import enum
-
 import attrs
 
 from palimpsest.wire.declare import Notification, Request, Wire
 from palimpsest.wire.places import ConversationParams, MessageRange
-from palimpsest.wire.usage import ContextUsage, Counting
-
-
-class PrepareStatus(enum.StrEnum):
-    """Whether a request could be sent."""
-
-    READY = "ready"
-    """It fits."""
-    NEEDS_SUMMARIZATION = "needsSummarization"
-    """Older messages must be summarised first; a turn does that by itself."""
-    RECENT_MESSAGES_TOO_LARGE = "recentMessagesTooLarge"
-    """What must be sent verbatim does not fit."""
+from palimpsest.wire.usage import ContextStatus, ContextUsage, Counting
 
 
 @attrs.frozen
@@ -37,7 +24,7 @@ class ContextSegment(Wire):
     """One stretch of the request, in request order."""
 
     type: str
-    """`system`, `tools`, `summary`, `message`, `preview` or `injection`."""
+    """`system`, `tools`, `pins`, `summary`, `message`, `preview` or `injection`."""
     tokens: int
     """Tokens it takes."""
     reason: str
@@ -56,7 +43,7 @@ class ContextSegment(Wire):
 class PrepareContextResult(Wire):
     """The plan of the next request."""
 
-    status: PrepareStatus
+    status: ContextStatus
     """Whether it could be sent."""
     model: str
     """The model it is for."""
@@ -136,12 +123,70 @@ class RecutResult(Wire):
     """How full the context is now."""
 
 
+@attrs.frozen
+class StrategyStats(Wire):
+    """What one strategy has brought."""
+
+    strategy: str
+    """`tool_calls`, `threshold`, `goal_batch`, `manual`, or `leave_out` where summaries are switched off."""
+    times_fired: int
+    """Re-cuts it had a part in."""
+    tokens_saved: int
+    """Tokens it took out of the context, in all of them."""
+
+
+@attrs.frozen
+class RecutCount(Wire):
+    """How often a cut was taken anew for one reason."""
+
+    cause: str
+    """`threshold`, `model`, `user`, `rollback` or `frame`."""
+    count: int
+    """How often."""
+
+
+@attrs.frozen
+class SummaryCost(Wire):
+    """What the summaries of one kind took to write, those that were never used included."""
+
+    kind: str
+    """`extractive`, `llm`, `hybrid`, or `given` by a program."""
+    count: int
+    """How many."""
+    input_tokens: int
+    """What models were sent for them."""
+    output_tokens: int
+    """What models wrote."""
+    duration_ms: int
+    """How long it took, in all."""
+
+
+@attrs.frozen
+class StatsResult(Wire):
+    """Tokens saved against cost."""
+
+    strategies: list[StrategyStats]
+    """By name."""
+    recuts: list[RecutCount]
+    """By cause."""
+    duration_ms: int
+    """How long re-cuts took, in all."""
+    summaries: list[SummaryCost]
+    """By kind."""
+
+
 MESSAGES: tuple[Request | Notification, ...] = (
     Request(
         "palimpsest/prepareContext",
         PrepareContextParams,
         PrepareContextResult,
         "Explain the next request: every segment, its size and why it is there. Changes nothing.",
+    ),
+    Request(
+        "palimpsest/stats",
+        ConversationParams,
+        StatsResult,
+        "How often which strategy fired, what it saved, and what the summaries cost.",
     ),
     Request("palimpsest/summarize", SummarizeParams, SummarizeResult, "Summarise older messages now."),
     Request(

@@ -145,6 +145,8 @@ class MessageInfo(Wire):
     """Whether it was rolled back: it can be read, and no model sees it."""
     turn_id: str | None = None
     """The turn it belongs to."""
+    is_purged: bool | None = None
+    """True when the user purged it: only its role, time and digest are left. Absent otherwise."""
 
 
 @attrs.frozen
@@ -221,8 +223,8 @@ class RollbackParams(Wire):
 
     conversation_id: str
     """The conversation."""
-    message_id: int
-    """The first message to take back, widened to the beginning of its exchange."""
+    message_id: int | None = None
+    """The first message to take back, widened to the beginning of its exchange; absent: the newest."""
 
 
 @attrs.frozen

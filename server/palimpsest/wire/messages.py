@@ -13,11 +13,41 @@ from __future__ import annotations
 
 import attrs
 
-from palimpsest.wire import context, conversations, models, places, turns, usage
+from palimpsest.wire import (
+    attachments,
+    commands,
+    context,
+    conversations,
+    ledger,
+    models,
+    places,
+    purging,
+    search,
+    tools,
+    transfers,
+    trust,
+    turns,
+    usage,
+)
 from palimpsest.wire.declare import Notification, Request, Wire
 
 PROTOCOL_VERSION = 1
-AREAS = (places, usage, turns, context, conversations, models)
+AREAS = (
+    places,
+    usage,
+    attachments,
+    turns,
+    commands,
+    context,
+    ledger,
+    conversations,
+    search,
+    models,
+    tools,
+    trust,
+    transfers,
+    purging,
+)
 """The modules that declare the rest of the protocol."""
 
 
@@ -47,8 +77,16 @@ class ErrorData(Wire):
 
 MESSAGES: tuple[Request | Notification, ...] = (
     *turns.MESSAGES,
+    *attachments.MESSAGES,
+    *commands.MESSAGES,
     *context.MESSAGES,
+    *ledger.MESSAGES,
     *usage.MESSAGES,
     *conversations.MESSAGES,
+    *search.MESSAGES,
     *models.MESSAGES,
+    *tools.MESSAGES,
+    *trust.MESSAGES,
+    *transfers.MESSAGES,
+    *purging.MESSAGES,
 )

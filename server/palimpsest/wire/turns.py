@@ -6,6 +6,7 @@ import enum
 
 import attrs
 
+from palimpsest.wire.attachments import Attachment
 from palimpsest.wire.declare import Notification, Request, Wire
 from palimpsest.wire.usage import ContextUsage
 
@@ -82,6 +83,8 @@ class ChatParams(Wire):
     """Where to. Absent: a new conversation in `folder`."""
     folder: str | None = None
     """URI of the workspace folder for a new conversation. Absent: the only or first folder."""
+    attachments: list[Attachment] | None = None
+    """What is sent with it, as it is now. One that cannot be attached refuses the whole message."""
     partial_result_token: int | str | None = None
     """Names the stream: `$/progress` on it carries `TurnDelta` values, all before the answer."""
     work_done_token: int | str | None = None

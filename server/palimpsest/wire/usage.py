@@ -7,7 +7,7 @@ import enum
 import attrs
 
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
-from palimpsest.wire.places import ConversationParams
+from palimpsest.wire.places import ConversationParams, MessageRange
 
 
 class LimitsSource(enum.StrEnum):
@@ -49,12 +49,23 @@ class Counting(enum.StrEnum):
     """UTF-8 bytes / 4: no tokenizer could be loaded."""
 
 
+class ContextStatus(enum.StrEnum):
+    """Whether a request could be sent."""
+
+    READY = "ready"
+    """It fits."""
+    NEEDS_SUMMARIZATION = "needsSummarization"
+    """Older messages must be summarised first; a turn does that by itself."""
+    RECENT_MESSAGES_TOO_LARGE = "recentMessagesTooLarge"
+    """What must be sent verbatim does not fit."""
+
+
 @attrs.frozen
 class TokensByKind(Wire):
     """A share of the context."""
 
     kind: str
-    """`system`, `tools`, `summaries`, `messages`, `previews` or `injections`."""
+    """`system`, `tools`, `pins`, `summaries`, `messages`, `previews` or `injections`."""
     tokens: int
     """Tokens it takes."""
 
@@ -93,6 +104,8 @@ class ContextUsage(Wire):
     """Summaries that stand in the context."""
     by_kind: list[TokensByKind]
     """The shares, largest first."""
+    status: ContextStatus
+    """Whether it could be sent as it stands. A turn summarises by itself when it has to."""
     last_summary_at: str | None = None
     """When a summary was last written."""
 
@@ -110,6 +123,10 @@ class ContextEventType(enum.StrEnum):
     """It could not be written; the deterministic summary stepped in, or nothing changed."""
     RECUT = "context_recut"
     """A new cut was chosen; the prefix of the next request is new from some point on."""
+    LEFT_OUT = "context_left_out"
+    """Summaries are switched off, and the oldest messages are not sent any more. They stay stored."""
+    LEDGER_CAP = "context_ledger_cap"
+    """Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do."""
     GUARD = "context_guard"
     """The guard stopped a model call or a tool result."""
 
@@ -125,7 +142,8 @@ class ContextEvent(Wire):
     timestamp: str
     """When."""
     strategy: str | None = None
-    """The strategy that asked for it: `threshold`, `manual`, `model_switch`."""
+    """Who asked for it: `tool_calls`, `threshold`, `goal_batch`, `manual` or `leave_out`; of an error, the kind of the
+    text that stepped in where there is one."""
     cause: str | None = None
     """Why the cut was taken anew: `threshold`, `model`, `user`, `rollback` or `frame`."""
     current_tokens: int | None = None
@@ -143,7 +161,7 @@ class ContextEvent(Wire):
     duration_ms: int | None = None
     """How long it took."""
     error: str | None = None
-    """A sentence that says what went wrong."""
+    """A sentence that says what went wrong, and what was done instead."""
     trigger: str | None = None
     """Guard: `turn_preflight` or `tool_preflight`."""
     outcome: str | None = None
@@ -154,6 +172,10 @@ class ContextEvent(Wire):
     """Guard: what the request would need."""
     remaining_tokens: int | None = None
     """Guard: the limit less the projection; negative when over."""
+    left_out: list[MessageRange] | None = None
+    """The messages that are not sent, oldest first."""
+    rules: list[str] | None = None
+    """The ids of the standing rules that became ordinary text."""
 
 
 @attrs.frozen

@@ -21,6 +21,12 @@
 ---| "estimated" # With a public tokenizer and a factor for the model's family.
 ---| "bytes" # UTF-8 bytes / 4: no tokenizer could be loaded.
 
+--- Whether a request could be sent.
+---@alias palimpsest.ContextStatus
+---| "ready" # It fits.
+---| "needsSummarization" # Older messages must be summarised first; a turn does that by itself.
+---| "recentMessagesTooLarge" # What must be sent verbatim does not fit.
+
 --- What happened to a context.
 ---@alias palimpsest.ContextEventType
 ---| "context_summarization_start" # A summary is being written.
@@ -28,7 +34,17 @@
 ---| "context_summarization_complete" # It is written and adopted.
 ---| "context_summarization_error" # It could not be written; the deterministic summary stepped in, or nothing changed.
 ---| "context_recut" # A new cut was chosen; the prefix of the next request is new from some point on.
+---| "context_left_out" # Summaries are switched off, and the oldest messages are not sent any more. They stay stored.
+---| "context_ledger_cap" # Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do.
 ---| "context_guard" # The guard stopped a model call or a tool result.
+
+--- What is attached. It says which fields count.
+---@alias palimpsest.AttachmentType
+---| "file" # A whole file: `path`.
+---| "range" # Lines of a file: `path`, `startLine`, `endLine`.
+---| "selection" # What is selected in the editor: `text`, and where it stands.
+---| "diagnostics" # Problems that the editor shows: `diagnostics`.
+---| "openEditors" # What is open in the editor: `paths`, and with `contents` their texts too.
 
 --- How a turn stands.
 ---@alias palimpsest.TurnStatus
@@ -50,11 +66,18 @@
 ---| "done" # One model call is complete. Another may follow when tools were called.
 ---| "error" # The model call failed: `text` says how.
 
---- Whether a request could be sent.
----@alias palimpsest.PrepareStatus
----| "ready" # It fits.
----| "needsSummarization" # Older messages must be summarised first; a turn does that by itself.
----| "recentMessagesTooLarge" # What must be sent verbatim does not fit.
+--- What an item stands for.
+---@alias palimpsest.MentionKind
+---| "file" # A file: it can be attached.
+---| "folder" # A folder: completing goes on in it.
+---| "command" # A slash command.
+
+--- Whether a rule holds.
+---@alias palimpsest.RuleState
+---| "open" # It stands in every request.
+---| "superseded" # A later rule took its place.
+---| "withdrawn" # The user took it back.
+---| "ordinary" # All rules together take too much of the budget, so it counts as ordinary text.
 
 --- Who said it.
 ---@alias palimpsest.MessageRole
@@ -74,6 +97,20 @@
 ---| "no_change" # It stays.
 ---| "shrinking" # It is smaller; older messages may be summarised.
 ---| "expanding" # It is larger; originals come back where they fit.
+
+--- What the user says.
+---@alias palimpsest.ApprovalAnswer
+---| "once" # Yes, this time.
+---| "always" # Yes, and to everything that `covers` says, until it is revoked.
+---| "deny" # No, this time. Also for a question that was dismissed.
+---| "never" # No, and to everything that `covers` says, until it is revoked.
+
+--- What became of an import.
+---@alias palimpsest.ImportOutcome
+---| "imported" # The conversation is as it was exported, with its id and its digests.
+---| "present" # The same conversation was there already; nothing was stored.
+---| "copied" # Its id is taken by another state of it, or it is a fork of what is not here: it came under another id.
+---| "recorded" # It was made of a recorded session.
 
 --- What an error carries for programs.
 ---@class palimpsest.ErrorData
@@ -98,7 +135,7 @@
 
 --- A share of the context.
 ---@class palimpsest.TokensByKind
----@field kind string `system`, `tools`, `summaries`, `messages`, `previews` or `injections`.
+---@field kind string `system`, `tools`, `pins`, `summaries`, `messages`, `previews` or `injections`.
 ---@field tokens integer Tokens it takes.
 
 --- How full the context of a conversation is.
@@ -118,6 +155,7 @@
 ---@field messageCount integer Messages of the conversation.
 ---@field summaryCount integer Summaries that stand in the context.
 ---@field byKind palimpsest.TokensByKind[] The shares, largest first.
+---@field status palimpsest.ContextStatus Whether it could be sent as it stands. A turn summarises by itself when it has to.
 ---@field lastSummaryAt? string When a summary was last written.
 
 --- Something happened to a conversation's context. Which fields are present depends on `type`.
@@ -125,7 +163,7 @@
 ---@field conversationId string The conversation.
 ---@field type palimpsest.ContextEventType What happened.
 ---@field timestamp string When.
----@field strategy? string The strategy that asked for it: `threshold`, `manual`, `model_switch`.
+---@field strategy? string Who asked for it: `tool_calls`, `threshold`, `goal_batch`, `manual` or `leave_out`; of an error, the kind of the text that stepped in where there is one.
 ---@field cause? string Why the cut was taken anew: `threshold`, `model`, `user`, `rollback` or `frame`.
 ---@field currentTokens? integer Tokens before.
 ---@field maxTokens? integer The limit it is measured against.
@@ -134,12 +172,14 @@
 ---@field tokensSaved? integer Tokens the context is smaller by.
 ---@field newTokenCount? integer Tokens after.
 ---@field durationMs? integer How long it took.
----@field error? string A sentence that says what went wrong.
+---@field error? string A sentence that says what went wrong, and what was done instead.
 ---@field trigger? string Guard: `turn_preflight` or `tool_preflight`.
 ---@field outcome? string Guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`.
 ---@field limitTokens? integer Guard: the limit.
 ---@field projectedTokens? integer Guard: what the request would need.
 ---@field remainingTokens? integer Guard: the limit less the projection; negative when over.
+---@field leftOut? palimpsest.MessageRange[] The messages that are not sent, oldest first.
+---@field rules? string[] The ids of the standing rules that became ordinary text.
 
 --- The context of a conversation is now this full.
 ---@class palimpsest.UsageChangedParams
@@ -150,6 +190,44 @@
 ---@class palimpsest.ConversationChangedParams
 ---@field conversationId string The conversation.
 ---@field seq integer Grows with every change, so a stale notification can be told.
+
+--- A problem as the editor shows it.
+---@class palimpsest.AttachedDiagnostic
+---@field path string The file: below the workspace folder with `/`, or a `file:` URI.
+---@field line integer Its line, counted from 1.
+---@field severity string How bad it is, such as `error`, `warning`, `information` or `hint`.
+---@field message string What it says.
+---@field source? string Who says so, such as a linter.
+---@field code? string Its code there.
+
+--- Something attached to a message. The server takes a snapshot when the message is sent: what an editor holds unsaved counts, secrets and what lies outside the workspace folder are refused.
+---@class palimpsest.Attachment
+---@field type palimpsest.AttachmentType What it is.
+---@field path? string The file: below the workspace folder with `/`, absolute, or a `file:` URI.
+---@field startLine? integer The first line, counted from 1.
+---@field endLine? integer The last line.
+---@field text? string The selected text.
+---@field diagnostics? palimpsest.AttachedDiagnostic[] The problems.
+---@field paths? string[] The files that are open, each as `path`.
+---@field contents? boolean Whether the texts of open files are attached, too. Absent: their names only.
+
+--- Look at attachments before they are sent.
+---@class palimpsest.EstimateAttachmentsParams
+---@field attachments palimpsest.Attachment[] In their order.
+---@field conversationId? string The conversation, by whose model is counted. Absent: the default model of the folder.
+---@field folderUri? string URI of the workspace folder, where no conversation is given. Absent: the only or first one.
+
+--- What an attachment would be.
+---@class palimpsest.AttachmentEstimate
+---@field label string How the message would name it, such as `src/app.py:10-40`.
+---@field tokens integer What it would take; 0 where it cannot be attached.
+---@field problem? string Why it cannot be attached, as a sentence: a `chat` with it is refused.
+---@field leftOut? string[] Of open editors: what is not attached and why, a sentence each. The rest is.
+
+--- What the attachments would be.
+---@class palimpsest.EstimateAttachmentsResult
+---@field attachments palimpsest.AttachmentEstimate[] In the order asked for.
+---@field tokens integer What they would take together.
 
 --- A piece of a running turn. It is durable before it is sent.
 ---@class palimpsest.TurnDelta
@@ -168,6 +246,7 @@
 ---@field text string What the user wrote, as typed.
 ---@field conversationId? string Where to. Absent: a new conversation in `folder`.
 ---@field folder? string URI of the workspace folder for a new conversation. Absent: the only or first folder.
+---@field attachments? palimpsest.Attachment[] What is sent with it, as it is now. One that cannot be attached refuses the whole message.
 ---@field partialResultToken? integer|string Names the stream: `$/progress` on it carries `TurnDelta` values, all before the answer.
 ---@field workDoneToken? integer|string Names a standard work-done progress, shown while a summary is written.
 
@@ -195,6 +274,38 @@
 ---@class palimpsest.CancelResult
 ---@field status palimpsest.TurnStatus `cancelled`, or how it had ended before.
 
+--- Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`.
+---@class palimpsest.CompleteMentionsParams
+---@field text string The message as typed so far.
+---@field position integer The cursor in it, in UTF-16 code units.
+---@field conversationId? string The conversation, whose workspace folder counts.
+---@field folderUri? string URI of the workspace folder, where no conversation is given. Absent: the only or first one.
+
+--- Something that may stand there.
+---@class palimpsest.MentionItem
+---@field kind palimpsest.MentionKind What it stands for.
+---@field label string How to show it: a file's name, or a command with its argument.
+---@field insertText string What to put in the place of what was typed, from `start` to the cursor.
+---@field detail string More about it: the folder a file is in, or what a command does.
+---@field path? string Of a file or folder: its path below the workspace folder, to attach it with.
+
+--- What may stand at the cursor.
+---@class palimpsest.CompleteMentionsResult
+---@field start integer Where what was typed begins, in UTF-16 code units: at the `@` or `/`.
+---@field items palimpsest.MentionItem[] Best first; empty where neither a mention nor a command is being typed.
+---@field isIncomplete boolean Whether more would match: ask again when more was typed.
+
+--- Carry out a slash command that was typed into a chat. A text is one when it is a slash and a word of letters, alone or with white space behind it; any other is a message, for `chat`.
+---@class palimpsest.RunCommandParams
+---@field text string The command as typed, such as `/summarize 0-12`.
+---@field conversationId? string The conversation it was typed in. Absent: there is none yet.
+---@field folderUri? string URI of the workspace folder, where no conversation is given. Absent: the only or first one.
+
+--- What the command answered. It is no message: nothing of it is stored.
+---@class palimpsest.RunCommandResult
+---@field text string The answer, in Markdown.
+---@field conversationId? string The conversation in which the chat goes on, when that is another one.
+
 --- Show what would be sent, without sending it.
 ---@class palimpsest.PrepareContextParams
 ---@field conversationId string The conversation.
@@ -202,7 +313,7 @@
 
 --- One stretch of the request, in request order.
 ---@class palimpsest.ContextSegment
----@field type string `system`, `tools`, `summary`, `message`, `preview` or `injection`.
+---@field type string `system`, `tools`, `pins`, `summary`, `message`, `preview` or `injection`.
 ---@field tokens integer Tokens it takes.
 ---@field reason string Why it is there in this form.
 ---@field certainty palimpsest.Counting How its tokens were counted.
@@ -212,7 +323,7 @@
 
 --- The plan of the next request.
 ---@class palimpsest.PrepareContextResult
----@field status palimpsest.PrepareStatus Whether it could be sent.
+---@field status palimpsest.ContextStatus Whether it could be sent.
 ---@field model string The model it is for.
 ---@field usedTokens integer Tokens of the whole request.
 ---@field upperTokens integer The same by the upper estimate, which limits are tested on.
@@ -251,6 +362,57 @@
 ---@field tokensAfter integer Tokens after.
 ---@field covers palimpsest.MessageRange The messages it concerned.
 ---@field usage palimpsest.ContextUsage How full the context is now.
+
+--- What one strategy has brought.
+---@class palimpsest.StrategyStats
+---@field strategy string `tool_calls`, `threshold`, `goal_batch`, `manual`, or `leave_out` where summaries are switched off.
+---@field timesFired integer Re-cuts it had a part in.
+---@field tokensSaved integer Tokens it took out of the context, in all of them.
+
+--- How often a cut was taken anew for one reason.
+---@class palimpsest.RecutCount
+---@field cause string `threshold`, `model`, `user`, `rollback` or `frame`.
+---@field count integer How often.
+
+--- What the summaries of one kind took to write, those that were never used included.
+---@class palimpsest.SummaryCost
+---@field kind string `extractive`, `llm`, `hybrid`, or `given` by a program.
+---@field count integer How many.
+---@field inputTokens integer What models were sent for them.
+---@field outputTokens integer What models wrote.
+---@field durationMs integer How long it took, in all.
+
+--- Tokens saved against cost.
+---@class palimpsest.StatsResult
+---@field strategies palimpsest.StrategyStats[] By name.
+---@field recuts palimpsest.RecutCount[] By cause.
+---@field durationMs integer How long re-cuts took, in all.
+---@field summaries palimpsest.SummaryCost[] By kind.
+
+--- A rule, or a pin.
+---@class palimpsest.StandingRule
+---@field id string Names it within the conversation. Of a pin that comes from no message it begins with `-1.`.
+---@field text string As the user wrote it.
+---@field state palimpsest.RuleState Whether it holds.
+---@field isPin boolean Whether the user pinned it: then no sentence can supersede it.
+---@field messageId? integer The message it was said in; absent for a pin that comes from none.
+---@field supersededBy? string The rule in its place.
+
+--- The rules of a conversation.
+---@class palimpsest.ListRulesResult
+---@field rules palimpsest.StandingRule[] In the order they were made, pins that come from no message first.
+---@field tokens integer What the open ones take, about.
+---@field capTokens integer What they may take.
+
+--- A rule that holds in every conversation of the folder, whatever is said in them.
+---@class palimpsest.PinParams
+---@field conversationId string The conversation it is pinned from: the folder is this one's, and the size is checked against its model.
+---@field text string The rule.
+
+--- A rule or pin that no longer holds.
+---@class palimpsest.WithdrawParams
+---@field conversationId string The conversation.
+---@field ruleId string The rule.
 
 --- A conversation in a list.
 ---@class palimpsest.ConversationInfo
@@ -307,6 +469,7 @@
 ---@field notes string[] What was changed on entry, such as removed NUL characters.
 ---@field isHidden boolean Whether it was rolled back: it can be read, and no model sees it.
 ---@field turnId? string The turn it belongs to.
+---@field isPurged? boolean True when the user purged it: only its role, time and digest are left. Absent otherwise.
 
 --- A turn whose answer is still coming.
 ---@class palimpsest.RunningTurn
@@ -345,13 +508,35 @@
 --- Take back the end of a conversation.
 ---@class palimpsest.RollbackParams
 ---@field conversationId string The conversation.
----@field messageId integer The first message to take back, widened to the beginning of its exchange.
+---@field messageId? integer The first message to take back, widened to the beginning of its exchange; absent: the newest.
 
 --- What was taken back. It can still be read; ids are not used again.
 ---@class palimpsest.RollbackResult
 ---@field hidden palimpsest.MessageRange The messages.
 ---@field draft string The user's first message among them, to be sent again.
 ---@field usage palimpsest.ContextUsage How full the context is now.
+
+--- Find messages by words, word forms and parts of identifiers. Purged messages are never found.
+---@class palimpsest.SearchParams
+---@field query string What is looked for, as it was typed: no character has a special meaning.
+---@field conversationId? string One conversation, with what it was forked from. Absent: all of a workspace folder.
+---@field folderUri? string URI of the workspace folder. Absent: of every open folder. Without a meaning when a conversation is given.
+---@field limit? integer How many messages at most, 1 to 100, in each folder. Absent: 20.
+---@field includeHidden? boolean Whether to find messages that were rolled back, too. Absent: no.
+
+--- A message that was found.
+---@class palimpsest.SearchHit
+---@field conversationId string A conversation that shows it.
+---@field title string That conversation's title.
+---@field messageId integer Its id there.
+---@field role palimpsest.MessageRole Who said it.
+---@field snippet string The passage that matches, on one line, at most 300 characters.
+---@field createdAt string When it was stored.
+---@field isHidden boolean Whether it was rolled back.
+
+--- What was found.
+---@class palimpsest.SearchResult
+---@field hits palimpsest.SearchHit[] Best first, folder by folder: those with every word before those with some of the words.
 
 --- A model that can be chosen.
 ---@class palimpsest.ModelInfo
@@ -387,6 +572,117 @@
 ---@field needsSummarization? boolean `shrinking`: whether older messages must be summarised before the next request.
 ---@field canRestore? integer `expanding`: how many summarised messages now stand as originals again.
 
+--- A tool that the model may call and the editor runs.
+---@class palimpsest.EditorToolInfo
+---@field name string 1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`.
+---@field description string What it does and when to use it, for the model.
+---@field parameters table<string, any> JSON Schema of the arguments object; empty for none.
+---@field isReadOnly boolean Whether it changes nothing, so that the user need not be asked. Others are offered in trusted folders only.
+
+--- The tools this editor brings from now on, in the place of those it brought before. They go when it leaves.
+---@class palimpsest.RegisterToolsParams
+---@field tools palimpsest.EditorToolInfo[] May be empty.
+
+--- What the model finds.
+---@class palimpsest.RegisterToolsResult
+---@field names string[] The names under which it does, in the order of `tools`.
+
+--- A call of one of the editor's tools. Cancelled when the turn is.
+---@class palimpsest.RunToolParams
+---@field conversationId string The conversation.
+---@field turnId string The turn that waits for the result.
+---@field name string The tool, as it was registered.
+---@field arguments table<string, any> As the model wrote them; the editor checks them against its schema.
+
+--- What the model is told.
+---@class palimpsest.RunToolResult
+---@field text string The result, or what went wrong.
+---@field isError? boolean Whether the call failed.
+
+--- A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the request is cancelled at the others.
+---@class palimpsest.ApprovalRequestParams
+---@field conversationId string The conversation.
+---@field turnId string The turn that waits.
+---@field tool string The tool's name.
+---@field title string The question, on one line.
+---@field shown string What would happen, complete: a command on one line, a unified diff, or JSON. To be shown as it is, as plain text; characters that cannot be seen stand in it as `⟨U+202E⟩`.
+---@field covers string What `always` and `never` would cover, such as `edits of a.py`.
+---@field mayBeAlways boolean Whether `always` may be offered; where not, it counts as `once`.
+
+--- The user's word.
+---@class palimpsest.ApprovalRequestResult
+---@field answer palimpsest.ApprovalAnswer What they said.
+
+--- Ask for a folder's rules.
+---@class palimpsest.ListApprovalsParams
+---@field folder? string URI of the workspace folder. Absent: the only or first folder.
+
+--- An answer that was kept.
+---@class palimpsest.ApprovalRule
+---@field id integer For `approval/revoke`.
+---@field tool string The tool's name.
+---@field answer palimpsest.ApprovalAnswer `always` or `never`.
+---@field covers string Which calls it is for.
+---@field createdAt string When it was given.
+
+--- A folder's rules.
+---@class palimpsest.ListApprovalsResult
+---@field rules palimpsest.ApprovalRule[] Oldest first.
+
+--- Take an answer back: the user is asked again.
+---@class palimpsest.RevokeApprovalParams
+---@field id integer The rule.
+---@field folder? string URI of the workspace folder. Absent: the only or first folder.
+
+--- `initializationOptions.palimpsest`, all of it optional.
+---@class palimpsest.EditorOptions
+---@field trust? boolean|string[] Whether the user trusts the workspace folders, all of them, or the URIs of those that are trusted. Absent: the folders count that were named to `palimpsest trust`.
+---@field settings? any The editor's settings, an object as in docs/settings.md, for all folders. An editor that answers `workspace/configuration` is asked instead, for the section `palimpsest` of each folder, and this counts where that is null.
+
+--- The user trusts a workspace folder, or does not any more.
+---@class palimpsest.TrustChangedParams
+---@field folderUri string The folder.
+---@field isTrusted boolean Whether its project settings, its instructions and its tools count.
+
+--- Export a conversation: JSON lines that hold all of it.
+---@class palimpsest.ExportParams
+---@field conversationId string The conversation.
+---@field path? string The file to write: an absolute path or a `file:` URI. Absent: the text comes with the result, up to 16 MiB.
+---@field overwrite? boolean Whether a file that exists is replaced. Absent: it is not.
+
+--- The exported conversation. Whoever can read it can read everything that was said.
+---@class palimpsest.ExportResult
+---@field messageCount integer How many messages it holds.
+---@field sizeBytes integer Its length in UTF-8.
+---@field path? string The file that was written; only its owner may read it.
+---@field jsonl? string The text, when no file was asked for.
+
+--- Import a conversation: what `conversation/export` gave, or a recorded session of another agent. Exactly one of `path` and `jsonl` is there.
+---@class palimpsest.ImportParams
+---@field path? string The file: an absolute path or a `file:` URI. A name that ends in `.xz` is a compressed one.
+---@field jsonl? string The text of an export. Recorded sessions are imported from files only.
+---@field folderUri? string URI of the workspace folder. Absent: the only or first one.
+
+--- The imported conversation.
+---@class palimpsest.ImportResult
+---@field conversation palimpsest.ConversationInfo As it stands now.
+---@field outcome palimpsest.ImportOutcome What was done.
+---@field note string The same as a sentence for the user.
+
+--- Delete what was said, for good. Messages keep their ids, roles, times and digests, and nothing else.
+---@class palimpsest.PurgeParams
+---@field conversationId string The conversation.
+---@field range? palimpsest.MessageRange The messages, widened to whole exchanges. Absent: the whole conversation; of a fork, what was said since.
+---@field confirm? boolean Whether the user has confirmed it. Unless true, nothing is deleted, and the error says what would be.
+
+--- What was deleted. It is in no file of the store any more.
+---@class palimpsest.PurgeResult
+---@field purged palimpsest.MessageRange The messages.
+---@field messageCount integer How many of them still had their content.
+---@field summaryCount integer How many summaries that covered some of them went too.
+---@field alsoPurged string[] Other conversations, forks or what this one was forked from, that had the same messages: gone there too.
+---@field usage palimpsest.ContextUsage How full the context is now.
+
 return {
   methods = {
     --- Send a message and stream the answer: one turn.
@@ -395,8 +691,16 @@ return {
     TurnAttachRequest = "palimpsest/turn/attach",
     --- Stop a turn from any editor. Its `chat` then succeeds with status `cancelled`.
     TurnCancelRequest = "palimpsest/turn/cancel",
+    --- How much attachments would take, and which cannot be attached. Sends nothing.
+    AttachmentsEstimateRequest = "palimpsest/attachments/estimate",
+    --- Complete a mention of a file or a slash command in a chat.
+    MentionsCompleteRequest = "palimpsest/mentions/complete",
+    --- Carry out a slash command and answer it in Markdown; `/help` lists them.
+    CommandRunRequest = "palimpsest/command/run",
     --- Explain the next request: every segment, its size and why it is there. Changes nothing.
     PrepareContextRequest = "palimpsest/prepareContext",
+    --- How often which strategy fired, what it saved, and what the summaries cost.
+    StatsRequest = "palimpsest/stats",
     --- Summarise older messages now.
     SummarizeRequest = "palimpsest/summarize",
     --- Put what a summary stands for back into the context: lower summaries, or the originals.
@@ -405,6 +709,12 @@ return {
     SummaryRegenerateRequest = "palimpsest/summary/regenerate",
     --- Go back to the summaries that stood in the context before the last change of them.
     SummaryUndoRequest = "palimpsest/summary/undo",
+    --- The user's standing rules.
+    LedgerListRequest = "palimpsest/ledger/list",
+    --- Make a rule hold in every conversation of a folder.
+    LedgerPinRequest = "palimpsest/ledger/pin",
+    --- Take a standing rule or a pin back.
+    LedgerWithdrawRequest = "palimpsest/ledger/withdraw",
     --- How full the context is.
     UsageRequest = "palimpsest/usage",
     --- Begin a conversation.
@@ -423,15 +733,35 @@ return {
     ConversationRollbackRequest = "palimpsest/conversation/rollback",
     --- Keep what is typed and not sent yet.
     DraftSetRequest = "palimpsest/draft/set",
+    --- Find messages of conversations.
+    ConversationSearchRequest = "palimpsest/conversation/search",
     --- List the models.
     ModelListRequest = "palimpsest/model/list",
     --- Go on with another model.
     ModelSwitchRequest = "palimpsest/model/switch",
+    --- Bring tools that the model may call and this editor runs.
+    ToolsRegisterRequest = "palimpsest/tools/register",
+    --- Run a tool that this editor has registered.
+    ToolsRunRequest = "palimpsest/tools/run",
+    --- Ask the user whether a tool may do something. An editor that cannot ask answers with an error.
+    ApprovalRequestRequest = "palimpsest/approval/request",
+    --- Which tool calls always run in a folder, and which never do.
+    ApprovalListRequest = "palimpsest/approval/list",
+    --- Take a kept answer back. Answers with the rules that are left.
+    ApprovalRevokeRequest = "palimpsest/approval/revoke",
+    --- Export a conversation as JSON lines.
+    ConversationExportRequest = "palimpsest/conversation/export",
+    --- Import a conversation. What is not sound is refused whole, with the line that is wrong.
+    ConversationImportRequest = "palimpsest/conversation/import",
+    --- Delete messages, or all of a conversation, for good: content, previews, summaries and search entries.
+    ConversationPurgeRequest = "palimpsest/conversation/purge",
     --- The context of a conversation is fuller or emptier.
     DidChangeUsageNotification = "palimpsest/didChangeUsage",
     --- A conversation has new content; read it.
     DidChangeConversationNotification = "palimpsest/didChangeConversation",
     --- A summary is written, a cut chosen, or the guard stepped in.
     ContextEventNotification = "palimpsest/contextEvent",
+    --- The user's trust in a workspace folder has changed. It counts at once.
+    DidChangeTrustNotification = "palimpsest/didChangeTrust",
   },
 }

@@ -1,0 +1,263 @@
+"""How long a request takes to build from a long conversation, beside LangChain's `trim_messages` on the same messages.
+
+    python -m benchmarks.prepare [MESSAGES ...]
+
+Fills a store with a made-up coding conversation (seeded) for each number of messages, through the engine as turns do:
+messages are accepted and appended, and a request is prepared, so that compaction runs where it is due. To be done in
+minutes a transaction takes 20 exchanges. Then, with the state in memory as in a running server, one exchange at a time
+is appended and a request prepared and rendered, from one re-cut to the next: the context is measured at every
+fullness it has. Prints medians, the ratio to `trim_messages` (approximate counter, the same budget, the newest
+messages) for the first number of messages, the ratio of the last number to the first, and what re-cuts and a cold load
+take. Requests and `trim_messages` wait for nothing, so their time is the process's CPU time, which other work on the
+machine does not change; re-cuts and loads are by the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.conversation import Conversation, open_conversation
+
+from palimpsest.data import load_frame
+from palimpsest.domain.messages import (
+    Content,
+    Role,
+    TextPart,
+    ToolCallPart,
+    tool_result,
+    user_message,
+)
+from palimpsest_clients.anthropic import request_body
+
+SEED: Final = 20261122
+BUDGET: Final = 100_000
+TARGET: Final = 1 / 20
+"""Of what `trim_messages` takes for the first number of messages."""
+GROWTH_TARGET: Final = 2.0
+_EXCHANGES_AT_ONCE: Final = 20
+_TRIM_RUNS: Final = 8
+"""Before our requests are measured, and as often after: so a processor that changes its pace slows both alike."""
+_LOADS: Final = 5
+Trim = Callable[[Sequence[Content]], Callable[[], list[float]]]
+"""Takes the messages in; what comes back trims them some times, and says the milliseconds of each."""
+WORDS: Final = (
+    "the parser of module_{n} reads src/area_{n}/file_{n}.py and fails when value_{n} is empty, because test_{n} has "
+    "checked what load_{n}() returned after a restart; then it ran once more with {n} rows"
+).split()
+_TURNS_PER_RULE: Final = 50
+
+
+def text(chance: random.Random, n_words: int) -> str:
+    return " ".join(chance.choice(WORDS).format(n=chance.randint(0, 999)) for _ in range(n_words))
+
+
+def coding_exchanges(chance: random.Random) -> Iterator[list[Content]]:
+    """Without end: turns of a user's message, some with a standing rule, then 3 to 12 model calls; all but the last
+    call one tool."""
+    n_calls = 0
+    for n_turns in itertools.count():
+        rule = f" Never edit src/area_{n_turns}." if n_turns % _TURNS_PER_RULE == 0 else ""
+        yield [user_message(f"{text(chance, chance.randint(5, 60))}.{rule}")]
+        for _ in range(chance.randint(2, 11)):
+            n_calls += 1
+            arguments = json.dumps({"path": f"src/area_{n_calls}/file_{n_calls}.py", "query": text(chance, 4)})
+            call = ToolCallPart(f"call_{n_calls}", chance.choice(("read", "search", "run")), arguments)
+            said = TextPart(text(chance, chance.randint(5, 30)) + ".")
+            result = "\n".join(text(chance, 8) for _ in range(chance.randint(1, 16)))
+            yield [Content(Role.ASSISTANT, (said, call)), tool_result(call, result)]
+        yield [Content(Role.ASSISTANT, (TextPart(text(chance, chance.randint(20, 120)) + "."),))]
+
+
+async def timed_request(talk: Conversation, recuts_ms: list[float]) -> tuple[float, float, float] | None:
+    """CPU milliseconds of preparing, of building the request's body and of making bytes of it; None for a re-cut, whose
+    time by the clock is added to `recuts_ms`."""
+    version = talk.state.cut.version
+    clock, started = time.perf_counter(), time.process_time()
+    context = await talk.engine.prepare(talk.state, talk.lease, BUDGET)
+    prepared = time.process_time()
+    if talk.state.cut.version != version:
+        recuts_ms.append((time.perf_counter() - clock) * 1000)
+        return None
+    body = request_body(context)
+    rendered = time.process_time()
+    json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    ended = time.process_time()
+    return (prepared - started) * 1000, (rendered - prepared) * 1000, (ended - rendered) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one number of messages. Milliseconds are medians."""
+
+    n_messages: int
+    fill_s: float
+    prepare_ms: float
+    body_ms: float
+    bytes_ms: float
+    n_measured: int
+    n_pieces: int
+    """In the fullest request measured."""
+    recut_ms: float
+    slowest_recut_ms: float
+    n_recuts: int
+    load_ms: float
+    trim_ms: float | None
+    """None where it was not measured."""
+
+    @property
+    def total_ms(self) -> float:
+        return self.prepare_ms + self.body_ms
+
+
+async def measure(n_messages: int, trim: Trim | None) -> Figures:
+    recuts_ms: list[float] = []
+    said: list[Content] = []
+    exchanges = coding_exchanges(random.Random(SEED))
+    with tempfile.TemporaryDirectory() as directory:
+        talk = await open_conversation(Path(directory), BUDGET, load_frame())
+        try:
+            started = time.perf_counter()
+            while talk.state.n_messages < n_messages:
+                contents = [content for _ in range(_EXCHANGES_AT_ONCE) for content in next(exchanges)]
+                await talk.append(contents)
+                await timed_request(talk, recuts_ms)
+                if trim is not None:
+                    said += contents
+            fill_s = time.perf_counter() - started
+            trim_runs = (lambda: []) if trim is None else trim(said[:n_messages])
+            trims = trim_runs()
+            times, n_pieces = await _between_recuts(talk, exchanges, recuts_ms)
+            trims += trim_runs()
+            loads = [await _load(talk) for _ in range(_LOADS)]
+        finally:
+            await talk.store.close()
+    prepare_ms, body_ms, bytes_ms = (statistics.median(each) for each in zip(*times, strict=True))
+    return Figures(
+        n_messages,
+        fill_s,
+        prepare_ms,
+        body_ms,
+        bytes_ms,
+        len(times),
+        n_pieces,
+        statistics.median(recuts_ms),
+        max(recuts_ms),
+        len(recuts_ms),
+        statistics.median(loads),
+        statistics.median(trims) if trims else None,
+    )
+
+
+async def _between_recuts(
+    talk: Conversation, exchanges: Iterator[list[Content]], recuts_ms: list[float]
+) -> tuple[list[tuple[float, float, float]], int]:
+    """Times of the requests between the next re-cut and the one after it, and the pieces of the fullest."""
+    times: list[tuple[float, float, float]] = []
+    n_pieces, n_recuts = 0, 0
+    while n_recuts < 2:
+        await talk.append(next(exchanges))
+        timed = await timed_request(talk, recuts_ms)
+        n_recuts += timed is None
+        if timed is not None and n_recuts == 1:
+            times.append(timed)
+            n_pieces = max(n_pieces, len(talk.state.pieces))
+    return times, n_pieces
+
+
+async def _load(talk: Conversation) -> float:
+    talk.engine.forget(talk.state.id)
+    started = time.perf_counter()
+    await talk.engine.state(talk.state.id)
+    return (time.perf_counter() - started) * 1000
+
+
+def load_trim() -> Trim | None:
+    """None where langchain-core is not installed."""
+    try:
+        langchain = importlib.import_module("langchain_core.messages")
+    except ImportError:
+        return None
+
+    def convert(content: Content) -> Any:
+        match content.role:
+            case Role.USER:
+                return langchain.HumanMessage(content.text)
+            case Role.ASSISTANT:
+                calls = [{"id": c.call_id, "name": c.name, "args": json.loads(c.arguments)} for c in content.calls]
+                return langchain.AIMessage(content.text, tool_calls=calls)
+            case Role.TOOL:
+                (result,) = content.results
+                return langchain.ToolMessage(result.text, tool_call_id=result.call_id)
+
+    def trim(contents: Sequence[Content]) -> Callable[[], list[float]]:
+        messages = [convert(content) for content in contents]
+
+        def run() -> list[float]:
+            times = []
+            for _ in range(_TRIM_RUNS):
+                started = time.process_time()
+                kept = langchain.trim_messages(
+                    messages,
+                    max_tokens=BUDGET,
+                    token_counter=langchain.utils.count_tokens_approximately,
+                    strategy="last",
+                )
+                times.append((time.process_time() - started) * 1000)
+                assert 0 < len(kept) < len(messages)
+            return times
+
+        return run
+
+    return trim
+
+
+def report(figures: Figures) -> None:
+    print(f"{figures.n_messages:,} messages, filled in {figures.fill_s:.0f} s with {figures.n_recuts} re-cuts")
+    print(
+        f"  a request     {figures.total_ms:7.2f} ms: prepare {figures.prepare_ms:.2f}, request body "
+        f"{figures.body_ms:.2f} (its JSON text {figures.bytes_ms:.2f} ms more); "
+        f"{figures.n_measured} requests of up to {figures.n_pieces} pieces"
+    )
+    print(f"  a re-cut      {figures.recut_ms:7.0f} ms, the slowest {figures.slowest_recut_ms:.0f} ms")
+    print(f"  a cold load   {figures.load_ms:7.0f} ms")
+    if figures.trim_ms is not None:
+        print(f"  trim_messages {figures.trim_ms:7.2f} ms")
+
+
+def main(sizes: Sequence[int] = (10_000, 100_000)) -> None:
+    trim = load_trim()
+    print(f"prepare: requests at a budget of {BUDGET:,} tokens, seed {SEED}, medians")
+    measured: list[Figures] = []
+    for n_messages in sizes:
+        measured.append(asyncio.run(measure(n_messages, None if measured else trim)))
+        report(measured[-1])
+    first, last = measured[0], measured[-1]
+    if first.trim_ms is None:
+        print(
+            "  not compared with trim_messages: langchain-core is not installed. Set the development environment up "
+            "anew, or install it beside it: pip install langchain-core"
+        )
+    else:
+        _verdict(f"request / trim_messages at {first.n_messages:,}", first.total_ms / first.trim_ms, TARGET)
+    if len(measured) > 1:
+        _verdict(f"{last.n_messages:,} messages / {first.n_messages:,}", last.total_ms / first.total_ms, GROWTH_TARGET)
+
+
+def _verdict(name: str, ratio: float, target: float) -> None:
+    print(f"  {name}: {ratio:.3f}, target at most {target:.2f}: {'met' if ratio <= target else 'NOT MET'}")
+
+
+if __name__ == "__main__":
+    main([int(argument) for argument in sys.argv[1:]] or (10_000, 100_000))

@@ -1,0 +1,308 @@
+"""Google's Gemini API: `generateContent`, streamed (v1beta, read 2026-11)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from palimpsest.domain.errors import ErrorKind
+from palimpsest.domain.messages import (
+    Content,
+    OpaquePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    canonical_json,
+)
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import (
+    Finished,
+    LiveModel,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+    ToolSchema,
+)
+from palimpsest_clients import faults, model_lists
+from palimpsest_clients.decoding import own_call_id, string
+from palimpsest_clients.gemini_schema import supported_schema
+from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.rendering import BEGAN_EARLIER, call_arguments, is_wanted, user_texts
+from palimpsest_clients.retry import RetryPolicy
+
+_NAME: Final = "gemini"
+_THINKS: Final = re.compile(r"(?:models/)?gemini-(?!1|2\.0)")
+"""Models that take a `thinkingConfig`; the others refuse it."""
+_DEMANDS_SIGNATURES: Final = re.compile(r"(?:models/)?gemini-(?![12]\b)")
+"""Models that refuse a step whose first call has no signature."""
+_NO_SIGNATURE: Final = "skip_thought_signature_validator"
+"""What Google documents for calls that another model made, or whose signature never came because a stream broke off."""
+_STOP_REASONS: Final = {
+    "MAX_TOKENS": StopReason.OUTPUT_LIMIT,
+    "CONTINUATION": StopReason.OUTPUT_LIMIT,
+    **dict.fromkeys(
+        (
+            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ESCALATION"),
+            *("MODEL_ARMOR", "PUP_LIMITED_DISABLED", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        ),
+        StopReason.FILTERED,
+    ),
+}
+"""All others are ordinary ends, or failures."""
+_FAILURES: Final = {
+    "MALFORMED_FUNCTION_CALL": "wrote a tool call that cannot be read, and ended its answer there. Ask again",
+    "UNEXPECTED_TOOL_CALL": "called a tool that it was not offered, and ended its answer there. Ask again",
+    "MALFORMED_RESPONSE": "wrote an answer that cannot be read. Ask again",
+    "MISSING_THOUGHT_SIGNATURE": "misses its own signatures in this conversation. Ask again in a message of your own",
+}
+_MOST_PAGES: Final = 10
+
+Part = dict[str, Any]
+
+
+class GeminiClient:
+    """The `LiveProvider` for Gemini. The key travels in a header, never in an address."""
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str = "https://generativelanguage.googleapis.com",
+        *,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        """Raises ProviderError (auth) when `api_key` cannot be a key."""
+        key = KeyHeader(_NAME, "x-goog-api-key", api_key)
+        self._service = ModelService(_NAME, base_url, {}, key, retry or RetryPolicy())
+
+    @property
+    def name(self) -> str:
+        return _NAME
+
+    def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        path = f"{_path(context.model)}:streamGenerateContent?alt=sse"  # without it, one JSON array
+        return self._service.stream(
+            path, request_body(context), lambda: GenerateDecoder(context.model), model=context.model
+        )
+
+    async def models(self) -> Sequence[LiveModel]:
+        """All pages of the list; those that write no text are left out."""
+        found: list[LiveModel] = []
+        page = ""
+        for _ in range(_MOST_PAGES):
+            answer = await self._service.fetch(f"/v1beta/models?pageSize=1000{page}")
+            found += _live_models(answer)
+            if not isinstance(answer, Mapping) or not answer.get("nextPageToken"):
+                break
+            page = f"&pageToken={quote(str(answer['nextPageToken']), safe='')}"
+        return found
+
+    async def count_tokens(self, context: PreparedContext) -> int | None:
+        request = {"model": _resource(context.model), **request_body(context)}
+        body = {"generateContentRequest": request}
+        answer = await self._service.fetch(f"{_path(context.model)}:countTokens", context.model, body)
+        return model_lists.tokens(answer.get("totalTokens")) if isinstance(answer, Mapping) else None
+
+    async def aclose(self) -> None:
+        await self._service.aclose()
+
+
+def _resource(model: str) -> str:
+    return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+
+
+def _path(model: str) -> str:
+    return f"/v1beta/{quote(_resource(model))}"
+
+
+def _live_models(answer: Any) -> list[LiveModel]:
+    """The limit of the input stands for the window, as in the built-in table: the answer is then taken from it, so that
+    less may be sent than could be, and never more."""
+    listed = answer.get("models") if isinstance(answer, Mapping) else None
+    found = []
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, Mapping) and "generateContent" in (entry.get("supportedGenerationMethods") or ()):
+            window, max_output = (model_lists.tokens(entry.get(f"{way}TokenLimit")) for way in ("input", "output"))
+            is_told = window is not None and max_output is not None
+            name = str(entry.get("name")).removeprefix("models/")
+            found.append(LiveModel(name, model_lists.limits(window, max_output) if is_told else None))
+    return found
+
+
+def request_body(context: PreparedContext) -> dict[str, Any]:
+    """The request for `context`. The model stands in its address, and nothing in it changes what was sent before."""
+    config: dict[str, Any] = {"maxOutputTokens": context.max_output_tokens}
+    if _THINKS.match(context.model):
+        config["thinkingConfig"] = {"includeThoughts": True}
+    body: dict[str, Any] = {"contents": _contents(context), "generationConfig": config}
+    if context.system.strip():
+        body["systemInstruction"] = {"parts": [{"text": context.system}]}
+    if context.tools:
+        body["tools"] = [{"functionDeclarations": [_declaration(tool) for tool in context.tools]}]
+        if context.tool_choice == "none":
+            body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
+    return body
+
+
+def _declaration(tool: ToolSchema) -> dict[str, Any]:
+    declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
+    if tool.parameters.get("properties"):  # an object without properties is refused; none at all is meant
+        declaration["parametersJsonSchema"] = supported_schema(tool.parameters)
+    return declaration
+
+
+def _contents(context: PreparedContext) -> list[dict[str, Any]]:
+    """Alternating user and model contents, the first a user's: a call must follow one. Results, which must follow their
+    calls at once, stand before text."""
+    contents: list[dict[str, Any]] = []
+    for content in context.messages:
+        role = "model" if content.role is Role.ASSISTANT else "user"
+        parts = _model_parts(content, context.model) if role == "model" else _user_parts(content)
+        if not parts:
+            continue
+        if not contents and role == "model":
+            contents.append({"role": "user", "parts": [{"text": BEGAN_EARLIER}]})
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        else:
+            contents.append({"role": role, "parts": parts})
+    for rendered in contents:
+        if rendered["role"] == "user":
+            rendered["parts"].sort(key=lambda part: "functionResponse" not in part)
+    return contents
+
+
+def _user_parts(content: Content) -> list[Part]:
+    return [*map(_result, content.results), *({"text": text} for text in user_texts(content))]
+
+
+def _result(part: ToolResultPart) -> Part:
+    response = {"error" if part.is_error else "output": part.text}
+    return {"functionResponse": {"id": part.call_id, "name": part.name, "response": response}}
+
+
+def _model_parts(content: Content, model: str) -> list[Part]:
+    """Text and calls, each signature on the very part it came with: text is cut where it was, and not joined."""
+    signed = [
+        json.loads(part.data)
+        for part in content.parts
+        if isinstance(part, OpaquePart) and is_wanted(part, _NAME, model)
+    ]
+    parts: list[Part] = []
+    position = 0
+
+    def take_signed() -> dict[str, Any] | None:
+        """What was signed here; parts that are nothing but their signature are put in their places on the way."""
+        while signed and signed[0]["at"] <= position:
+            entry: dict[str, Any] = signed.pop(0)
+            if entry["length"]:
+                return entry
+            thought = {"thought": True} if entry["thought"] else {}
+            parts.append({"text": entry["thought"], **thought, "thoughtSignature": entry["signature"]})
+        return None
+
+    for part in content.parts:
+        match part:
+            case TextPart():
+                rest = part.text
+                while rest:
+                    entry = take_signed()
+                    end = entry["length"] if entry else signed[0]["at"] - position if signed else len(rest)
+                    piece, rest = rest[:end], rest[end:]
+                    if entry:
+                        parts.append({"text": piece, "thoughtSignature": entry["signature"]})
+                    elif piece.strip():
+                        parts.append({"text": piece})
+                    position += len(piece)
+            case ToolCallPart():
+                entry = take_signed()
+                call = {"functionCall": {"id": part.call_id, "name": part.name, "args": call_arguments(part)}}
+                parts.append(call | ({"thoughtSignature": entry["signature"]} if entry else {}))
+                position += 1
+            case _:
+                pass
+    take_signed()
+    calls = [part for part in parts if "functionCall" in part]
+    if calls and _DEMANDS_SIGNATURES.match(model):
+        calls[0].setdefault("thoughtSignature", _NO_SIGNATURE)
+    return parts
+
+
+class GenerateDecoder:
+    """One answer's chunks, each of which is a whole response with the next parts in it."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._position = 0
+        """Characters of text so far, a call counted as one more: stays true however the text is cut into parts."""
+        self._signed: list[OpaquePart] = []
+        self._call_ids: list[str] = []
+        self._usage: dict[str, int] = {}
+        self._finish_reason: str | None = None
+        self._is_blocked = False
+        self.is_done = False
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        # Later numbers replace earlier ones: they are running totals.
+        totals = event.get("usageMetadata") or {}
+        self._usage.update({name: n for name, n in totals.items() if isinstance(n, int)})
+        self._is_blocked = self._is_blocked or bool((event.get("promptFeedback") or {}).get("blockReason"))
+        items: list[StreamEvent] = []
+        for candidate in (event.get("candidates") or ())[:1]:
+            for part in (candidate.get("content") or {}).get("parts") or ():
+                items += self._part(part)
+            reason = candidate.get("finishReason")
+            if reason and reason != "FINISH_REASON_UNSPECIFIED":
+                self._finish_reason = string(reason)
+        self.is_done = self._is_blocked or self._finish_reason is not None
+        return items
+
+    def finish(self) -> Finished | None:
+        if self._is_blocked:
+            what = "refused the request because of its content rules"
+            raise faults.failure(_NAME, self._model, ErrorKind.FILTERED, what)
+        if self._finish_reason is None:
+            return None
+        if what := _FAILURES.get(self._finish_reason, ""):
+            raise faults.failure(_NAME, self._model, ErrorKind.BAD_RESPONSE, what, is_retryable=True)
+        ordinary = StopReason.TOOL_CALLS if self._call_ids else StopReason.END
+        reason = _STOP_REASONS.get(self._finish_reason, ordinary)
+        return Finished(reason, _usage(self._usage), tuple(self._signed))
+
+    def _part(self, part: Mapping[str, Any]) -> list[StreamEvent]:
+        items: list[StreamEvent] = []
+        start, thought = self._position, ""
+        if call := part.get("functionCall"):
+            call_id = own_call_id(call.get("id"), self._call_ids)
+            self._call_ids.append(call_id)
+            self._position += 1
+            arguments = canonical_json(call.get("args") or {})
+            items += (ToolCallStart(call_id, string(call["name"])), ToolArguments(call_id, arguments))
+        elif text := string(part.get("text") or ""):
+            if part.get("thought"):
+                thought = text
+                items.append(ThinkingDelta(text))
+            else:
+                self._position += len(text)
+                items.append(TextDelta(text))
+        if signature := string(part.get("thoughtSignature") or ""):
+            data = {"at": start, "length": self._position - start, "signature": signature, "thought": thought}
+            self._signed.append(OpaquePart(_NAME, self._model, canonical_json(data)))
+        return items
+
+
+def _usage(usage: Mapping[str, int]) -> TokenUsage:
+    """`promptTokenCount` includes what was read from the cache; `candidatesTokenCount` leaves thoughts out."""
+    n_read = usage.get("cachedContentTokenCount", 0)
+    return TokenUsage(
+        input_tokens=max(0, usage.get("promptTokenCount", 0) - n_read),
+        cache_read_tokens=n_read,
+        output_tokens=usage.get("candidatesTokenCount", 0) + usage.get("thoughtsTokenCount", 0),
+    )

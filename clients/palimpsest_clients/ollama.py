@@ -1,0 +1,248 @@
+"""Ollama's own API (`/api/chat`, NDJSON; read 2026-11).
+
+Ollama shortens what does not fit, from the front and without a word, unless it is told not to; and the window it loads
+a model with can be as small as 4,096 tokens, whatever the model could take. So each request names its window and asks
+for an error instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Final
+
+from palimpsest.domain.errors import ProviderError
+from palimpsest.domain.messages import (
+    Content,
+    OpaquePart,
+    Role,
+    ToolCallPart,
+    ToolResultPart,
+    canonical_json,
+)
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import (
+    Finished,
+    LiveModel,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+)
+from palimpsest_clients import model_lists
+from palimpsest_clients.decoding import own_call_id, string
+from palimpsest_clients.http import ModelService
+from palimpsest_clients.rendering import call_arguments, is_wanted, user_texts
+from palimpsest_clients.retry import RetryPolicy
+
+DEFAULT_URL: Final = "http://localhost:11434"
+_NAME: Final = "ollama"
+_WINDOW_STEP: Final = 1024
+_LARGEST_WINDOW: Final = 32_768
+"""The most that is told of a model on its own: the memory for a window is taken when the model is loaded, and what
+models were trained for (131,072 and more) does not fit into most machines. The user may set more."""
+_ASKED_AT_ONCE: Final = 4
+
+Message = dict[str, Any]
+
+
+class OllamaClient:
+    """The `LiveProvider` for the models of an Ollama server. It wants no key."""
+
+    def __init__(self, base_url: str = DEFAULT_URL, *, retry: RetryPolicy | None = None) -> None:
+        headers = {"accept": "application/x-ndjson"}
+        self._service = ModelService(_NAME, base_url, headers, None, retry or RetryPolicy())
+        self._windows: dict[str, int] = {}
+        """By model: the largest that was asked for. Another one makes Ollama load the model again, which takes long and
+        loses its cache, and requests of one conversation have limits that differ a little."""
+
+    @property
+    def name(self) -> str:
+        return _NAME
+
+    def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        body = request_body(context, self._window(context))
+        return self._service.stream("/api/chat", body, lambda: ChatDecoder(context.model))
+
+    async def models(self) -> Sequence[LiveModel]:
+        """The models that were pulled and can chat. The limits of one that cannot be asked about are None."""
+        answer = await self._service.fetch("/api/tags")
+        listed = answer.get("models") if isinstance(answer, Mapping) else None
+        entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+        names = [name for entry in entries if isinstance(name := entry.get("model") or entry.get("name"), str)]
+        turn = asyncio.Semaphore(_ASKED_AT_ONCE)
+        found = await asyncio.gather(*(self._live_model(name, turn) for name in names))
+        return [model for model in found if model is not None]
+
+    async def count_tokens(self, context: PreparedContext) -> int | None:
+        """None: Ollama counts only what it answers."""
+        return None
+
+    async def aclose(self) -> None:
+        await self._service.aclose()
+
+    def _window(self, context: PreparedContext) -> int:
+        needed = context.limit_tokens + context.max_output_tokens
+        window = max(-(-needed // _WINDOW_STEP) * _WINDOW_STEP, self._windows.get(context.model, 0))
+        self._windows[context.model] = window
+        return window
+
+    async def _live_model(self, name: str, turn: asyncio.Semaphore) -> LiveModel | None:
+        try:
+            async with turn:
+                shown = await self._service.fetch("/api/show", name, {"model": name})
+        except ProviderError:
+            return LiveModel(name, None)
+        if not isinstance(shown, Mapping):
+            return LiveModel(name, None)
+        abilities = shown.get("capabilities")
+        if isinstance(abilities, list) and "completion" not in abilities:
+            return None  # such as a model for embeddings
+        # There is no limit of the answer but the window.
+        window = shown_window(shown)
+        return LiveModel(name, model_lists.limits(window, window))
+
+
+def address_of(host: str) -> str:
+    """The base address that a value of OLLAMA_HOST means to Ollama itself: a whole one, or HOST, HOST:PORT, :PORT."""
+    host = host.strip().strip("\"'").rstrip("/")
+    if "://" not in host:
+        port = re.search(r":\d+$", host)
+        name = host[: port.start()] if port else host
+        host = f"http://{name or '127.0.0.1'}{port[0] if port else ':11434'}"
+    return host.replace("://0.0.0.0", "://127.0.0.1")  # where a server listens is not where it can be found
+
+
+def shown_window(shown: Mapping[str, Any]) -> int | None:
+    """The window to use of a model as `/api/show` describes it: what its own file sets, else what it was trained for
+    or 32,768, whichever is less; never more than it was trained for."""
+    info, parameters = shown.get("model_info"), shown.get("parameters")
+    lengths = [n for name, n in info.items() if name.endswith(".context_length")] if isinstance(info, Mapping) else []
+    trained = next(filter(None, map(model_lists.tokens, lengths)), None)
+    found = re.search(r"^num_ctx\s+(\d{1,9})\s*$", parameters, re.M) if isinstance(parameters, str) else None
+    window = int(found[1]) if found else trained and min(trained, _LARGEST_WINDOW)
+    return model_lists.tokens(min(window, trained) if window and trained else window)
+
+
+def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
+    """The request for `context`. Nothing may be left out of it (`truncate`), nor while it is answered (`shift`)."""
+    body: dict[str, Any] = {
+        "model": context.model,
+        "stream": True,
+        "truncate": False,
+        "shift": False,
+        "options": {"num_ctx": window, "num_predict": context.max_output_tokens},
+        "messages": _messages(context),
+    }
+    if context.tools and context.tool_choice != "none":  # there is no other way to forbid them
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            }
+            for tool in context.tools
+        ]
+    return body
+
+
+def _messages(context: PreparedContext) -> list[Message]:
+    """Messages of one role are merged: the templates of many models demand alternation."""
+    messages: list[Message] = []
+    if context.system.strip():
+        messages.append({"role": "system", "content": context.system})
+    for content in context.messages:
+        if content.role is Role.ASSISTANT:
+            _add_assistant(messages, content, context.model)
+            continue
+        for result in content.results:
+            _add_result(messages, result)
+        if text := "\n\n".join(user_texts(content)):
+            if messages and messages[-1]["role"] == "user":
+                messages[-1]["content"] += f"\n\n{text}"
+            else:
+                messages.append({"role": "user", "content": text})
+    return messages
+
+
+def _add_assistant(messages: list[Message], content: Content, model: str) -> None:
+    text = content.text if content.text.strip() else ""
+    calls = [_call(part) for part in content.calls]
+    if not text and not calls:
+        return
+    last = messages[-1] if messages else {}
+    if last.get("role") == "assistant" and "tool_calls" not in last:
+        last["content"] += f"\n\n{text}" if text else ""
+    else:
+        last = {"role": "assistant", "content": text}
+        messages.append(last)
+    if calls:
+        last["tool_calls"] = calls
+        for part in content.parts:
+            if isinstance(part, OpaquePart) and is_wanted(part, _NAME, model):
+                last["thinking"] = json.loads(part.data)["thinking"]
+
+
+def _call(part: ToolCallPart) -> dict[str, Any]:
+    return {"id": part.call_id, "function": {"name": part.name, "arguments": call_arguments(part)}}
+
+
+def _add_result(messages: list[Message], result: ToolResultPart) -> None:
+    """Behind the calls and their earlier results, before anything the user said meanwhile. Older servers know a result
+    by its tool's name and its place, later ones by the call's id."""
+    position = len(messages)
+    while position and messages[position - 1]["role"] == "user":
+        position -= 1
+    message = {"role": "tool", "tool_name": result.name, "tool_call_id": result.call_id, "content": result.text}
+    messages.insert(position, message)
+
+
+class ChatDecoder:
+    """One answer's lines."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._thinking = ""
+        self._call_ids: list[str] = []
+        self._usage = TokenUsage()
+        self._done_reason = ""
+        self.is_done = False
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        message = event.get("message") or {}
+        items: list[StreamEvent] = []
+        if thought := string(message.get("thinking") or ""):
+            self._thinking += thought
+            items.append(ThinkingDelta(thought))
+        if text := string(message.get("content") or ""):
+            items.append(TextDelta(text))
+        for call in message.get("tool_calls") or ():
+            call_id = own_call_id(call.get("id"), self._call_ids)
+            self._call_ids.append(call_id)
+            function = call["function"]
+            arguments = canonical_json(function.get("arguments") or {})
+            items += (ToolCallStart(call_id, string(function["name"])), ToolArguments(call_id, arguments))
+        if event.get("done"):
+            self._done_reason = string(event.get("done_reason") or "")
+            n_in, n_out = (model_lists.tokens(event.get(name)) or 0 for name in ("prompt_eval_count", "eval_count"))
+            self._usage = TokenUsage(input_tokens=n_in, output_tokens=n_out)
+            self.is_done = True
+        return items
+
+    def finish(self) -> Finished | None:
+        if not self.is_done:
+            return None
+        reason = StopReason.TOOL_CALLS if self._call_ids else StopReason.END
+        if self._done_reason == "length":
+            reason = StopReason.OUTPUT_LIMIT
+        return Finished(reason, self._usage, self._opaque())
+
+    def _opaque(self) -> tuple[OpaquePart, ...]:
+        """Thinking that led to calls: models go on from it when the results come."""
+        if not self._thinking or not self._call_ids:
+            return ()
+        return (OpaquePart(_NAME, self._model, canonical_json({"thinking": self._thinking})),)

@@ -1,0 +1,186 @@
+"""What a user is asked before a tool changes something, what they may answer, and which later calls an answer covers.
+
+What is shown is what would happen, complete, with every character that shows nothing or changes how others are read
+written as its number: `⟨U+202E⟩`. Two commands that differ are never shown alike.
+
+An answer that is kept is a rule. It covers the calls of one tool whose words begin with the rule's words, each word
+exactly: for a command those are its folder and its arguments, for an edit the path; a tool of the editor has none, so
+a rule covers every call of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+RUN_COMMAND: Final = "run_command"
+PROPOSE_EDIT: Final = "propose_edit"
+
+
+class Answer(StrEnum):
+    """What a user says to a request."""
+
+    ONCE = "once"
+    """Yes, this time."""
+    ALWAYS = "always"
+    """Yes, and to everything the request's rule would cover, until that is revoked."""
+    DENY = "deny"
+    """No, this time."""
+    NEVER = "never"
+    """No, and to everything the request's rule would cover, until that is revoked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A call that waits for the user's word."""
+
+    tool: str
+    words: tuple[str, ...]
+    """What rules are compared with."""
+    title: str
+    """A question of one line."""
+    shown: str
+    """What would happen, complete; lines and tabs are the only characters in it that show nothing."""
+    may_be_always: bool = True
+    """False where no kept answer can say yes: a shell may be given anything."""
+
+    @property
+    def covers(self) -> str:
+        """What a rule made of the answer would cover, to stand behind "always" or "never"."""
+        return describe(self.tool, self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An answer that is kept."""
+
+    tool: str
+    words: tuple[str, ...]
+    answer: Literal[Answer.ALWAYS, Answer.NEVER]
+
+    def covers(self, request: ApprovalRequest) -> bool:
+        if self.answer is Answer.ALWAYS and not request.may_be_always:
+            return False
+        return self.tool == request.tool and request.words[: len(self.words)] == self.words
+
+
+def decide(rules: Iterable[Rule], request: ApprovalRequest) -> Literal[Answer.ALWAYS, Answer.NEVER] | None:
+    """What the rules say; None: the user has to be asked. One that says never wins."""
+    said = {rule.answer for rule in rules if rule.covers(request)}
+    return Answer.NEVER if Answer.NEVER in said else Answer.ALWAYS if said else None
+
+
+def describe(tool: str, words: Sequence[str]) -> str:
+    """What a rule of these words covers."""
+    if tool == RUN_COMMAND and words:
+        return f"commands in {_folder(words[0])} that begin with: {show_command(words[1:])}"
+    if tool == PROPOSE_EDIT and words:
+        return f"edits of {visible(words[0])}"
+    return f"every call of {visible(tool)}"
+
+
+def command_request(command: Sequence[str], cwd: str, timeout_s: int) -> ApprovalRequest:
+    """A command, its program first, in a folder below the workspace folder."""
+    return ApprovalRequest(
+        RUN_COMMAND,
+        (cwd, *command),
+        f"Run this command in {_folder(cwd)}, for at most {timeout_s} s?",
+        show_command(command),
+        may_be_always=not runs_what_it_is_given(command),
+    )
+
+
+def edit_request(path: str, diff: str) -> ApprovalRequest:
+    return ApprovalRequest(PROPOSE_EDIT, (path,), f"Change {visible(path)}?", visible(diff, keep="\n\t"))
+
+
+def editor_tool_request(name: str, arguments: str) -> ApprovalRequest:
+    """A call of a tool that the editor brought; `arguments` is JSON of any layout."""
+    return ApprovalRequest(name, (), f"Let the editor run {visible(name)}?", visible(arguments, keep="\n"))
+
+
+def _folder(cwd: str) -> str:
+    return "the workspace folder" if cwd == "." else visible(cwd)
+
+
+# ------------------------------------------------------------------------------------------------------ what is shown
+
+_HIDDEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What shows nothing although its category says letter, mark or symbol: Default_Ignorable_Code_Point of Unicode 16
+(DerivedCoreProperties.txt) and characters whose glyph is blank."""
+_UNSHOWN: Final = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"))
+_OPENING: Final = "\u27e8"
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """The text with every character in it that cannot be seen written as its number. Different texts stay different.
+
+    `keep`: what stays as it is although it shows nothing. A blank always does.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(each) if each not in keep else each for each in text)
+
+
+def show_command(command: Sequence[str]) -> str:
+    """A command on one line, quoted as a POSIX shell would read it. Different commands are shown differently."""
+    return visible(shlex.join(command))
+
+
+def _shown(character: str) -> str:
+    is_seen = unicodedata.category(character) not in _UNSHOWN and _HIDDEN.match(character) is None
+    # The bracket too, or a text could spell out a mark that stands for nothing.
+    if character == " " or (is_seen and character != _OPENING):
+        return character
+    return f"{_OPENING}U+{ord(character):04X}\u27e9"
+
+
+# ------------------------------------------------------------------------------------- commands that could be anything
+
+_LAUNCHERS: Final = frozenset(
+    # shells
+    "ash bash busybox cmd csh dash elvish fish ksh mksh nu powershell pwsh rbash sh tcsh toybox xonsh zsh "
+    # programs that start the program they are given
+    "at batch bunx caffeinate chroot crontab doas docker env eval exec expect fd find firejail flatpak gdb ionice "
+    "kubectl lldb ltrace nice nohup npx nsenter open parallel pipx pkexec podman runas runuser schtasks screen script "
+    "setsid ssh start stdbuf strace su sudo systemd-run time timeout tmux unshare uvx watch wsl xargs xdg-open "
+    # languages whose first argument is the program, or may be
+    "awk bun deno ed emacs ex gawk mawk nawk nvim osascript sed tclsh vi vim wish".split()
+)
+_INTERPRETERS: Final = frozenset(
+    "elixir erl ghci groovy guile irb jshell julia lua luajit node nodejs perl php py pypy python pythonw r racket "
+    "raku rscript ruby sbcl scala swift ts-node tsx".split()
+)
+_MODULE_RUNNERS: Final = frozenset(("py", "pypy", "python", "pythonw"))
+_SUFFIXES: Final = (".bat", ".cmd", ".com", ".exe")
+
+
+def runs_what_it_is_given(command: Sequence[str]) -> bool:
+    """Whether the program is a shell, starts others, or is an interpreter that is not given a script or a module.
+
+    A rule for the beginning of such a command would allow everything.
+    """
+    program = _program(command[0])
+    if program in _LAUNCHERS:
+        return True
+    if program not in _INTERPRETERS:
+        return False
+    if len(command) > 2 and program in _MODULE_RUNNERS and command[1] == "-m":
+        return False
+    return len(command) < 2 or command[1].startswith("-")
+
+
+def _program(word: str) -> str:
+    """The name of a program, without folders, a suffix of Windows or a version."""
+    name = re.split(r"[/\\]", word)[-1].casefold()
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return re.sub(r"[-_.\d]+$", "", name) or name

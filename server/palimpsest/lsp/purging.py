@@ -1,0 +1,37 @@
+"""`conversation/purge`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.places import MessageRange
+from palimpsest.wire.purging import PurgeParams, PurgeResult
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/conversation/purge")(purge)
+
+
+@answers
+async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
+    from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.purging import Purging
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
+    purging = Purging(session.contexts, session.listeners)
+    scope = await purging.purge(conversation_id, wanted, is_confirmed=bool(params.confirm))
+    return PurgeResult(
+        MessageRange(scope.start, scope.end),
+        scope.n_contents,
+        scope.n_summaries,
+        list(scope.others),
+        to_usage(await usage_status(session.contexts, conversation_id)),
+    )

@@ -1,0 +1,259 @@
+"""Carries out slash commands for editors that have nothing of their own for them: an answer is a text in Markdown.
+
+Each says in words what a request of the protocol says in values, and decides nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from palimpsest.domain.adaptation import Expanding, Shrinking
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.front import StandingRules
+from palimpsest.domain.ledger import EntryState
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.services import context_reports
+from palimpsest.services.context_reports import Plan
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.pinning import Pinning, is_ordinary
+from palimpsest.services.search import Wanted, find
+from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
+from palimpsest.services.transfers import Transfers
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a command answers."""
+
+    text: str
+    """Markdown."""
+    conversation_id: ConversationId | None = None
+    """Where the chat goes on, when that is elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commanding:
+    """The commands of one folder, as written in one conversation, or before there is one."""
+
+    session: FolderSession
+    conversation_id: ConversationId | None
+
+    async def run(self, text: str) -> Reply:
+        """Raises InvalidRequest for a text that is no command or cannot be meant, and what the command's own request
+        raises."""
+        asked = parse(text)
+        argument = asked.argument
+        match asked.command.name:
+            case CommandName.CONTEXT:
+                return Reply(_plan(await context_reports.explain(self.session.contexts, self._conversation, None)))
+            case CommandName.SUMMARIZE:
+                return Reply(await self._summarize(argument))
+            case CommandName.PIN:
+                rules = await self._pinning.pin(self._conversation, argument)
+                return Reply("Pinned: it holds in every conversation of this folder.\n\n" + _rules(rules))
+            case CommandName.RULES:
+                return Reply(_rules(await self._pinning.rules(self._conversation)))
+            case CommandName.WITHDRAW:
+                rules = await self._pinning.withdraw(self._conversation, argument)
+                return Reply("Taken back.\n\n" + _rules(rules))
+            case CommandName.MODEL:
+                return await self._switch(argument) if argument else Reply(self._models())
+            case CommandName.USAGE:
+                return Reply(await self._usage())
+            case CommandName.STATS:
+                return Reply(await self._stats())
+            case CommandName.SEARCH:
+                return Reply(await self._search(argument))
+            case CommandName.NEW:
+                record = await self.session.conversations.create(argument or None, None)
+                return Reply("A new conversation begins with your next message.", record.id)
+            case CommandName.EXPORT:
+                return Reply(await self._export(argument))
+            case CommandName.HELP:
+                return Reply(_help())
+            case _:
+                assert_never(asked.command.name)
+
+    @property
+    def _conversation(self) -> ConversationId:
+        if self.conversation_id is None:
+            raise InvalidRequest("There is no conversation yet. Send a message first.")
+        return self.conversation_id
+
+    @property
+    def _pinning(self) -> Pinning:
+        return Pinning(self.session.contexts)
+
+    async def _summarize(self, argument: str) -> str:
+        done = await self.session.conversations.summarize(self._conversation, _range_of(argument))
+        if done.block is None:
+            return plain(done.reason)
+        report = await context_reports.usage_status(self.session.contexts, self._conversation)
+        sizes = f"{done.tokens_before:,} → {done.tokens_after:,} tokens"
+        return f"{plain(done.reason)}\n\n{sizes}; {plain(report.usage.format_compact())}"
+
+    async def _switch(self, name: str) -> Reply:
+        if self.conversation_id is None:
+            record = await self.session.conversations.create(None, name)
+            return Reply(f"A new conversation with {plain(record.model)} begins with your next message.", record.id)
+        done = await self.session.conversations.switch_model(self.conversation_id, name)
+        said = f"The model is {plain(done.model.name)} now."
+        if isinstance(done.adaptation, Shrinking | Expanding):
+            said += f" Budget {done.adaptation.old_budget:,} → {done.adaptation.new_budget:,} tokens."
+        if isinstance(done.adaptation, Shrinking) and done.adaptation.needs_summarization:
+            said += " Older messages will be summarised before the next answer."
+        if isinstance(done.adaptation, Expanding) and done.adaptation.can_restore:
+            said += f" {done.adaptation.can_restore} summarised messages stand as originals again."
+        return Reply(said)
+
+    def _models(self) -> str:
+        rows = [
+            (
+                f"{choice.model.name} (default)" if choice.is_default else choice.model.name,
+                choice.model.provider,
+                f"{choice.model.limits.window:,}",
+                "yes" if choice.is_available else f"no: {choice.hint or 'not configured'}",
+            )
+            for choice in self.session.contexts.models.choices()
+        ]
+        return _table(("Model", "Provider", "Window", "Available"), rows)
+
+    async def _usage(self) -> str:
+        report = await context_reports.usage_status(self.session.contexts, self._conversation)
+        model, usage = report.model, report.usage
+        said = [
+            f"{plain(usage.format_compact())}, {usage.severity.name.lower()}",
+            f"{plain(model.name)} ({plain(model.provider)}): window {model.limits.window:,} tokens, "
+            f"{report.budget.reserve:,} of them kept for the answer",
+            f"{report.n_messages} messages, {usage.summarized_segments} summaries in the context",
+            f"Limits from: {plain(model.source.value)}. Tokens counted: {report.certainty.value}.",
+        ]
+        table = _table(("Part", "Tokens"), [(kind, f"{tokens:,}") for kind, tokens in report.by_kind])
+        return "\n".join(f"- {line}" for line in said) + f"\n\n{table}"
+
+    async def _stats(self) -> str:
+        stats = await context_reports.stats(self.session.contexts, self._conversation)
+        if not stats.recuts:
+            return "Nothing was summarised in this conversation yet."
+        saved = [(each.name, f"{each.n_fired}", f"{each.tokens_saved:,}") for each in stats.strategies]
+        causes = ", ".join(f"{count} by {cause.value}" for cause, count in stats.recuts)
+        costs = [
+            (
+                each.kind,
+                f"{each.n_summaries}",
+                f"{each.input_tokens:,}",
+                f"{each.output_tokens:,}",
+                _s(each.duration_ms),
+            )
+            for each in stats.summaries
+        ]
+        parts = [
+            f"Re-cuts: {causes}; {_s(stats.duration_ms)} in all.",
+            _table(("Strategy", "Times", "Tokens saved"), saved) if saved else "",
+            _table(("Summaries", "Number", "Tokens read", "Tokens written", "Time"), costs) if costs else "",
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    async def _search(self, text: str) -> str:
+        hits = await find(self.session.store, Wanted(text))
+        if not hits:
+            return "No message in this folder's conversations matches."
+        return "\n".join(
+            f"- **{plain(hit.title) or 'untitled'}**, message {hit.message_id}, {hit.role.value}: {plain(hit.snippet)}"
+            for hit in hits
+        )
+
+    async def _export(self, argument: str) -> str:
+        conversation_id = self._conversation
+        path = _file_of(self.session.root, argument or f"conversation-{conversation_id[:8]}.jsonl")
+        done = await Transfers(self.session.conversations).export_to(conversation_id, path, overwrites=False)
+        return (
+            f"{done.n_messages} messages were written to {_code(str(path))}. Whoever can read that file can read "
+            "everything that was said."
+        )
+
+
+def _plan(plan: Plan) -> str:
+    rows = [
+        (
+            segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
+            "" if segment.message_ids is None else f"{segment.message_ids[0]}-{segment.message_ids[1] - 1}",
+            f"{segment.tokens:,}",
+            "yes" if segment.is_in_prefix else "no",
+            segment.reason,
+        )
+        for segment in plan.segments
+    ]
+    said = f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plain(plan.model)}"
+    if plan.problem is not None:
+        said += f"\n\n{plain(str(plan.problem))}"
+    table = _table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows) if rows else ""
+    return f"{table}\n\n{said}" if table else said
+
+
+def _rules(rules: StandingRules) -> str:
+    if not rules.whole.entries:
+        return "There are no standing rules. `/pin TEXT` makes one."
+    rows = [
+        (
+            str(entry.id),
+            "ordinary text" if is_ordinary(rules, entry.id) else _STATES[entry.state],
+            "pin" if entry.is_pin else "rule",
+            entry.text,
+        )
+        for entry in rules.whole.entries
+    ]
+    return _table(("Id", "State", "Kind", "Text"), rows)
+
+
+_STATES = {
+    EntryState.OPEN: "holds",
+    EntryState.SUPERSEDED: "superseded",
+    EntryState.WITHDRAWN: "taken back",
+}
+
+
+def _help() -> str:
+    rows = [(command.usage, command.help) for command in COMMANDS]
+    return _table(("Command", "What it does"), rows) + "\n\nA message that begins with a slash: type a blank before it."
+
+
+def _range_of(argument: str) -> tuple[MessageId, MessageId] | None:
+    """`3-7`, both ends included, or nothing for the default."""
+    if not argument:
+        return None
+    match = re.fullmatch(r"(\d{1,9})\s*-\s*(\d{1,9})", argument, re.ASCII)
+    if match is None or int(match[1]) > int(match[2]):
+        raise InvalidRequest("Say which messages: /summarize A-B, with the numbers of the first and the last.")
+    return MessageId(int(match[1])), MessageId(int(match[2]) + 1)
+
+
+def _file_of(root: Path, written: str) -> Path:
+    """The file a user means: below the workspace folder, where no other place is named."""
+    if "\0" in written:
+        raise InvalidRequest("Name the file by a path without control characters.")
+    return root / os.path.expanduser(written)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([plain(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def plain(text: str) -> str:
+    """Text on one line that Markdown shows as it is: no word of a message becomes a link, a picture or a table."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
+
+
+def _s(duration_ms: int) -> str:
+    return f"{duration_ms / 1000:.1f} s"

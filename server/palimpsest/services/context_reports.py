@@ -1,0 +1,180 @@
+"""What people may ask about a context: how full it is, what the next request would be, what summarising has brought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.cut import Block, CutCause, Live, Piece, keep_from, total_tokens
+from palimpsest.domain.errors import ContextError, RecentMessagesTooLarge, SummarizationNeeded
+from palimpsest.domain.limits import Budget, Model
+from palimpsest.domain.messages import ConversationId, Digest, MessageId, user_message
+from palimpsest.domain.prepared import Segment
+from palimpsest.domain.tokens import Certainty, count_content
+from palimpsest.domain.usage import ContextUsage
+from palimpsest.services.context_state import ContextState
+from palimpsest.services.contexts import ContextEngine
+from palimpsest.services.standing_rules import front_of, read_rules
+from palimpsest.storage import contexts
+from palimpsest.storage.contexts import SummaryCost
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """How full a context is, with everything a person may ask about it."""
+
+    usage: ContextUsage
+    problem: ContextError | None
+    """Why it could not be sent as it stands; None when it could."""
+    budget: Budget
+    model: Model
+    certainty: Certainty
+    n_messages: int
+    by_kind: tuple[tuple[str, int], ...]
+    """Kind and tokens, largest first, none empty."""
+    last_summary_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the next request would be."""
+
+    model: str
+    used_tokens: int
+    upper_tokens: int
+    limit_tokens: int
+    certainty: Certainty
+    segments: tuple[Segment, ...]
+    would_summarize: tuple[tuple[MessageId, MessageId], ...]
+    """[start, end) of what a turn would summarise first."""
+    problem: ContextError | None
+    """Why it could not be sent as it stands; None when it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyStats:
+    """What one strategy has brought. Tokens are the model's."""
+
+    name: str
+    n_fired: int
+    tokens_saved: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextStats:
+    """What compaction has done for a conversation, and what it cost."""
+
+    strategies: tuple[StrategyStats, ...]
+    """By name."""
+    recuts: tuple[tuple[CutCause, int], ...]
+    """How many for each cause, by cause."""
+    duration_ms: int
+    """Of all re-cuts."""
+    summaries: tuple[SummaryCost, ...]
+    """By kind."""
+
+
+async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
+    """Raises NotFound."""
+    state = await engine.state(conversation_id)
+    estimator = state.cut.estimator
+    kinds = {"system": state.frame_tokens.system, "tools": state.frame_tokens.tools, "pins": state.front.tokens}
+    for piece in state.pieces:
+        kind = "summaries" if isinstance(piece, Block) else "previews" if piece.preview else "messages"
+        added = piece.injection_tokens if isinstance(piece, Live) else 0
+        kinds[kind] = kinds.get(kind, 0) + piece.tokens - added
+        kinds["injections"] = kinds.get("injections", 0) + added
+    by_kind = sorted(((kind, estimator.mean(raw)) for kind, raw in kinds.items() if raw), key=lambda item: -item[1])
+    return UsageReport(
+        ContextUsage(estimator.mean(state.raw_tokens), state.budget.budget, state.n_blocks),
+        await _problem(engine, state),
+        state.budget,
+        state.model,
+        certainty(state),
+        state.n_messages,
+        tuple(by_kind),
+        await engine.store.read(contexts.last_summary_at, conversation_id),
+    )
+
+
+async def explain(engine: ContextEngine, conversation_id: ConversationId, text: str | None) -> Plan:
+    """A dry run of the next request, with `text` as its message: nothing is stored or sent."""
+    state = await engine.state(conversation_id)
+    pieces: list[Piece] = list(state.pieces)
+    if text is not None:
+        content = user_message(text)
+        message = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
+        pieces.append(Live(message, count_content(content, state.tokenizer.count)))
+    dry = replace(state, pieces=pieces)
+    budget = dry.budget.budget
+    is_due = engine.is_due(dry, budget)
+    runs = await _would_summarize(engine, dry)
+    dry = await _without_what_is_left_out(engine, dry)
+    problem = await _problem(engine, dry)
+    return Plan(
+        model=dry.model.name,
+        used_tokens=dry.cut.estimator.mean(dry.raw_tokens),
+        upper_tokens=dry.cut.estimator.upper(dry.raw_tokens),
+        limit_tokens=budget,
+        certainty=certainty(dry),
+        segments=() if problem is not None else engine.lay_out(dry, budget, "auto").segments,
+        would_summarize=tuple((pieces[i].start, pieces[j - 1].end) for i, j in runs) if is_due else (),
+        problem=problem,
+    )
+
+
+async def stats(engine: ContextEngine, conversation_id: ConversationId) -> ContextStats:
+    """How often which strategy fired, and tokens saved against cost. Raises NotFound."""
+    await engine.state(conversation_id)
+    recuts = await engine.store.read(contexts.recut_reports, conversation_id)
+    fired: dict[str, StrategyStats] = {}
+    causes: dict[CutCause, int] = {}
+    for cause, report in recuts:
+        causes[cause] = causes.get(cause, 0) + 1
+        for name, tokens in report.saved.items():
+            known = fired.get(name, StrategyStats(name, 0, 0))
+            fired[name] = StrategyStats(name, known.n_fired + 1, known.tokens_saved + tokens)
+    return ContextStats(
+        tuple(fired[name] for name in sorted(fired)),
+        tuple(sorted(causes.items())),
+        sum(report.duration_ms for _, report in recuts),
+        tuple(await engine.store.read(contexts.summary_costs, conversation_id)),
+    )
+
+
+def certainty(state: ContextState) -> Certainty:
+    """How the state's tokens were counted."""
+    if state.tokenizer.name != state.model.tokenizer:
+        return Certainty.BYTES
+    return Certainty.EXACT if state.model.is_exact else Certainty.ESTIMATED
+
+
+async def _would_summarize(engine: ContextEngine, state: ContextState) -> list[tuple[int, int]]:
+    """The stretches of pieces that a re-cut now would make into summaries."""
+    return (await engine.compactor(state)).would_summarize(state)
+
+
+async def _without_what_is_left_out(engine: ContextEngine, state: ContextState) -> ContextState:
+    """As the next request would have it where nothing is summarised."""
+    budget = state.budget.budget
+    if engine.settings.infinity or not engine.is_due(state, budget):
+        return state
+    rules = await read_rules(engine.store, state)
+    _, kept, gone = (await engine.compactor(state)).leaving_out(state, rules, budget)
+    return replace(state, pieces=kept, front=front_of(state, rules, gone))
+
+
+async def _problem(engine: ContextEngine, state: ContextState) -> ContextError | None:
+    """Why the state's pieces could not be sent as they stand."""
+    state = await _without_what_is_left_out(engine, state)
+    estimator, budget = state.cut.estimator, state.budget.budget
+    upper = estimator.upper(state.raw_tokens)
+    if upper <= budget:
+        return None
+    runs = await _would_summarize(engine, state)
+    ids = tuple(piece.start for first, after in runs for piece in state.pieces[first:after])
+    if ids:
+        return SummarizationNeeded(upper - budget, ids, budget)
+    n_first = keep_from(state.pieces, 0, engine.settings.preserve_recent)
+    required = estimator.upper(state.fixed_tokens + total_tokens(state.pieces[n_first:]))
+    return RecentMessagesTooLarge(required, budget, len(state.pieces) - n_first)

@@ -1,0 +1,201 @@
+"""What the providers' own lists of models say, kept with its date in one file of the user's cache, for all folders.
+
+Nobody waits for the network: what the file knows counts at once, and a provider whose word is older than a day is asked
+in the background. Only providers that are configured are asked. A failure is logged, and what was known stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, NewType
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.limits import ModelLimits
+from palimpsest.domain.provider import LiveModel, LiveProvider, Provider
+from palimpsest.services.clock import utc_now
+from palimpsest_clients.rendering import model_family
+
+log = logging.getLogger(__name__)
+
+FILE_NAME: Final = "live-limits.json"
+_FORMAT: Final = 1
+_GOOD_FOR: Final = timedelta(days=1)
+_NEXT_TRY: Final = timedelta(hours=1)
+"""After a failure; within one process."""
+
+_Key = NewType("_Key", str)
+"""A provider at an address. The address itself, which may hold a password, is not written anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A provider's list."""
+
+    at: str
+    """When it was told: UTC, ISO 8601."""
+    models: tuple[LiveModel, ...]
+
+
+class LiveLimits:
+    """One a process. Its methods are called in one event loop."""
+
+    def __init__(self, file: Path, now: Callable[[], str] = utc_now) -> None:
+        """`file` and its folder are made when there is something to write."""
+        self._file = file
+        self._now = now
+        self._told: dict[_Key, _Told] = {}
+        self._is_read = False
+        self._limits: dict[frozenset[tuple[str, _Key]], dict[str, ModelLimits]] = {}
+        """What was given out, by what it was given out for."""
+        self._asked_at: dict[_Key, str] = {}
+        self._asking: dict[_Key, asyncio.Task[None]] = {}
+        self._at_file = asyncio.Lock()
+
+    async def of(self, providers: Mapping[str, Provider], addresses: Mapping[str, str]) -> dict[str, ModelLimits]:
+        """The limits by `PROVIDER/MODEL`, MODEL as its provider calls it. Whoever asks for the same is given the same
+        dict: it changes when an answer comes.
+
+        `addresses`: where the user says that a provider is, by its name; a provider that is missing is where it always
+        is.
+        """
+        async with self._at_file:
+            if not self._is_read:
+                self._told = await asyncio.to_thread(_read, self._file)
+                self._is_read = True
+        keys = {name: _key(name, addresses.get(name)) for name in providers}
+        given = self._limits.setdefault(frozenset(keys.items()), {})
+        for name, key in keys.items():
+            provider = providers[name]
+            if isinstance(provider, LiveProvider):
+                if key in self._told:
+                    _take_over(given, name, self._told[key].models)
+                if self._is_due(key):
+                    self._begin(key, provider)
+        return given
+
+    async def settle(self) -> None:
+        """Waits until nobody is being asked."""
+        await asyncio.gather(*self._asking.values())
+
+    async def close(self) -> None:
+        """Stops asking."""
+        tasks = list(self._asking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _is_due(self, key: _Key) -> bool:
+        told = self._told.get(key)
+        if key in self._asking or (told is not None and self._is_within(told.at, _GOOD_FOR)):
+            return False
+        return key not in self._asked_at or not self._is_within(self._asked_at[key], _NEXT_TRY)
+
+    def _is_within(self, at: str, span: timedelta) -> bool:
+        """A time in the future is not: some clock was wrong."""
+        return timedelta(0) <= datetime.fromisoformat(self._now()) - datetime.fromisoformat(at) <= span
+
+    def _begin(self, key: _Key, provider: LiveProvider) -> None:
+        self._asked_at[key] = self._now()
+        task = asyncio.create_task(self._ask(key, provider), name=f"models of {provider.name}")
+        self._asking[key] = task
+        task.add_done_callback(lambda _: self._asking.pop(key))
+
+    async def _ask(self, key: _Key, provider: LiveProvider) -> None:
+        try:
+            models = await provider.models()
+        except PalimpsestError as error:
+            log.info("%s did not tell its models: %s", provider.name, error.kind)
+            return
+        except Exception:
+            log.exception("asking %s for its models failed", provider.name)
+            return
+        if not models:  # a list without models is no word about any
+            return
+        told = _Told(self._now(), tuple(models))
+        self._told[key] = told
+        for names_and_keys, given in self._limits.items():
+            for name, each in names_and_keys:
+                if each == key:
+                    _take_over(given, name, told.models)
+        async with self._at_file:
+            await asyncio.to_thread(_add, self._file, key, told)
+
+
+def _key(name: str, address: str | None) -> _Key:
+    return _Key(name if address is None else f"{name}@{hashlib.sha256(address.encode()).hexdigest()[:16]}")
+
+
+def _take_over(limits: dict[str, ModelLimits], provider: str, models: Sequence[LiveModel]) -> None:
+    """Makes `limits` say of `provider` what `models` say. A name without a date is its newest snapshot's, unless it is
+    listed itself."""
+    exact = {model.service_name: model.limits for model in models if model.limits is not None}
+    undated = {model_family(name): exact[name] for name in sorted(exact)}
+    found = {f"{provider}/{name}": each for name, each in {**undated, **exact}.items()}
+    limits.update(found)  # before anything goes: no limit is missing meanwhile
+    for name in [name for name in limits if name.startswith(f"{provider}/") and name not in found]:
+        del limits[name]
+
+
+def _read(file: Path) -> dict[_Key, _Told]:
+    """Empty when there is no file, or none that can be understood: it is only a cache."""
+    try:
+        data = json.loads(file.read_bytes())
+        if data["format"] != _FORMAT:
+            return {}
+        return {_Key(key): _told_from(entry) for key, entry in data["providers"].items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError, PalimpsestError) as error:
+        log.info("the cached limits of models could not be read (%s)", type(error).__name__)
+        return {}
+
+
+def _told_from(entry: Mapping[str, Any]) -> _Told:
+    if datetime.fromisoformat(entry["at"]).tzinfo is None:
+        raise ValueError("a time without its zone")
+    return _Told(entry["at"], tuple(_model_from(name, numbers) for name, numbers in entry["models"].items()))
+
+
+def _model_from(name: str, numbers: Sequence[int | None] | None) -> LiveModel:
+    """`numbers`: window, output, input or None; None as a whole where the provider only named the model."""
+    if numbers is None:
+        return LiveModel(name, None)
+    window, max_output, max_input = numbers
+    if not isinstance(window, int) or not isinstance(max_output, int) or not isinstance(max_input, int | None):
+        raise TypeError("limits that are not numbers")
+    return LiveModel(name, ModelLimits(window, max_output, max_input))
+
+
+def _entry(told: _Told) -> dict[str, Any]:
+    """What `_told_from` reads."""
+    return {"at": told.at, "models": {each.service_name: _numbers(each.limits) for each in told.models}}
+
+
+def _numbers(limits: ModelLimits | None) -> list[int | None] | None:
+    return None if limits is None else [limits.window, limits.max_output, limits.max_input]
+
+
+def _add(file: Path, key: _Key, told: _Told) -> None:
+    """Writes one provider's word beside those of the others, which another server may have written meanwhile."""
+    entries = {**_read(file), key: told}
+    data = {"format": _FORMAT, "providers": {key: _entry(each) for key, each in sorted(entries.items())}}
+    partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}.partial")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+            json.dump(data, out, ensure_ascii=True, separators=(",", ":"))
+        partial.replace(file)
+    except OSError as error:
+        log.info("the limits of models could not be cached (%s)", type(error).__name__)
+        with contextlib.suppress(OSError):
+            partial.unlink()

@@ -1,0 +1,80 @@
+"""Purging what was said, when the user asks for it and confirms it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from palimpsest.domain.cut import CutCause
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.services.clock import utc_now
+from palimpsest.services.contexts import ContextEngine
+from palimpsest.services.events import ConversationChanged, Listeners
+from palimpsest.storage import leases, purging
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.purging import Scope
+
+Range = tuple[MessageId, MessageId] | None
+"""[start, end), or all of a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purging:
+    """Purges of one folder's conversations."""
+
+    contexts: ContextEngine
+    listeners: Listeners
+
+    async def purge(self, conversation_id: ConversationId, wanted: Range, *, is_confirmed: bool) -> Scope:
+        """Removes the content of the messages, and what was made of it, from every file of the store and every
+        context; what it did.
+
+        Raises InvalidRequest, which says what would be removed, unless confirmed; ConversationBusy while a
+        conversation that has the messages is written. A caller that is cancelled does not stop it half-way.
+        """
+        if not is_confirmed:
+            scope = await self.contexts.store.read(purging.find_scope, conversation_id, wanted)
+            raise InvalidRequest(_what_would_go(scope))
+        return await asyncio.shield(asyncio.create_task(self._purge(conversation_id, wanted)))
+
+    async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
+        store = self.contexts.store
+        done = await store.run(purging.purge, conversation_id, wanted, store.server_id, store.is_alive, utc_now())
+        try:
+            for each in done.scope.touched:
+                self.contexts.forget(each)
+            await asyncio.to_thread(purging.empty_log, store.directory)
+            for lease in done.held:
+                await self._choose_anew(lease)
+        finally:
+            await store.run(_release, done.held)
+            for each in done.scope.touched:
+                self.listeners.tell(ConversationChanged(each))
+        return done.scope
+
+    async def _choose_anew(self, lease: HeldLease) -> None:
+        """The best cut that what is left allows."""
+        state = await self.contexts.state(lease.conversation_id)
+        frame_digest = self.contexts.frame.digest()
+        await self.contexts.adopt_anew(state, lease, CutCause.ROLLBACK, frame_digest=frame_digest)
+
+
+def _release(held: Sequence[HeldLease]) -> None:
+    for lease in held:
+        leases.release(lease)
+
+
+def _what_would_go(scope: Scope) -> str:
+    """Ids and numbers only: a title may be a message's text."""
+    what = [f"the content of messages {scope.start} to {scope.end - 1} (still there: {scope.n_contents})"]
+    if scope.start == scope.end:
+        what = []
+    if scope.n_summaries:
+        what.append(f"the summaries that cover some of them ({scope.n_summaries})")
+    if scope.is_whole:
+        what.append("the conversation's title and draft")
+    if scope.others:
+        what.append(f"the same messages in conversation {', '.join(scope.others)}")
+    return f"A purge would remove, for good: {'; '.join(what)}. To do it, ask again with `confirm` set to true."

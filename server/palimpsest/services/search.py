@@ -1,0 +1,124 @@
+"""Finds what was said: in one conversation with what it was forked from, or in all of a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId, MessageId, Role
+from palimpsest.storage import conversations, search
+from palimpsest.storage.conversations import HiddenRange
+from palimpsest.storage.search import Match, Query
+from palimpsest.storage.store import Store
+
+DEFAULT_HITS: Final = 20
+MAX_HITS: Final = 100
+_LOOKED_AT: Final = 2_000
+"""Rows of an answer that are looked at to find visible ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message that matches."""
+
+    conversation_id: ConversationId
+    """One that shows it."""
+    title: str
+    message_id: MessageId
+    role: Role
+    snippet: str
+    """The passage that matches, on one line."""
+    created_at: str
+    is_hidden: bool
+    """Whether it was rolled back there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for, and where."""
+
+    text: str
+    """As a person typed it: no character of it has a meaning."""
+    conversation_id: ConversationId | None = None
+    """None: every conversation of the folder."""
+    limit: int = DEFAULT_HITS
+    includes_hidden: bool = False
+    """Whether messages that were rolled back may be found too."""
+
+
+async def find(store: Store, wanted: Wanted) -> list[Hit]:
+    """Best first: those with every word before those with some. Purged messages are never found.
+
+    Raises InvalidRequest for a limit out of range, NotFound for the conversation.
+    """
+    if not 1 <= wanted.limit <= MAX_HITS:
+        raise InvalidRequest(f"Ask for 1 to {MAX_HITS} messages at a time.")
+    query = search.to_query(wanted.text)
+    return [] if query is None else await store.read(_find, wanted, query)
+
+
+def _find(wanted: Wanted, query: Query) -> list[Hit]:
+    stretches = None
+    if wanted.conversation_id is not None:
+        conversations.get(wanted.conversation_id)
+        stretches = conversations.lineage(wanted.conversation_id)
+    shown_in = _ShownIn(wanted.conversation_id)
+    hits: list[Hit] = []
+    seen: set[Match] = set()
+    for expression in query.expressions:
+        places: list[tuple[Match, ConversationId, bool]] = []
+        for match in search.matches(expression, stretches, _LOOKED_AT):
+            if len(hits) + len(places) == wanted.limit:
+                break
+            if match not in seen:
+                seen.add(match)
+                conversation_id, is_hidden = shown_in.place(match)
+                if not is_hidden or wanted.includes_hidden:
+                    places.append((match, conversation_id, is_hidden))
+        hits += _to_hits(expression, places)
+    return hits
+
+
+class _ShownIn:
+    """Where a row is shown: a message hidden in the conversation that holds it may be visible in a fork."""
+
+    def __init__(self, conversation_id: ConversationId | None) -> None:
+        self._only = conversation_id
+        self._hidden: dict[ConversationId, list[HiddenRange]] = {}
+
+    def place(self, match: Match) -> tuple[ConversationId, bool]:
+        """A conversation that has the row, one that shows it if any does, and whether it is hidden there."""
+        first = ConversationId(match.owner) if self._only is None else self._only
+        if not self._is_hidden(first, match.message_id):
+            return first, False
+        if self._only is None:
+            for reader, _, _ in conversations.readers(match.owner, match.message_id, match.message_id + 1):
+                if not self._is_hidden(reader, match.message_id):
+                    return reader, False
+        return first, True
+
+    def _is_hidden(self, conversation_id: ConversationId, message_id: MessageId) -> bool:
+        if conversation_id not in self._hidden:
+            self._hidden[conversation_id] = conversations.hidden_ranges(conversation_id)
+        return any(each.start <= message_id < each.end for each in self._hidden[conversation_id])
+
+
+def _to_hits(expression: str, places: list[tuple[Match, ConversationId, bool]]) -> list[Hit]:
+    messages = [
+        conversations.read_messages(place, match.message_id, match.message_id + 1)[0] for match, place, _ in places
+    ]
+    texts = {index: search.text_of(message.content) for index, message in enumerate(messages)}
+    snippets = search.snippets(expression, texts)
+    return [
+        Hit(
+            place,
+            conversations.get(place).title,
+            message.id,
+            message.content.role,
+            snippets[index],
+            message.created_at,
+            is_hidden,
+        )
+        for index, (message, (_, place, is_hidden)) in enumerate(zip(messages, places, strict=True))
+    ]

@@ -1,0 +1,190 @@
+"""Exporting a conversation to a file, and importing one: ours, or a recorded session of another agent.
+
+An import loses nothing and changes nothing that is there. Where the exported id is free, the conversation comes back
+as it was, digests included. Where the very same conversation is there already, nothing is stored. Otherwise it becomes
+a copy: digests cover the ids, so they are derived anew, and the copy remembers what it is a copy of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import lzma
+import os
+import tempfile
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.transfer import Transfer, as_copy
+from palimpsest.domain.transfer_format import decode, encode, is_export
+from palimpsest.services.clock import utc_now
+from palimpsest.services.conversations import Conversations
+from palimpsest.services.recordings import Recording, load_recording
+from palimpsest.storage import conversations as stored
+from palimpsest.storage import transfers
+from palimpsest.storage.conversations import ConversationRecord
+
+MAX_FILE_BYTES: Final = 1 << 30
+"""What is read of a file, decompressed."""
+
+
+class Outcome(StrEnum):
+    """What became of an import."""
+
+    IMPORTED = "imported"
+    """As it was exported, digests included."""
+    PRESENT = "present"
+    """The same conversation was there already."""
+    COPIED = "copied"
+    """Under another id."""
+    RECORDED = "recorded"
+    """From a recorded session of another agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A conversation that was imported, or was there."""
+
+    record: ConversationRecord
+    outcome: Outcome
+    note: str
+    """What was done, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An exported conversation."""
+
+    text: str
+    n_messages: int
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.text.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """Exports and imports of one folder's conversations."""
+
+    conversations: Conversations
+
+    async def export(self, conversation_id: ConversationId) -> Exported:
+        """Everything committed, as of one moment; never waits for a turn. Raises NotFound."""
+        transfer = await self.conversations.store.read(transfers.read, conversation_id)
+        return Exported(await asyncio.to_thread(encode, transfer), len(transfer.messages))
+
+    async def export_to(self, conversation_id: ConversationId, path: Path, *, overwrites: bool) -> Exported:
+        """The same, in a file that only its owner may read. Raises InvalidRequest when it exists and `overwrites` is
+        not said, or cannot be written: then there is no half a file."""
+        exported = await self.export(conversation_id)
+        await asyncio.to_thread(_write_private, path, exported.text.encode(), overwrites=overwrites)
+        return exported
+
+    async def import_text(self, text: str) -> Imported:
+        """Raises InvalidRequest, naming the line, when the text is not a sound export; then nothing is stored."""
+        transfer = await asyncio.to_thread(decode, text)
+        imported = await self.conversations.store.run(_store, transfer)
+        if imported.outcome is not Outcome.PRESENT:
+            self.conversations.changed(imported.record.id)
+        return imported
+
+    async def import_file(self, path: Path) -> Imported:
+        """An export, or a recorded session; either may be compressed, which `.xz` says. Raises InvalidRequest."""
+        data = await asyncio.to_thread(_read_limited, path)
+        if is_export(data[:_HEAD_BYTES].decode("utf-8", "replace")):
+            return await self.import_text(_decode_utf8(data))
+        recording = await asyncio.to_thread(load_recording, path)
+        imported = await self._store_recording(recording)
+        self.conversations.changed(imported.record.id)
+        return imported
+
+    async def _store_recording(self, recording: Recording) -> Imported:
+        models = self.conversations.contexts.models
+        conversation_id = ConversationId(uuid.uuid4().hex)
+        contents = [content for step in recording.steps for content in step]
+
+        def write() -> ConversationRecord:
+            stored.create(conversation_id, "", models.default().name, utc_now())
+            stored.append(conversation_id, contents, utc_now())
+            return stored.get(conversation_id)
+
+        record = await self.conversations.store.run(write)
+        note = f"A recorded session of {recording.n_recorded} messages was imported."
+        if recording.n_mended:
+            note += f" It lacked {recording.n_mended} tool calls or results, for which placeholders were added."
+        return Imported(record, Outcome.RECORDED, note)
+
+
+_HEAD_BYTES: Final = 4096
+
+
+def _store(transfer: Transfer) -> Imported:
+    """In one transaction."""
+    wanted = transfer.header.id
+    existing = stored.find(wanted)
+    if existing is not None and transfers.read(wanted) == transfer:
+        return Imported(existing, Outcome.PRESENT, "This conversation is here already, just as it was exported.")
+    if transfers.can_keep(transfer):
+        record = transfers.write(transfer, utc_now())
+        return Imported(record, Outcome.IMPORTED, f"A conversation of {record.n_messages} messages was imported.")
+    ids = {*(message.turn for message in transfer.messages), *(turn.id for turn in transfer.turns)} - {None}
+    turn_ids = {turn_id: TurnId(uuid.uuid4().hex) for turn_id in ids if turn_id is not None}
+    copy = as_copy(transfer, ConversationId(uuid.uuid4().hex), turn_ids)
+    record = transfers.write(copy, utc_now())
+    reason = (
+        "another state of it is here already"
+        if existing is not None
+        else "what it was forked from, or shares turns with, is not here as it was then"
+    )
+    return Imported(record, Outcome.COPIED, f"The conversation was imported as a copy, because {reason}.")
+
+
+def _read_limited(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise InvalidRequest(f"There is no file {path}. Name an exported conversation or a recorded session.")
+        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise InvalidRequest(f"{path} cannot be read ({type(error).__name__}). Nothing was imported.") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise InvalidRequest(f"{path} holds more than {MAX_FILE_BYTES >> 20} MiB, which is no conversation.")
+    return data
+
+
+def _decode_utf8(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise InvalidRequest(f"Line {number}: this is not UTF-8 text. Nothing was imported.") from error
+
+
+def _write_private(path: Path, data: bytes, *, overwrites: bool) -> None:
+    """A file 0600, whole or not at all."""
+    name = ""
+    try:
+        if overwrites:
+            descriptor, name = tempfile.mkstemp(prefix=".palimpsest-", dir=path.parent)
+        else:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            name = str(path)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if overwrites:
+            os.replace(name, path)
+    except FileExistsError as error:
+        raise InvalidRequest(f"{path} exists already. Choose another name, or allow it to be overwritten.") from error
+    except OSError as error:
+        if name:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror or type(error).__name__}.") from error

@@ -1,0 +1,51 @@
+"""The rules a user's answers have made, for one folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from palimpsest.domain.approvals import Answer, Rule
+from palimpsest.storage import tables
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRule:
+    number: int
+    """Names the rule for as long as it is kept; never used again."""
+    rule: Rule
+    created_at: str
+
+
+def keep(rule: Rule, now: str) -> None:
+    """In the place of an earlier answer about the same calls."""
+    words = json.dumps(rule.words, ensure_ascii=False)
+    tables.execute("DELETE FROM approval_rule WHERE tool = ? AND words = ?", rule.tool, words)
+    tables.execute(
+        "INSERT INTO approval_rule (tool, words, answer, created_at) VALUES (?, ?, ?, ?)",
+        rule.tool,
+        words,
+        rule.answer.value,
+        now,
+    )
+
+
+def revoke(number: int) -> bool:
+    """False when there is no such rule."""
+    found = list(tables.execute("SELECT 1 FROM approval_rule WHERE number = ?", number))
+    tables.execute("DELETE FROM approval_rule WHERE number = ?", number)
+    return bool(found)
+
+
+def rules() -> list[KeptRule]:
+    """Oldest first."""
+    found = tables.execute("SELECT number, tool, words, answer, created_at FROM approval_rule ORDER BY number")
+    return [
+        KeptRule(number, Rule(tool, tuple(json.loads(words)), _answer(answer)), created_at)
+        for number, tool, words, answer, created_at in found
+    ]
+
+
+def _answer(text: str) -> Literal[Answer.ALWAYS, Answer.NEVER]:
+    return Answer.ALWAYS if text == Answer.ALWAYS else Answer.NEVER

@@ -1,0 +1,275 @@
+"""Purge: the one way in which what was said leaves the store (invariant 1).
+
+What stays of a message is its header and its digests, so the chain still verifies; its content goes, and with it
+everything that was made of it, in every conversation that reads it. `secure_delete`, which the store sets, overwrites
+what a transaction frees; `empty_log` then takes it out of the write-ahead log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from peewee import ModelSelect
+
+from palimpsest.domain.cut import CutCause
+from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
+from palimpsest.domain.exchanges import exchange_starts
+from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
+from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.turns import title_of
+from palimpsest.storage import conversations, leases, search, tables, turns
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.store import DATABASE_NAME, explain
+
+_LONGEST_EXCHANGE: Final = 500
+"""Messages looked at to find where an exchange begins or ends."""
+_BUSY_TIMEOUT_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a purge concerns."""
+
+    conversation_id: ConversationId
+    start: MessageId
+    end: MessageId
+    """[start, end) as asked for, widened to whole exchanges. Of a whole conversation: the messages that are its own."""
+    is_whole: bool
+    stretches: tuple[tuple[str, int, int], ...]
+    """The rows: (conversation that holds them, first, after)."""
+    touched: dict[ConversationId, tuple[int, int]]
+    """Every conversation that has some of it, with the [first, after) whose messages no request of it shows then."""
+    n_contents: int
+    """Messages whose content is still there."""
+    n_summaries: int
+
+    @property
+    def others(self) -> tuple[ConversationId, ...]:
+        """Conversations that share the messages."""
+        return tuple(each for each in self.touched if each != self.conversation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What was purged, and the leases under which it was: the caller releases them."""
+
+    scope: Scope
+    held: tuple[HeldLease, ...]
+
+
+def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None) -> Scope:
+    """What a purge of `wanted` ([start, end); None: the whole conversation) would concern.
+
+    A fork's inherited messages belong to the conversation it was forked from: a purge of the whole fork leaves them
+    there. A range that reaches among them is purged there too, and in every other fork that has it: content that
+    another conversation still showed would not be gone. Raises NotFound, or InvalidRequest for no such range.
+    """
+    record = conversations.get(conversation_id)
+    start, end = _own(record) if wanted is None else _widened(record, *wanted)
+    stretches = tuple(conversations.lineage(conversation_id, start, end))
+    touched = {conversation_id: (0, record.n_messages) if wanted is None else (int(start), int(end))}
+    for stretch in stretches:
+        for reader, first, after in conversations.readers(*stretch):
+            known = touched.get(reader, (first, after))
+            touched[reader] = (min(first, known[0]), max(after, known[1]))
+    n_contents = sum(_rows(stretch).count() for stretch in stretches)
+    n_summaries = sum(len(_overlapping(each, *span)) for each, span in touched.items())
+    return Scope(conversation_id, start, end, wanted is None, stretches, touched, n_contents, n_summaries)
+
+
+def purge(
+    conversation_id: ConversationId,
+    wanted: tuple[MessageId, MessageId] | None,
+    server_id: str,
+    is_alive: Callable[[str | None], bool],
+    now: str,
+) -> Purged:
+    """Takes the lease of every conversation that has the messages, and purges them everywhere at once.
+
+    Raises ConversationBusy when one of them has a writer.
+    """
+    held = tuple(_take(each, server_id, is_alive, now) for each in find_scope(conversation_id, wanted).touched)
+    # Anew: what a dead server had left open is messages now.
+    scope = find_scope(conversation_id, wanted)
+    titles: set[str] = set()
+    for stretch in scope.stretches:
+        titles |= _purge_rows(stretch)
+    search.settle()
+    for each, (first, after) in scope.touched.items():
+        _purge_words(each, first, after, titles, now)
+        _purge_derived(each, first, after, now)
+    if scope.is_whole:
+        conversations.retitle(conversation_id, "", now)
+        conversations.set_draft(conversation_id, "", now)
+    return Purged(scope, held)
+
+
+def empty_log(directory: Path) -> None:
+    """Copies the write-ahead log into the database and truncates it. Raises StoreError when readers do not let go."""
+    try:
+        with contextlib.closing(sqlite3.connect(directory / DATABASE_NAME, timeout=_BUSY_TIMEOUT_S)) as database:
+            (is_busy, _, _) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(explain(error, directory)) from error
+    if is_busy:
+        raise StoreError(
+            "The messages are purged, but another program reads the store, so its log could not be emptied and still "
+            "holds them. Close other windows on this folder, then purge the same messages again."
+        )
+
+
+def _own(record: conversations.ConversationRecord) -> tuple[MessageId, MessageId]:
+    return record.fork_at, MessageId(record.n_messages)
+
+
+def _widened(record: conversations.ConversationRecord, start: MessageId, end: MessageId) -> tuple[MessageId, MessageId]:
+    if not 0 <= start < end <= record.n_messages:
+        raise InvalidRequest(
+            f"Messages {start} to {end - 1} are not a range of this conversation, "
+            f"which has {record.n_messages} messages."
+        )
+    first = max(each for each in _starts(record.id, start) if each <= start)
+    after = min((each for each in _starts(record.id, end) if each >= end), default=record.n_messages)
+    return MessageId(first), MessageId(after)
+
+
+def _starts(conversation_id: ConversationId, around: int) -> list[int]:
+    """The ids near `around` at which an exchange begins."""
+    first = max(0, around - _LONGEST_EXCHANGE)
+    nearby = conversations.read_messages(conversation_id, first, around + _LONGEST_EXCHANGE)
+    return [first + index for index in exchange_starts([message.content for message in nearby])]
+
+
+def _take(
+    conversation_id: ConversationId, server_id: str, is_alive: Callable[[str | None], bool], now: str
+) -> HeldLease:
+    try:
+        lease = leases.acquire(conversation_id, server_id, "a purge", is_alive, now)
+    except ConversationBusy as busy:
+        raise ConversationBusy(f"{busy.holder} in {conversation_id}, which has the same messages,") from busy
+    if turns.running_turn(conversation_id) is None:
+        return lease
+    # A dead server's: what it had shown becomes messages, which frees the conversation.
+    turns.close_abandoned(conversation_id, server_id, now)
+    return leases.acquire(conversation_id, server_id, "a purge", is_alive, now)
+
+
+def _rows(stretch: tuple[str, int, int]) -> ModelSelect[tables.Message]:
+    owner, first, after = stretch
+    return tables.Message.select().where(
+        tables.Message.conversation == owner,
+        tables.Message.message_id >= first,
+        tables.Message.message_id < after,
+        tables.Message.content.is_null(False),
+    )
+
+
+def _purge_rows(stretch: tuple[str, int, int]) -> set[str]:
+    """Makes tombstones of the rows; the titles that their texts may have given."""
+    titles: set[str] = set()
+    for row in list(_rows(stretch)):
+        content = Content.from_json(json.loads(str(row.content)))
+        if content.role is Role.USER:
+            titles.add(title_of(content.text))
+        search.remove(row.id, content)
+        tables.TokenCount.delete().where(tables.TokenCount.message == row.id).execute()
+        tables.Message.update(content=None, purged_role=content.role.value).where(tables.Message.id == row.id).execute()
+    return titles - {""}
+
+
+def _overlapping(conversation_id: ConversationId, first: int, after: int) -> list[int]:
+    """The summaries that may speak of the messages. A higher summary covers what its lower ones do, so it is among
+    them too."""
+    query = tables.Summary.select(tables.Summary.id).where(
+        tables.Summary.conversation == conversation_id,
+        tables.Summary.start_message_id < after,
+        tables.Summary.end_message_id > first,
+    )
+    return [summary_id for (summary_id,) in tables.rows(query)]
+
+
+def _purge_derived(conversation_id: ConversationId, first: int, after: int, now: str) -> None:
+    """Removes what was made of the messages [first, after), and hides what is left of them from every request."""
+    gone = _overlapping(conversation_id, first, after)
+    tables.Summary.delete().where(
+        tables.Summary.conversation == conversation_id,
+        tables.Summary.start_message_id < after,
+        tables.Summary.end_message_id > first,
+    ).execute()
+    tables.Preview.delete().where(
+        tables.Preview.conversation == conversation_id,
+        tables.Preview.message_id >= first,
+        tables.Preview.message_id < after,
+    ).execute()
+    tables.Withdrawal.delete().where(
+        tables.Withdrawal.conversation == conversation_id,
+        tables.Withdrawal.message_id >= first,
+        tables.Withdrawal.message_id < after,
+    ).execute()
+    # What was retrieved for a turn may quote any message before it.
+    tables.Injection.delete().where(tables.Injection.conversation == conversation_id).execute()
+    _purge_cuts(conversation_id, gone, now)
+    if first < after:
+        conversations.hide(conversation_id, MessageId(first), MessageId(after), now)
+
+
+def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
+    """No cut names a summary that is gone or quotes a rule. A version is added, so that every server loads anew;
+    it serves until the caller has chosen a better one."""
+    latest: tables.Cut | None = None
+    for row in tables.Cut.select().where(tables.Cut.conversation == conversation_id).order_by(tables.Cut.version):
+        row.blocks = json.dumps([block for block in json.loads(row.blocks) if block not in gone])
+        row.front = ""
+        tables.Cut.update(blocks=row.blocks, front="").where(
+            tables.Cut.conversation == conversation_id, tables.Cut.version == row.version
+        ).execute()
+        latest = row
+    values = _first_cut(conversation_id) if latest is None else {name: getattr(latest, name) for name in _KEPT}
+    version = 0 if latest is None else latest.version
+    tables.Cut.create(
+        **values, conversation=conversation_id, version=version + 1, cause=CutCause.ROLLBACK.value, created_at=now
+    )
+    tables.execute(
+        """INSERT INTO preview (conversation, cut_version, message_id, content)
+        SELECT conversation, cut_version + 1, message_id, content FROM preview
+        WHERE conversation = ? AND cut_version = ?""",
+        conversation_id,
+        version,
+    )
+
+
+_KEPT: Final = ("model", "factor", "sigma", "overhead", "frame_digest", "end_message_id", "blocks", "left_out")
+"""What the cut after a purge has of the one before."""
+
+
+def _first_cut(conversation_id: ConversationId) -> dict[str, object]:
+    """Of a conversation that has none: without a frame, so that the next request takes everything up anew."""
+    start = Estimator()
+    return {
+        "model": conversations.get(conversation_id).model,
+        "factor": start.factor,
+        "sigma": start.sigma,
+        "overhead": start.overhead,
+        "frame_digest": "",
+        "end_message_id": 0,
+        "blocks": "[]",
+    }
+
+
+def _purge_words(conversation_id: ConversationId, first: int, after: int, titles: Collection[str], now: str) -> None:
+    """Removes what stands outside the messages: a draft that a roll back may have made of them, and a title that came
+    from them. The title is then that of the first user message that is left, as if it had been the first."""
+    record = conversations.get(conversation_id)
+    hidden = conversations.hidden_ranges(conversation_id)
+    if record.draft and any(each.start < after and first < each.end for each in hidden):
+        conversations.set_draft(conversation_id, "", now)
+    if record.title in titles:
+        left = conversations.read_user_messages(conversation_id, 0)
+        title = title_of(left[0].content.text) if left else ""
+        conversations.retitle(conversation_id, title, now)

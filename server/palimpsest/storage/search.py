@@ -1,0 +1,205 @@
+"""The full-text index over what was said, and what a person's words mean to it.
+
+The index holds no text of its own (FTS5, contentless), so a row is taken out by saying again what was put in:
+`columns` must give the same for the same message for ever, or a migration builds the index anew. It splits what lies
+between punctuation by itself; only humps (`maxTokens`) are told apart here, with ASCII rules that depend on no version
+of Unicode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    ConversationId,
+    MessageId,
+    OpaquePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    clean_text,
+)
+from palimpsest.domain.quoting.lexicon import STOP
+from palimpsest.storage.tables import Message, execute
+
+_TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
+"""As the migration has it."""
+_RUN: Final = re.compile(r"[A-Za-z0-9]+")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD: Final = re.compile(r"[^\W_]+")
+_LONGEST_IDENTIFIER: Final = 100
+"""Characters: longer runs are encoded data, not names."""
+_LONGEST_QUERY: Final = 2_000
+"""Characters; the rest of a query is not looked at."""
+_MOST_WORDS: Final = 32
+_SEPARATOR: Final = "\u2063"
+"""The invisible separator: the index takes it for a space, and no text has it."""
+_SNIPPET_TOKENS: Final = 32
+_SNIPPET_LENGTH: Final = 300
+"""Characters."""
+
+
+def text_of(content: Content) -> str:
+    """Everything in a message that a person can read, a line or more for each part."""
+    return "\n".join(text for part in content.parts for text in _texts(part) if text)
+
+
+def _texts(part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | AttachmentPart | OpaquePart) -> list[str]:
+    match part:
+        case TextPart() | ReasoningPart() | ToolResultPart():
+            return [part.text]
+        case ToolCallPart():
+            return [part.name, part.arguments]
+        case AttachmentPart():
+            return [part.label, part.text]
+        case OpaquePart():
+            return []
+        case _:
+            assert_never(part)
+
+
+def columns(content: Content) -> tuple[str, str]:
+    """What is indexed of a message: its text, and the humped identifiers in it as separate words."""
+    text = text_of(content)
+    humped = (run for run in _RUN.findall(text) if len(run) <= _LONGEST_IDENTIFIER and _HUMP.search(run))
+    return text, " ".join(dict.fromkeys(_HUMP.sub(" ", run) for run in humped))
+
+
+def add(row_id: int, content: Content) -> None:
+    """Makes a stored message findable. `row_id` is that of its row."""
+    execute("INSERT INTO message_search (rowid, words, parts) VALUES (?, ?, ?)", row_id, *columns(content))
+
+
+def add_conversation(conversation_id: ConversationId) -> None:
+    """Makes the messages findable that were stored past `conversations.append`, such as imported ones."""
+    query = Message.select().where(Message.conversation == conversation_id, Message.content.is_null(False))
+    for row in query.iterator():
+        if not _is_indexed(row.id):
+            add(row.id, Content.from_json(json.loads(str(row.content))))
+
+
+def _is_indexed(row_id: int) -> bool:
+    return any(True for _ in execute("SELECT 1 FROM message_search_docsize WHERE id = ?", row_id))
+
+
+def remove(row_id: int, content: Content) -> None:
+    """Takes a message out, if it is in. Until `settle`, its words still stand in the file."""
+    if not _is_indexed(row_id):
+        return
+    words, parts = columns(content)
+    execute(
+        "INSERT INTO message_search (message_search, rowid, words, parts) VALUES ('delete', ?, ?, ?)",
+        row_id,
+        words,
+        parts,
+    )
+
+
+def settle() -> None:
+    """Writes the index as one, without the words of what was taken out."""
+    execute("INSERT INTO message_search (message_search) VALUES ('optimize')")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A person's words as expressions of the index, which can hold none of its syntax."""
+
+    strict: str
+    """Every word, and words with punctuation inside as phrases."""
+    loose: str
+    """Any part of any word."""
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return (self.strict, self.loose)
+
+
+def to_query(text: str) -> Query | None:
+    """What to look for; None when the text has no letter and no digit. Stop words count only when there is nothing
+    else."""
+    cleaned, _ = clean_text(text[:_LONGEST_QUERY])
+    words = [word for word in dict.fromkeys(cleaned.split()) if _WORD.search(word)]
+    words = ([word for word in words if word.casefold() not in STOP] or words)[:_MOST_WORDS]
+    if not words:
+        return None
+    parts = dict.fromkeys(part for word in words for run in _WORD.findall(word) for part in (run, *_HUMP.split(run)))
+    telling = [part for part in parts if part.casefold() not in STOP] or list(parts)
+    strict = " AND ".join(f"({_quoted(word)} OR {_quoted(_HUMP.sub(' ', word))})" for word in words)
+    return Query(strict, " OR ".join(_quoted(part) for part in telling[: 2 * _MOST_WORDS]))
+
+
+def _quoted(text: str) -> str:
+    return '"{}"'.format(text.replace('"', " "))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A row that matches, by who holds it."""
+
+    owner: str
+    message_id: MessageId
+
+
+def matches(expression: str, stretches: Sequence[tuple[str, int, int]] | None, limit: int) -> Iterator[Match]:
+    """Best first, of equals the newer first. `stretches` are (conversation, first, after) of rows that may match;
+    None: all."""
+    where = "" if stretches is None else _WITHIN
+    found = execute(
+        f"""SELECT message.conversation, message.message_id
+        FROM message_search JOIN message ON message.id = message_search.rowid
+        WHERE message_search MATCH ? {where}
+        ORDER BY bm25(message_search, 1.0, 0.5), message.id DESC LIMIT ?""",
+        expression,
+        *(() if stretches is None else (json.dumps(stretches),)),
+        limit,
+    )
+    return (Match(owner, MessageId(message_id)) for owner, message_id in found)
+
+
+_WITHIN: Final = """AND EXISTS (
+    SELECT 1 FROM json_each(?) AS stretch
+    WHERE json_extract(stretch.value, '$[0]') = message.conversation
+    AND json_extract(stretch.value, '$[1]') <= message.message_id
+    AND json_extract(stretch.value, '$[2]') > message.message_id
+)"""
+
+
+def snippets(expression: str, texts: Mapping[int, str]) -> dict[int, str]:
+    """The passage of each text where it matches, on one line.
+
+    The index has no text, so the few texts that are shown are indexed once more, in memory.
+    """
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE shown USING fts5(words, parts, tokenize='{_TOKENIZE}')")
+        memory.executemany(
+            "INSERT INTO shown (rowid, words, parts) VALUES (?, ?, ?)",
+            [(key, text, _RUN.sub(_separated, text)) for key, text in texts.items()],
+        )
+        found = memory.execute(
+            "SELECT rowid, snippet(shown, -1, char(2), char(3), '…', ?) FROM shown WHERE shown MATCH ?",
+            (_SNIPPET_TOKENS, expression),
+        )
+        passages = {key: _on_one_line(passage) for key, passage in found}
+    return {key: passages.get(key) or _on_one_line(text) for key, text in texts.items()}
+
+
+def _separated(run: re.Match[str]) -> str:
+    return _HUMP.sub(_SEPARATOR, run.group())
+
+
+def _on_one_line(passage: str) -> str:
+    """At most 300 characters around the first mark, without marks and separators."""
+    line = " ".join(passage.replace(_SEPARATOR, "").replace("\3", "").split())
+    if len(line) > _SNIPPET_LENGTH:
+        start = max(0, min(line.find("\2") - _SNIPPET_LENGTH // 3, len(line) - _SNIPPET_LENGTH))
+        line = line[start : start + _SNIPPET_LENGTH]
+    return line.replace("\2", "")

@@ -1,0 +1,29 @@
+"""Finding what a tool answered by the id of its call."""
+
+from __future__ import annotations
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.messages import ConversationId, canonical_json
+from palimpsest.storage import conversations
+from palimpsest.storage.tables import Message, rows
+
+
+def find(conversation_id: ConversationId, call_id: str) -> StoredMessage | None:
+    """The newest visible message with a result of that call; None when there is none. Some services use an id again in
+    every answer."""
+    hidden = conversations.hidden_ranges(conversation_id)
+    for owner, first, after in reversed(conversations.lineage(conversation_id)):
+        # A quick look at the canonical JSON; the call itself has the id too and is sorted out below.
+        query = Message.select(Message.message_id).where(
+            Message.conversation == owner,
+            Message.message_id >= first,
+            Message.message_id < after,
+            Message.content.contains(f'"call_id":{canonical_json(call_id)}'),
+        )
+        for (message_id,) in rows(query.order_by(Message.message_id.desc())):
+            if any(each.start <= message_id < each.end for each in hidden):
+                continue
+            message = conversations.read_messages(conversation_id, message_id, message_id + 1)[0]
+            if any(result.call_id == call_id for result in message.content.results):
+                return message
+    return None

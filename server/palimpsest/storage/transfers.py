@@ -1,0 +1,361 @@
+"""All rows of a conversation as a `Transfer`, and back. Each function is called inside one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from peewee import chunked
+
+from palimpsest.domain.chain import DIGEST_VERSION
+from palimpsest.domain.cut import CutCause
+from palimpsest.domain.errors import ErrorKind
+from palimpsest.domain.messages import (
+    Content,
+    ConversationId,
+    Digest,
+    MessageId,
+    Role,
+    SummaryId,
+    TurnId,
+    canonical_json,
+)
+from palimpsest.domain.transfer import (
+    CutLine,
+    ExpansionLine,
+    Header,
+    HiddenLine,
+    Instant,
+    MessageLine,
+    Origin,
+    PreviewLine,
+    SummaryLine,
+    Transfer,
+    TurnLine,
+    WithdrawalLine,
+)
+from palimpsest.domain.turns import FINAL_STATES, TurnState
+from palimpsest.storage import contexts, conversations, search, tables
+from palimpsest.storage.conversations import ConversationRecord
+
+_ROWS_AT_ONCE: Final = 500
+"""Rows of one INSERT: SQLite takes 32,766 values in a statement."""
+
+
+def read(conversation_id: ConversationId) -> Transfer:
+    """Everything there is of the conversation, a fork with the messages it has of its parent. Raises NotFound.
+
+    What a running turn has not committed is not in it.
+    """
+    record = conversations.get(conversation_id)
+    row = tables.Conversation.get_by_id(conversation_id)
+    messages = _messages(conversation_id)
+    summaries = contexts.read_summaries(conversation_id)
+    numbers = {summary.id: SummaryId(number) for number, summary in enumerate(summaries)}
+    newest = contexts.latest_cut(conversation_id)
+    previews = contexts.read_previews(conversation_id, 0 if newest is None else newest.version)
+    return Transfer(
+        Header(
+            record.id,
+            record.title,
+            bool(row.has_user_title),
+            record.model,
+            Instant(record.created_at),
+            record.n_messages,
+            record.is_archived,
+            record.draft,
+            record.fork_at,
+            record.parent,
+            _origin(conversation_id),
+        ),
+        messages,
+        _turns(conversation_id, messages),
+        _summaries(conversation_id, numbers),
+        _hidden(conversation_id, numbers),
+        tuple(ExpansionLine(start, end) for start, end in contexts.expansions(conversation_id)),
+        _withdrawals(conversation_id),
+        _cuts(conversation_id, numbers),
+        tuple(PreviewLine(message_id, content) for message_id, content in sorted(previews.items())),
+    )
+
+
+def can_keep(transfer: Transfer) -> bool:
+    """Whether it can be written as it is: its id and its turns are free here, and what it has of its parent is here,
+    the same. Only then do its digests stay true."""
+    header = transfer.header
+    if conversations.find(header.id) is not None:
+        return False
+    if header.parent is not None:
+        if conversations.find(header.parent) is None:
+            return False
+        theirs = [(each.digest, each.content is None) for each in transfer.messages[: header.fork_start]]
+        ours = [(each.digest, each.content is None) for each in _messages(header.parent, header.fork_start)]
+        if theirs != ours:
+            return False
+    known = tables.rows(tables.Turn.select(tables.Turn.id, tables.Turn.request_id))
+    taken = {each for row in known for each in row}
+    return not any(turn.id in taken for turn in _own_turns(transfer))
+
+
+def write(transfer: Transfer, now: str) -> ConversationRecord:
+    """A conversation of a transfer that `can_keep` allows, which is checked by the rules of `domain/transfer_rules`."""
+    header = transfer.header
+    tables.Conversation.create(
+        id=header.id,
+        title=header.title,
+        has_user_title=header.has_user_title,
+        model=header.model,
+        next_message_id=len(transfer.messages),
+        head_digest=transfer.messages[-1].digest if transfer.messages else None,
+        change_seq=1,
+        created_at=header.created_at,
+        updated_at=now,
+        parent=header.parent,
+        fork_message_id=header.fork_start,
+        is_archived=header.is_archived,
+        draft=header.draft,
+    )
+    if header.origin is not None:
+        origin = canonical_json({"id": header.origin.id, "digest": header.origin.digest})
+        tables.Meta.insert(key=_origin_key(header.id), value=origin).on_conflict_replace().execute()
+    _write_messages(transfer)
+    _write_turns(transfer)
+    ids = _write_summaries(transfer)
+    _write_context(transfer, ids)
+    return conversations.get(header.id)
+
+
+def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[MessageLine, ...]:
+    found: list[MessageLine] = []
+    for owner, first, after in conversations.lineage(conversation_id, 0, end):
+        query = tables.Message.select().where(
+            tables.Message.conversation == owner,
+            tables.Message.message_id >= first,
+            tables.Message.message_id < after,
+        )
+        for row in query.order_by(tables.Message.message_id):
+            found.append(
+                MessageLine(
+                    MessageId(row.message_id),
+                    Instant(row.created_at),
+                    Digest(row.content_digest),
+                    Digest(row.digest),
+                    None if owner == conversation_id else ConversationId(owner),
+                    None if row.turn is None else TurnId(row.turn),
+                    None if row.content is None else Content.from_json(json.loads(row.content)),
+                    None if row.purged_role is None else Role(row.purged_role),
+                )
+            )
+    return tuple(found)
+
+
+def _turns(conversation_id: ConversationId, messages: Iterable[MessageLine]) -> tuple[TurnLine, ...]:
+    shared = {message.turn for message in messages if message.conversation is not None}
+    owners = {message.conversation for message in messages if message.conversation is not None}
+    query = tables.Turn.select().where(
+        tables.Turn.conversation.in_([conversation_id, *owners]),
+        tables.Turn.state.in_([state.value for state in FINAL_STATES]),
+    )
+    found = [
+        TurnLine(
+            TurnId(row.id),
+            MessageId(row.user_message_id),
+            TurnState(row.state),
+            row.model,
+            Instant(row.started_at),
+            None if row.ended_at is None else Instant(row.ended_at),
+            row.stop_reason,
+            None if row.error_kind is None else ErrorKind(row.error_kind),
+            row.error_message,
+        )
+        for row in query
+        if row.conversation == conversation_id or row.id in shared
+    ]
+    return tuple(sorted(found, key=lambda turn: (turn.user_message, turn.id)))
+
+
+def _own_turns(transfer: Transfer) -> list[TurnLine]:
+    """Those whose messages are the conversation's own."""
+    shared = {message.turn for message in transfer.messages if message.conversation is not None}
+    return [turn for turn in transfer.turns if turn.id not in shared]
+
+
+def _summaries(conversation_id: ConversationId, numbers: Mapping[SummaryId, SummaryId]) -> tuple[SummaryLine, ...]:
+    query = tables.Summary.select().where(tables.Summary.conversation == conversation_id).order_by(tables.Summary.id)
+    return tuple(
+        SummaryLine(
+            numbers[SummaryId(row.id)],
+            MessageId(row.start_message_id),
+            MessageId(row.end_message_id),
+            row.level,
+            row.kind,
+            row.text,
+            row.original_tokens,
+            row.author,
+            Instant(row.created_at),
+            _numbered(row.children, numbers),
+            row.duration_ms,
+            row.input_tokens,
+            row.output_tokens,
+        )
+        for row in query
+    )
+
+
+def _numbered(ids: str, numbers: Mapping[SummaryId, SummaryId]) -> tuple[SummaryId, ...]:
+    """The numbers in the file of stored summaries; one that was purged has none."""
+    return tuple(numbers[each] for each in json.loads(ids) if each in numbers)
+
+
+def _hidden(conversation_id: ConversationId, numbers: Mapping[SummaryId, SummaryId]) -> tuple[HiddenLine, ...]:
+    query = tables.Hidden.select().where(tables.Hidden.conversation == conversation_id)
+    return tuple(
+        HiddenLine(
+            MessageId(row.start_message_id),
+            MessageId(row.end_message_id),
+            sum(summary_id <= row.last_summary for summary_id in numbers),
+            Instant(row.created_at),
+        )
+        for row in query.order_by(tables.Hidden.start_message_id, tables.Hidden.id)
+    )
+
+
+def _withdrawals(conversation_id: ConversationId) -> tuple[WithdrawalLine, ...]:
+    query = tables.Withdrawal.select().where(tables.Withdrawal.conversation == conversation_id)
+    return tuple(
+        WithdrawalLine(MessageId(row.message_id), row.rule, Instant(row.created_at))
+        for row in query.order_by(tables.Withdrawal.message_id, tables.Withdrawal.rule)
+    )
+
+
+def _cuts(conversation_id: ConversationId, numbers: Mapping[SummaryId, SummaryId]) -> tuple[CutLine, ...]:
+    query = tables.Cut.select().where(tables.Cut.conversation == conversation_id).order_by(tables.Cut.version)
+    return tuple(
+        CutLine(
+            cause=CutCause(row.cause),
+            end=MessageId(row.end_message_id),
+            blocks=_numbered(row.blocks, numbers),
+            left_out=tuple((MessageId(start), MessageId(end)) for start, end in json.loads(row.left_out)),
+            saved=tuple(json.loads(row.saved).items()),
+            **{name: getattr(row, name) for name in _SAME_IN_CUTS},
+        )
+        for row in query
+    )
+
+
+_SAME_IN_CUTS: Final = (
+    *("version", "model", "factor", "sigma", "overhead", "frame_digest", "front"),
+    *("tokens_before", "tokens_after", "duration_ms", "created_at"),
+)
+"""Fields of a cut that are a column of the same name."""
+
+
+def _write_messages(transfer: Transfer) -> None:
+    conversation_id = transfer.header.id
+    new = (
+        {
+            "conversation": conversation_id,
+            "message_id": message.id,
+            "created_at": message.created_at,
+            "turn": message.turn,
+            "step": None,
+            "digest_version": DIGEST_VERSION,
+            "content_digest": message.content_digest,
+            "digest": message.digest,
+            "content": None if message.content is None else canonical_json(message.content.to_json()),
+            "purged_role": None if message.purged_role is None else message.purged_role.value,
+        }
+        for message in transfer.messages
+        if message.conversation is None
+    )
+    for batch in chunked(new, _ROWS_AT_ONCE):
+        tables.Message.insert_many(batch).execute()
+    search.add_conversation(conversation_id)
+
+
+def _write_turns(transfer: Transfer) -> None:
+    for turn in _own_turns(transfer):
+        tables.Turn.create(
+            id=turn.id,
+            conversation=transfer.header.id,
+            # Only a running editor repeats a request; here its turn just has to have one that no other has.
+            request_id=turn.id,
+            user_message_id=turn.user_message,
+            state=turn.state.value,
+            model=turn.model,
+            next_seq=1,
+            stop_reason=turn.stop_reason,
+            error_kind=None if turn.error_kind is None else turn.error_kind.value,
+            error_message=turn.error_message,
+            started_at=turn.started_at,
+            ended_at=turn.ended_at,
+        )
+
+
+def _write_summaries(transfer: Transfer) -> list[SummaryId]:
+    """The ids they have here, by their numbers in the file: ascending too."""
+    ids: list[SummaryId] = []
+    for line in transfer.summaries:
+        new = contexts.NewSummary(
+            line.start,
+            line.end,
+            line.level,
+            line.kind,
+            line.text,
+            line.original_tokens,
+            line.author,
+            tuple(ids[child] for child in line.children),
+            line.duration_ms,
+            line.input_tokens,
+            line.output_tokens,
+        )
+        ids.append(contexts.write_summary(transfer.header.id, new, line.created_at).id)
+    return ids
+
+
+def _write_context(transfer: Transfer, ids: list[SummaryId]) -> None:
+    conversation_id = transfer.header.id
+    for hidden in transfer.hidden:
+        tables.Hidden.create(
+            conversation=conversation_id,
+            start_message_id=hidden.start,
+            end_message_id=hidden.end,
+            last_summary=ids[hidden.n_summaries - 1] if hidden.n_summaries else 0,
+            created_at=hidden.created_at,
+        )
+    for expansion in transfer.expansions:
+        contexts.expand(conversation_id, expansion.start, expansion.end)
+    for withdrawal in transfer.withdrawals:
+        tables.Withdrawal.create(
+            conversation=conversation_id,
+            message_id=withdrawal.message,
+            rule=withdrawal.rule,
+            created_at=withdrawal.created_at,
+        )
+    for cut in transfer.cuts:
+        tables.Cut.create(
+            conversation=conversation_id,
+            cause=cut.cause.value,
+            end_message_id=cut.end,
+            blocks=json.dumps([ids[block] for block in cut.blocks]),
+            left_out=json.dumps(cut.left_out),
+            saved=json.dumps(dict(cut.saved)),
+            **{name: getattr(cut, name) for name in _SAME_IN_CUTS},
+        )
+    version = transfer.cuts[-1].version if transfer.cuts else 0
+    contexts.write_previews(conversation_id, version, {line.message: line.content for line in transfer.previews})
+
+
+def _origin_key(conversation_id: ConversationId) -> str:
+    return f"origin:{conversation_id}"
+
+
+def _origin(conversation_id: ConversationId) -> Origin | None:
+    """What the conversation was imported as a copy of."""
+    row = tables.Meta.get_or_none(tables.Meta.key == _origin_key(conversation_id))
+    if row is None:
+        return None
+    value: dict[str, Any] = json.loads(row.value)
+    digest = value["digest"]
+    return Origin(ConversationId(value["id"]), None if digest is None else Digest(digest))

@@ -1,0 +1,264 @@
+"""What a model writes while nobody waits: begun once for each cut, adopted by a re-cut only, dropped when what it
+speaks of was hidden meanwhile, and never in the way of closing (invariants 1, 7, 8)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, open_bench, says
+
+from palimpsest.data import load_model_table
+from palimpsest.data.prompts import load_prompts
+from palimpsest.domain.cut import Block, CutCause, Piece
+from palimpsest.domain.forest import Summary
+from palimpsest.domain.limits import Model, compute_budget
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.tokens import CountText
+from palimpsest.services.background import Background
+from palimpsest.services.compaction import AHEAD_SHARE
+from palimpsest.services.context_reports import stats
+from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
+from palimpsest.storage import contexts as stored
+
+TEXT = "I watched the pump for the user; it is wet."
+USAGE = TokenUsage(input_tokens=70, cache_read_tokens=20, cache_write_tokens=10, output_tokens=7)
+
+
+@dataclass
+class Slow:
+    """A model that writes when it is let."""
+
+    may_write: asyncio.Event = field(default_factory=asyncio.Event)
+    has_begun: asyncio.Event = field(default_factory=asyncio.Event)
+    n_begun: int = 0
+    n_ended: int = 0
+
+    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        self.n_begun += 1
+        self.has_begun.set()
+        try:
+            await self.may_write.wait()
+        finally:
+            self.n_ended += 1
+        return Written(f"{TEXT} Text {self.n_begun}.", "llm", "slow", usage=USAGE)
+
+
+def let_write(b: Bench, first: Summarizer, wait_s: float = 30) -> None:
+    async def choose(_: Model) -> Summarizer:
+        return PatientSummarizer(first, wait_s, 60)
+
+    b.session.contexts.choose_summarizer = choose
+
+
+async def ask(b: Bench, n_turns: int = 1) -> None:
+    for _ in range(n_turns):
+        b.provider.replies = [says("The pump is on. " * 30)]
+        request = f"Question {len(b.provider.seen)}. " + "It is wet. " * 20
+        assert await b.ask(request) == "committed"
+
+
+async def until_ahead(b: Bench) -> None:
+    """Goes on until writing ahead of need begins."""
+    state = await b.session.contexts.state(b.conversation_id)
+    for _ in range(30):
+        if state.written_ahead == state.cut.version:
+            return
+        await ask(b)
+    raise AssertionError("nothing was written ahead")
+
+
+async def settled(b: Bench) -> None:
+    await asyncio.wait_for(b.session.contexts.background.settle(b.conversation_id), 30)
+
+
+async def until_recut(b: Bench) -> None:
+    before = n_recuts(b)
+    for _ in range(20):
+        if n_recuts(b) > before:
+            return
+        await ask(b)
+    raise AssertionError("no re-cut came")
+
+
+def n_recuts(b: Bench) -> int:
+    return sum(isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT for e in b.events)
+
+
+async def written(b: Bench) -> list[Summary]:
+    return await b.session.store.read(stored.read_summaries, b.conversation_id)
+
+
+async def blocks(b: Bench) -> list[Summary]:
+    state = await b.session.contexts.state(b.conversation_id)
+    return [piece.summary for piece in state.pieces if isinstance(piece, Block)]
+
+
+async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_by_the_recut_alone(
+    bench: Opener,
+) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    model = Slow()
+    model.may_write.set()
+    let_write(b, model)
+    await until_ahead(b)
+    await settled(b)
+    state = await b.session.contexts.state(b.conversation_id)
+    assert state.cut.estimator.upper(state.raw_tokens) >= AHEAD_SHARE * state.budget.budget
+    assert (model.n_begun, n_recuts(b)) == (1, 0)
+    (ahead,) = await written(b)
+    assert await blocks(b) == [], "what was written ahead was adopted without a re-cut"
+    while n_recuts(b) == 0:
+        await ask(b)
+        if n_recuts(b) == 0:
+            assert model.n_begun == 1, "it was written twice for one cut"
+    assert model.n_begun == 1, "the re-cut asked the model again"
+    assert [each.id for each in await blocks(b)] == [ahead.id]
+    assert TEXT in b.provider.seen[-1].messages[0].text
+    await until_ahead(b)
+    await settled(b)
+    assert model.n_begun == 2
+
+
+async def test_who_is_far_from_the_threshold_has_nothing_written(bench: Opener) -> None:
+    b = await bench([], window=16_000, reserve=500)
+    model = Slow()
+    let_write(b, model)
+    await ask(b, 6)
+    assert (model.n_begun, await written(b)) == (0, [])
+
+
+async def test_what_a_summary_cost_stands_on_it_and_in_the_statistics(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    model = Slow()
+    model.may_write.set()
+    let_write(b, model)
+    await until_ahead(b)
+    await settled(b)
+    (cost,) = (await stats(b.session.contexts, b.conversation_id)).summaries
+    assert (cost.kind, cost.n_summaries, cost.input_tokens, cost.output_tokens) == ("llm", 1, 100, 7)
+    assert cost.duration_ms >= 0
+    await until_recut(b)
+    (again,) = (await stats(b.session.contexts, b.conversation_id)).summaries
+    assert again == cost, "adopting it cost something"
+
+
+async def test_the_cost_of_a_real_models_text_counts_every_call_for_it(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    faulty: list[Action] = [
+        TextDelta("I can't help with that."),
+        Finished(StopReason.END, TokenUsage(input_tokens=50, output_tokens=3)),
+    ]
+    good: list[Action] = [TextDelta(TEXT), Finished(StopReason.END, USAGE)]
+    provider = ScriptedProvider([faulty, good])
+    writer = load_model_table().find("offline")
+    assert writer is not None
+    tokenizer = await b.session.contexts.tokenizers.get(writer.tokenizer)
+    let_write(b, LlmSummarizer(provider, writer, compute_budget(writer.limits), load_prompts(), tokenizer.count))
+    await until_ahead(b)
+    await settled(b)
+    (cost,) = (await stats(b.session.contexts, b.conversation_id)).summaries
+    assert (cost.n_summaries, cost.input_tokens, cost.output_tokens) == (1, 150, 10)
+
+
+async def test_a_text_that_came_too_late_stands_in_its_place_after_the_next_recut(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    model = Slow()
+    let_write(b, model, wait_s=0.01)
+    await until_recut(b)
+    (quoted,) = await blocks(b)
+    assert (quoted.kind, quoted.author) == ("extractive", "palimpsest")
+    notes = [e.error or "" for e in b.events if isinstance(e, ContextEvent) and e.error]
+    assert any("within 0.01 seconds" in note for note in notes)
+    model.may_write.set()
+    await settled(b)
+    late = [each for each in await written(b) if each.author == "slow" and each.end == quoted.end]
+    assert late
+    assert [each.id for each in await blocks(b)] == [quoted.id], "a text was adopted between re-cuts"
+    await until_recut(b)
+    first = (await blocks(b))[0]
+    assert (first.start, first.end, first.author) == (quoted.start, quoted.end, "slow")
+    assert quoted.id in {each.id for each in await written(b)}, "a summary was deleted"
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+async def test_a_text_about_what_was_rolled_back_meanwhile_is_dropped(bench: Opener, is_ahead: bool) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    model = Slow()
+    let_write(b, model, wait_s=0.01)
+    await (until_ahead(b) if is_ahead else until_recut(b))
+    await asyncio.wait_for(model.has_begun.wait(), 30)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(1))
+    model.may_write.set()
+    await settled(b)
+    assert model.n_begun > 0
+    assert [each for each in await written(b) if each.author == "slow"] == []
+
+
+async def test_what_is_written_about_messages_before_a_roll_back_is_kept(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    model = Slow()
+    let_write(b, model)
+    await until_ahead(b)
+    await asyncio.wait_for(model.has_begun.wait(), 30)
+    state = await b.session.contexts.state(b.conversation_id)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(state.n_messages - 2))
+    model.may_write.set()
+    await settled(b)
+    assert [each.author for each in await written(b)] == ["slow"]
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+async def test_closing_stops_what_is_being_written_before_the_store_closes(tmp_path: Path, is_ahead: bool) -> None:
+    b = await open_bench(tmp_path, [], window=4_000, reserve=500)
+    model = Slow()
+    let_write(b, model, wait_s=0.01)
+    await (until_ahead(b) if is_ahead else until_recut(b))
+    await asyncio.wait_for(model.has_begun.wait(), 30)
+    await asyncio.wait_for(b.session.close(), 30)
+    assert (model.n_ended, model.n_begun > 0) == (model.n_begun, True), "something still runs"
+
+
+async def test_what_was_started_just_before_closing_begins_and_cleans_up() -> None:
+    background, reached = Background(), list[str]()
+
+    async def work() -> None:
+        reached.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            reached.append("ended")
+
+    background.start(ConversationId("c"), work())
+    async with asyncio.timeout(30):  # awaited by no task of its own, which would give the work time to begin
+        await background.close()
+    assert reached == ["begun", "ended"]
+    await asyncio.wait_for(background.settle(ConversationId("c")), 30)
+
+
+async def test_a_model_that_fails_in_the_background_hurts_nobody(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+
+    class Broken:
+        async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+            raise RuntimeError("broken")
+
+    let_write(b, Broken())
+    await until_ahead(b)
+    await settled(b)
+    assert await written(b) == []
+
+
+async def test_with_summaries_switched_off_nothing_is_written_ahead(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500, context={"infinity": False})
+    model = Slow()
+    let_write(b, model)
+    await ask(b, 16)
+    assert (model.n_begun, await written(b)) == (0, [])
+    causes = (await stats(b.session.contexts, b.conversation_id)).recuts
+    assert causes[0][0] is CutCause.THRESHOLD

@@ -1,0 +1,82 @@
+"""A folder is opened once; what an editor says of it reaches the open folder, whenever it is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from palimpsest.app import load_folders
+from palimpsest.domain.errors import NotFound
+from palimpsest.services.folders import Folders
+
+CAPPED = {"context": {"max_tokens": 5_000}}
+
+
+@pytest.fixture
+async def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Folders]:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("DATA", "CACHE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    opened = await asyncio.to_thread(load_folders, {})
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "made up folder"
+    folder.mkdir()
+    return folder
+
+
+async def test_whoever_holds_a_folders_trust_hears_of_a_change_at_once(folders: Folders, root: Path) -> None:
+    session = await folders.get(root)
+    assert not session.is_trusted
+    held = session.trust
+    for is_trusted in (True, False):
+        renewed = await folders.hear(root, is_trusted=is_trusted)
+        assert renewed is await folders.get(root)
+        assert renewed is not None
+        assert (renewed.is_trusted, held.is_trusted) == (is_trusted, is_trusted)
+
+
+async def test_what_was_said_before_a_folder_is_opened_or_while_it_is_counts(folders: Folders, root: Path) -> None:
+    assert await folders.hear(root, is_trusted=True) is None
+    opening = asyncio.create_task(folders.get(root))
+    await asyncio.sleep(0)  # it is on its way now
+    heard = await folders.hear(root, settings=CAPPED)
+    await opening
+    session = await folders.get(root)
+    assert session is heard
+    assert (session.is_trusted, session.settings.context.max_tokens) == (True, 5_000)
+
+
+async def test_what_changes_nothing_leaves_the_session_as_it_is(folders: Folders, root: Path) -> None:
+    await folders.hear(root, settings=CAPPED)
+    session = await folders.get(root)
+    assert await folders.hear(root, is_trusted=False, settings=dict(CAPPED)) is session
+    assert await folders.get(root) is session
+
+
+async def test_a_renewed_session_has_the_same_store_and_listeners(folders: Folders, root: Path) -> None:
+    session = await folders.get(root)
+    record = await session.conversations.create("made before", None)
+    renewed = await folders.hear(root, settings=CAPPED)
+    assert renewed is not None
+    assert (renewed.store, renewed.listeners) == (session.store, session.listeners)
+    assert renewed.turns.running is session.turns.running
+    assert await renewed.conversations.holds(record.id)
+    models = renewed.contexts.models
+    assert models.budget(models.default()).budget == 5_000
+
+
+async def test_a_folder_that_cannot_be_opened_hears_and_opens_when_it_can(folders: Folders, root: Path) -> None:
+    await asyncio.to_thread(root.rmdir)
+    with pytest.raises(NotFound):
+        await folders.get(root)
+    assert await folders.hear(root, is_trusted=True) is None
+    await asyncio.to_thread(root.mkdir)
+    assert (await folders.get(root)).is_trusted

@@ -1,0 +1,175 @@
+"""A slash command is told from a message, a wrong one is answered with what comes near, and each answers in Markdown
+what the request of its own would answer in values, without letting a text become a part of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.services.scripted import Bench, Opener, says
+
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.messages import MessageId
+from palimpsest.services.commanding import Commanding, Reply, plain
+from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
+
+
+async def run(bench: Bench, text: str) -> Reply:
+    return await Commanding(bench.session, bench.conversation_id).run(text)
+
+
+async def said(bench: Bench, text: str) -> str:
+    reply = await run(bench, text)
+    assert reply.conversation_id is None
+    return reply.text
+
+
+# Told from a message
+
+
+@pytest.mark.parametrize("text", ["/help", "/HELP", "/search two words", "/pin one\ntwo", "/usage  "])
+def test_a_slash_and_a_word_is_a_command(text: str) -> None:
+    assert text.lower().startswith(f"/{parse(text).command.name}")
+
+
+@pytest.mark.parametrize("text", ["", "/", "help", " /help", "/usr/bin is full", "//", "/1", "see /help", "/a-b"])
+def test_anything_else_is_a_message(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="This is no command"):
+        parse(text)
+
+
+def test_name_and_argument_are_told_apart() -> None:
+    asked = parse("/Pin   never use tabs,\nnot even here  ")
+    assert (asked.command.name, asked.argument) == (CommandName.PIN, "never use tabs,\nnot even here")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("/sum", "There is no command /sum. Did you mean /summarize?"),
+        ("/contxt", "There is no command /contxt. Did you mean /context?"),
+        ("/s x", "Did you mean /summarize or /stats or /search?"),
+        ("/zzzzzz", "There is no command /zzzzzz. /help lists them."),
+        ("/facts", "There is no command /facts."),
+        ("/usage now", "/usage takes no argument."),
+        ("/pin", "Something is missing: /pin TEXT."),
+        ("/withdraw  ", "Something is missing: /withdraw ID."),
+    ],
+)
+def test_what_is_no_command_is_answered_with_what_comes_near(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(text)
+    assert sentence in str(caught.value)
+
+
+def test_every_command_is_in_the_table_once() -> None:
+    assert [command.name for command in COMMANDS] == list(CommandName)
+    assert all(command.help.endswith(".") for command in COMMANDS)
+
+
+# Carried out
+
+
+async def test_help_lists_every_command(bench: Opener) -> None:
+    b = await bench([])
+    text = await said(b, "/help")
+    assert all(plain(command.usage) in text for command in COMMANDS)
+
+
+async def test_context_usage_and_stats_report_what_there_is(bench: Opener) -> None:
+    b = await bench([says("Blue.")])
+    await b.ask("Which color?")
+    context = await said(b, "/context")
+    assert "| system |" in context
+    assert "| message | 0-0 |" in context
+    assert f"tokens for {plain('offline')}" in context
+    usage = await said(b, "/usage")
+    assert "2 messages, 0 summaries" in usage
+    assert "| messages |" in usage
+    assert await said(b, "/stats") == "Nothing was summarised in this conversation yet."
+
+
+async def test_a_range_is_summarised_and_then_in_the_stats(bench: Opener) -> None:
+    b = await bench([says("The gate is blue. " * 200) for _ in range(6)])
+    for number in range(6):
+        await b.ask(f"Question {number}: which color has the gate?")
+    text = await said(b, "/summarize 0-3")
+    assert "→" in text
+    assert "1S" in text
+    assert "| summary 1 | 0-3 |" in await said(b, "/context")
+    stats = await said(b, "/stats")
+    assert "1 by user" in stats
+    assert "| manual | 1 |" in stats
+    for wrong in ("3-0", "all", "1-2-3"):
+        with pytest.raises(InvalidRequest, match="/summarize A-B"):
+            await run(b, f"/summarize {wrong}")
+
+
+async def test_pins_are_made_listed_and_taken_back(bench: Opener) -> None:
+    b = await bench([])
+    assert "`/pin TEXT`" in await said(b, "/rules")
+    pinned = await said(b, "/pin Never use | or [a](b)\n<script>")
+    assert "| holds | pin | Never use \\| or \\[a\\](b) \\<script\\> |" in pinned
+    row = next(line for line in (await said(b, "/rules")).splitlines() if "Never" in line)
+    taken = await said(b, f"/withdraw {row.split('|')[1].strip()}")
+    assert "| holds |" not in taken
+    with pytest.raises(NotFound):
+        await run(b, "/withdraw 99.9")
+
+
+async def test_models_are_listed_and_switched(bench: Opener) -> None:
+    b = await bench([])
+    listed = await said(b, "/model")
+    assert "| offline (default) | offline |" in listed
+    assert "| no: " in listed
+    assert await said(b, "/model offline") == "The model is offline now."
+    with pytest.raises(NotFound):
+        await run(b, "/model nobody-knows-it")
+
+
+async def test_a_new_conversation_says_where_the_chat_goes_on(bench: Opener) -> None:
+    b = await bench([])
+    new = await run(b, "/new The gate")
+    assert new.conversation_id not in (None, b.conversation_id)
+    titles = {record.id: record.title for record, _ in await b.session.conversations.list()}
+    assert titles[new.conversation_id] == "The gate"
+    started = await Commanding(b.session, None).run("/model offline")
+    assert started.conversation_id in {record.id for record, _ in await b.session.conversations.list()}
+
+
+async def test_found_messages_are_shown_as_text(bench: Opener) -> None:
+    b = await bench([says("A blue one, ![x](http://example.invalid/x).")])
+    await b.ask("Which gate?")
+    assert "!\\[x\\](http://example.invalid/x)" in await said(b, "/search blue")
+    assert await said(b, "/search daffodil") == "No message in this folder's conversations matches."
+
+
+async def test_an_export_is_a_file_in_the_folder_and_replaces_none(bench: Opener, tmp_path: Path) -> None:
+    b = await bench([says("Blue.")])
+    await b.ask("Which color?")
+    text = await said(b, "/export talk here.jsonl")
+    path = b.session.root / "talk here.jsonl"
+    assert str(path) in text
+    assert json.loads(path.read_text().splitlines()[0])
+    with pytest.raises(InvalidRequest, match="exists already"):
+        await run(b, "/export talk here.jsonl")
+    await said(b, "/export")
+    assert len(list(b.session.root.glob("conversation-*.jsonl"))) == 1
+    await said(b, f"/export {tmp_path / 'elsewhere.jsonl'}")
+    assert (tmp_path / "elsewhere.jsonl").exists()
+
+
+@pytest.mark.parametrize("text", ["/context", "/summarize", "/usage", "/stats", "/export", "/rules", "/pin x"])
+async def test_before_there_is_a_conversation_a_command_about_one_says_so(bench: Opener, text: str) -> None:
+    b = await bench([])
+    with pytest.raises(InvalidRequest, match="no conversation yet"):
+        await Commanding(b.session, None).run(text)
+
+
+async def test_a_command_stores_no_message(bench: Opener) -> None:
+    b = await bench([])
+    for text in ("/help", "/usage", "/context", "/search x", "/model"):
+        await run(b, text)
+    page = await b.session.conversations.read(b.conversation_id, MessageId(0), None)
+    assert page.messages == ()

@@ -1,0 +1,90 @@
+"""What compaction has done and what it cost adds up: the stored numbers are those the events told."""
+
+from __future__ import annotations
+
+from tests.services.scripted import Bench, Opener, calls, says
+
+from palimpsest.domain.cut import CutCause
+from palimpsest.domain.messages import MessageId
+from palimpsest.domain.provider import ToolSchema
+from palimpsest.services.context_reports import ContextStats, stats
+from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.storage import contexts as stored
+
+
+async def read(_: str) -> ToolOutput:
+    return ToolOutput("some line of code\n" * 60)
+
+
+READ = Tool(ToolSchema("read", "read", {"type": "object"}), read)
+
+
+def events(b: Bench, type: ContextEventType) -> list[ContextEvent]:
+    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is type]
+
+
+async def session(bench: Opener) -> Bench:
+    """Tool work, then talk, then a summary on request."""
+    settings = {"tool_age": 3, "target_ratio": 0.4}
+    b = await bench([], window=4_000, reserve=500, tools=(READ,), context=settings)
+    for number in range(8):
+        named = [calls((f"{number}-{n}", "read", "{}")) for n in range(2)]
+        b.provider.replies = [*named, says("Read.")]
+        assert await b.ask(f"Read file {number}.") == "committed"
+    for number in range(24):
+        b.provider.replies = [says(" ".join(f"Pump {number}-{n} is on, valve {n} is shut." for n in range(30)))]
+        assert await b.ask(f"Question {number}: is value_{number} wet?") == "committed"
+    state = await b.session.contexts.state(b.conversation_id)
+    first = next(piece.start for piece in reversed(state.pieces[:-6]))
+    await b.session.conversations.summarize(b.conversation_id, (first, MessageId(state.n_messages)))
+    return b
+
+
+async def stats_of(b: Bench) -> ContextStats:
+    return await stats(b.session.contexts, b.conversation_id)
+
+
+async def test_what_each_strategy_saved_is_the_sum_of_what_its_events_told(bench: Opener) -> None:
+    b = await session(bench)
+    found = await stats_of(b)
+    assert {each.name for each in found.strategies} == {"tool_calls", "threshold", "goal_batch", "manual"}
+    assert [each.name for each in found.strategies] == sorted(each.name for each in found.strategies)
+    done = events(b, ContextEventType.SUMMARIZATION_COMPLETE)
+    for each in found.strategies:
+        told = [event.tokens_saved or 0 for event in done if event.strategy == each.name]
+        assert (each.n_fired, each.tokens_saved) == (len(told), sum(told))
+        assert each.tokens_saved > 0
+    assert all((event.tokens_saved or 0) > 0 for event in done), "a strategy that did nothing is said to have fired"
+
+
+async def test_recuts_are_counted_by_their_cause_and_take_what_their_summaries_saved(bench: Opener) -> None:
+    b = await session(bench)
+    found = await stats_of(b)
+    causes = [event.cause for event in events(b, ContextEventType.RECUT)]
+    assert dict(found.recuts) == {
+        CutCause.THRESHOLD: causes.count("threshold"),
+        CutCause.USER: causes.count("user"),
+    }
+    reports = [report for _, report in await b.session.store.read(stored.recut_reports, b.conversation_id)]
+    assert [report.tokens_after for report in reports] == [
+        event.new_token_count for event in events(b, ContextEventType.RECUT)
+    ]
+    for report in reports:
+        assert report.tokens_before - report.tokens_after == sum(report.saved.values())
+    assert found.duration_ms == sum(report.duration_ms for report in reports)
+
+
+async def test_every_summary_is_in_the_costs_of_its_kind(bench: Opener) -> None:
+    b = await session(bench)
+    found = await stats_of(b)
+    written = await b.session.store.read(stored.read_summaries, b.conversation_id)
+    assert sum(each.n_summaries for each in found.summaries) == len(written)
+    assert {each.kind for each in found.summaries} == {each.kind for each in written} == {"extractive"}
+    assert [(each.input_tokens, each.output_tokens) for each in found.summaries] == [(0, 0)]
+
+
+async def test_a_conversation_that_was_never_recut_has_nothing_to_tell(bench: Opener) -> None:
+    b = await bench([says("Hello.")])
+    await b.ask("Hello")
+    assert await stats_of(b) == ContextStats((), (), 0, ())
