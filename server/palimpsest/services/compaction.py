@@ -29,14 +29,13 @@ from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.ledger import Ledger, missing
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.previews import SMALLEST_PREVIEW, fair_share, with_preview
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.domain.strategies import MERGING, Choice, Situation, blocks_tokens, choose_strategy
 from palimpsest.domain.summarization import PendingSummarization
-from palimpsest.domain.tokens import CountText
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.handing_over import hand_over
 from palimpsest.services.standing_rules import front_of, read_rules
 from palimpsest.services.summarizers import Written
 from palimpsest.services.summary_writing import SummaryWriter
@@ -390,35 +389,6 @@ def joined(ranges: Ranges) -> tuple[tuple[MessageId, MessageId], ...]:
         else:
             result.append((start, end))
     return tuple(result)
-
-
-def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected: Collection[MessageId]) -> list[Piece]:
-    """The pieces with the biggest live messages as previews, so that all fit `room` raw tokens.
-
-    Raises RecentMessagesTooLarge when that does not help. The running turn's request is never touched.
-    """
-    count: CountText = state.tokenizer.count
-    result = list(pieces)
-    share_of = 1.0
-    while (total := total_tokens(result)) > room:
-        movable = [
-            index for index, piece in enumerate(result) if isinstance(piece, Live) and piece.message.id not in protected
-        ]
-        fixed = total - sum(result[index].tokens for index in movable)
-        share = int(fair_share([result[index].tokens for index in movable], max(room - fixed, 0)) * share_of)
-        if not movable or share < SMALLEST_PREVIEW or share_of < 0.2:
-            n_verbatim = sum(isinstance(piece, Live) for piece in result)
-            raise RecentMessagesTooLarge(
-                state.cut.estimator.upper(state.fixed_tokens + total),
-                state.cut.estimator.upper(state.fixed_tokens + max(room, 0)),
-                n_verbatim,
-            )
-        for index in movable:
-            piece = result[index]
-            if isinstance(piece, Live) and piece.tokens > share:
-                result[index] = with_preview(piece, share, count)
-        share_of *= 0.8
-    return result
 
 
 def _n_common(old: Sequence[Piece], new: Sequence[Piece]) -> int:

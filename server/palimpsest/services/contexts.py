@@ -10,8 +10,8 @@ from typing import Final
 
 from palimpsest.domain.adaptation import ContextAdaptation, adapt
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, choose, keep_from, leave_out, running_request, widen
-from palimpsest.domain.errors import ErrorDetail, InvalidRequest, LedgerTooLarge, RecentMessagesTooLarge
+from palimpsest.domain.cut import Block, CutCause, Live, choose, leave_out, running_request
+from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.layout import Frame, FrameTokens, lay_out
 from palimpsest.domain.limits import Model
@@ -19,19 +19,18 @@ from palimpsest.domain.messages import Content, ConversationId, MessageId, TurnI
 from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.summarization import PendingSummarization, first_run
 from palimpsest.services import context_debug
 from palimpsest.services.acceptance import Accepted, accept, with_previews
 from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
 from palimpsest.services.clock import utc_now
-from palimpsest.services.compaction import AHEAD_SHARE, KEEP_SHARE, Compactor, pending_summarization
+from palimpsest.services.compaction import AHEAD_SHARE, KEEP_SHARE, Compactor
 from palimpsest.services.context_state import ContextState, block, front, load_everything, load_state
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
 from palimpsest.services.standing_rules import news_of, read_rules
-from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer, Written
+from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.storage import contexts, conversations, leases
@@ -49,16 +48,6 @@ class Switch:
 
     model: Model
     adaptation: ContextAdaptation
-
-
-@dataclass(frozen=True, slots=True)
-class Summarized:
-    """What a summary on request did. Tokens are the model's."""
-
-    tokens_before: int
-    tokens_after: int
-    block: Block | None
-    reason: str
 
 
 async def quoting(_: Model) -> Summarizer:
@@ -291,65 +280,6 @@ class ContextEngine:
             raise RecentMessagesTooLarge(needed, state.budget.budget, 1)
         return accepted
 
-    def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
-        """What a summary of the first contiguous run of `ids` would be about, widened to whole exchanges and whole
-        lower summaries; None when there is nothing of them that may be summarised.
-
-        The newest messages, the running turn's request and what is a summary already stay. Raises InvalidRequest for
-        ids the conversation does not have.
-        """
-        wanted = first_run(ids)
-        if wanted is None:
-            return None
-        start, end = wanted
-        _check_range(state, start, end)
-        first, after = widen(state.pieces, start, end)
-        after = min(after, keep_from(state.pieces, 0, self.settings.preserve_recent))
-        first, after = _without_protected(state.pieces, first, after, running_request(state.pieces))
-        run = state.pieces[first:after]
-        has_originals = any(isinstance(piece, Live) for piece in run)
-        return pending_summarization(self.settings, state, run) if has_originals else None
-
-    async def complete_summarization(
-        self, state: ContextState, lease: HeldLease, pending: PendingSummarization, content: str, generated_by: str
-    ) -> Block | None:
-        """Stores and adopts a summary that somebody else wrote; None when it is not smaller than what it stands for.
-
-        Raises InvalidRequest when what it was asked for does not stand in the context any more.
-        """
-        standing = {piece.start for piece in state.pieces}
-        if pending.scope.range[0] not in standing or not set(pending.pieces) <= set(state.pieces):
-            raise InvalidRequest("What this summary stands for is not in the context any more. Ask for it again.")
-        compactor = await self.compactor(state)
-        return await compactor.complete(state, lease, pending, Written(content, "given", generated_by))
-
-    async def summarize(
-        self, state: ContextState, lease: HeldLease, wanted: tuple[MessageId, MessageId] | None
-    ) -> Summarized:
-        """Summarises `wanted` ([start, end), widened), or everything live behind the last summary but the newest."""
-        if not self.settings.infinity:
-            raise InvalidRequest("Summaries are switched off (context.infinity). Switch them on to have one written.")
-        if state.cut.left_out:  # a summary must not reach over what it does not speak of
-            await self.adopt_anew(state, lease, CutCause.USER)
-        if wanted is None:
-            last = max((piece.end for piece in state.pieces if isinstance(piece, Block)), default=MessageId(0))
-            start, end = last, MessageId(state.n_messages)
-        else:
-            start, end = wanted
-            _check_range(state, start, end)
-        pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
-        before = state.cut.estimator.mean(state.raw_tokens)
-        if pending is None:
-            reason = (
-                f"Nothing to summarise: the newest {self.settings.preserve_recent} messages always stay as they are."
-            )
-            return Summarized(before, before, None, reason)
-        new = await (await self.compactor(state)).on_request(state, lease, pending)
-        if new is None:
-            return Summarized(before, before, None, "A summary would not be shorter than what it stands for.")
-        after = state.cut.estimator.mean(state.raw_tokens)
-        return Summarized(before, after, new, f"Summarised messages {new.start} to {new.end - 1} into one block.")
-
     async def switch_model(self, state: ContextState, lease: HeldLease, model: Model) -> Switch:
         """Goes on with `model`: the cut is chosen anew for its budget, originals first, in one transaction.
 
@@ -426,22 +356,3 @@ def check_pins(state: ContextState, rules: StandingRules) -> None:
     if rules.pin_tokens > rules.cap_tokens:
         mean = state.cut.estimator.mean
         raise LedgerTooLarge(mean(rules.pin_tokens), mean(rules.cap_tokens))
-
-
-def _check_range(state: ContextState, start: MessageId, end: MessageId) -> None:
-    if not 0 <= start < end <= state.n_messages:
-        raise InvalidRequest(
-            f"Messages {start} to {end - 1} are not a range of this conversation, "
-            f"which has {state.n_messages} messages."
-        )
-
-
-def _without_protected(
-    pieces: Sequence[Piece], first: int, after: int, protected: frozenset[MessageId]
-) -> tuple[int, int]:
-    """The longer part of [first, after) on one side of what must stay."""
-    for index in range(first, after):
-        piece = pieces[index]
-        if isinstance(piece, Live) and piece.message.id in protected:
-            return (first, index) if index - first >= after - index - 1 else (index + 1, after)
-    return first, after

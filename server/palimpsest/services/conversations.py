@@ -14,8 +14,9 @@ from palimpsest.domain.journal import shown_text
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
 from palimpsest.domain.turns import TurnState, title_of
 from palimpsest.services.clock import utc_now
-from palimpsest.services.contexts import ContextEngine, Summarized, Switch
+from palimpsest.services.contexts import ContextEngine, Switch
 from palimpsest.services.history import HistoryEditor, Recut, RolledBack
+from palimpsest.services.requested_summaries import RequestedSummaries, Summarized
 from palimpsest.storage import contexts, conversations, leases, ledger, turns
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
@@ -249,7 +250,7 @@ class Conversations:
         """Raises ConversationBusy while a turn or another change holds the conversation."""
         async with self._writing(conversation_id, "a summary") as lease:
             state = await self.contexts.state(conversation_id)
-            return await self.contexts.summarize(state, lease, wanted)
+            return await RequestedSummaries(self.contexts).summarize(state, lease, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
         """Raises NotFound for a model that is unknown or not configured, ConversationBusy while a turn runs."""

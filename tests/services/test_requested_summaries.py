@@ -1,0 +1,61 @@
+"""A summary may be asked for, written by somebody else, and put in place later: seed `000`, Summarization Process."""
+
+from __future__ import annotations
+
+import pytest
+from tests.services.scripted import Bench, Opener, says
+
+from palimpsest.domain.cut import Block
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import MessageId
+from palimpsest.services.clock import utc_now
+from palimpsest.services.requested_summaries import RequestedSummaries
+from palimpsest.storage import leases
+from palimpsest.storage.leases import HeldLease
+
+
+async def talk(bench: Opener) -> tuple[Bench, HeldLease]:
+    b = await bench([says(f"Answer {n}. " * 60) for n in range(6)], window=32_000)
+    for number in range(6):
+        await b.ask(f"Question {number}. " * 30)
+    store = b.session.store
+    return b, await store.run(leases.acquire, b.conversation_id, store.server_id, "a test", store.is_alive, utc_now())
+
+
+async def test_what_is_asked_for_is_the_first_run_of_the_ids_with_its_numbers(bench: Opener) -> None:
+    b, _ = await talk(bench)
+    state = await b.session.contexts.state(b.conversation_id)
+    ids = [MessageId(each) for each in (4, 2, 3, 2, 7)]
+    pending = RequestedSummaries(b.session.contexts).prepare_summarization(state, ids)
+    assert pending is not None
+    assert (pending.scope.ids, pending.scope.range) == ((2, 3, 4), (2, 5))
+    assert [message_id for message_id, _ in pending.messages] == [2, 3, 4]
+    assert pending.original_tokens == sum(piece.tokens for piece in state.pieces[2:5])
+    assert pending.target_tokens == int(pending.original_tokens * b.session.contexts.settings.target_ratio)
+
+
+async def test_the_newest_and_nothing_are_not_summarised_and_unknown_ids_are_refused(bench: Opener) -> None:
+    b, _ = await talk(bench)
+    state = await b.session.contexts.state(b.conversation_id)
+    asked = RequestedSummaries(b.session.contexts)
+    assert asked.prepare_summarization(state, []) is None
+    assert asked.prepare_summarization(state, [MessageId(10), MessageId(11)]) is None
+    with pytest.raises(InvalidRequest, match="not a range"):
+        asked.prepare_summarization(state, [MessageId(99)])
+
+
+async def test_a_text_written_elsewhere_stands_for_its_messages_under_its_authors_name(bench: Opener) -> None:
+    b, lease = await talk(bench)
+    state = await b.session.contexts.state(b.conversation_id)
+    asked = RequestedSummaries(b.session.contexts)
+    pending = asked.prepare_summarization(state, [MessageId(0), MessageId(1)])
+    assert pending is not None
+    new = await asked.complete_summarization(state, lease, pending, "They greeted each other.", "claude-haiku-4-5")
+    assert isinstance(state.pieces[0], Block)
+    assert new == state.pieces[0]
+    assert (new.start, new.end, new.summary.author) == (0, 2, "claude-haiku-4-5")
+    with pytest.raises(InvalidRequest, match="not in the context any more"):
+        await asked.complete_summarization(state, lease, pending, "Again.", "claude-haiku-4-5")
+    other = asked.prepare_summarization(state, [MessageId(2)])
+    assert other is not None
+    assert await asked.complete_summarization(state, lease, other, "long " * 5_000, "claude-haiku-4-5") is None
