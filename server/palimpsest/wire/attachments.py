@@ -24,7 +24,7 @@ class AttachmentType(enum.StrEnum):
     """What is open in the editor: `paths`, and with `contents` their texts too."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class AttachedDiagnostic(Wire):
     """A problem as the editor shows it."""
 
@@ -42,7 +42,7 @@ class AttachedDiagnostic(Wire):
     """Its code there."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Attachment(Wire):
     """Something attached to a message. The server takes a snapshot when the message is sent: what an editor holds
     unsaved counts, secrets and what lies outside the workspace folder are refused."""
@@ -65,7 +65,7 @@ class Attachment(Wire):
     """Whether the texts of open files are attached, too. Absent: their names only."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class EstimateAttachmentsParams(Wire):
     """Look at attachments before they are sent."""
 
@@ -77,7 +77,7 @@ class EstimateAttachmentsParams(Wire):
     """URI of the workspace folder, where no conversation is given. Absent: the only or first one."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class AttachmentEstimate(Wire):
     """What an attachment would be."""
 
@@ -91,7 +91,7 @@ class AttachmentEstimate(Wire):
     """Of open editors: what is not attached and why, a sentence each. The rest is."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class EstimateAttachmentsResult(Wire):
     """What the attachments would be."""
 

@@ -20,7 +20,7 @@ class MentionKind(enum.StrEnum):
     """A slash command."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class CompleteMentionsParams(Wire):
     """Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`."""
 
@@ -34,7 +34,7 @@ class CompleteMentionsParams(Wire):
     """URI of the workspace folder, where no conversation is given. Absent: the only or first one."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class MentionItem(Wire):
     """Something that may stand there."""
 
@@ -50,7 +50,7 @@ class MentionItem(Wire):
     """Of a file or folder: its path below the workspace folder, to attach it with."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class CompleteMentionsResult(Wire):
     """What may stand at the cursor."""
 
@@ -62,7 +62,7 @@ class CompleteMentionsResult(Wire):
     """Whether more would match: ask again when more was typed."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RunCommandParams(Wire):
     """Carry out a slash command that was typed into a chat. A text is one when it is a slash and a word of letters,
     alone or with white space behind it; any other is a message, for `chat`."""
@@ -75,7 +75,7 @@ class RunCommandParams(Wire):
     """URI of the workspace folder, where no conversation is given. Absent: the only or first one."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RunCommandResult(Wire):
     """What the command answered. It is no message: nothing of it is stored."""
 

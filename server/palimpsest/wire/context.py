@@ -9,7 +9,7 @@ from palimpsest.wire.places import ConversationParams, MessageRange
 from palimpsest.wire.usage import ContextStatus, ContextUsage, Counting
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class PrepareContextParams(Wire):
     """Show what would be sent, without sending it."""
 
@@ -19,7 +19,7 @@ class PrepareContextParams(Wire):
     """The message that would be sent next. Absent: the context as it stands."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ContextSegment(Wire):
     """One stretch of the request, in request order."""
 
@@ -39,7 +39,7 @@ class ContextSegment(Wire):
     """The summary, for `summary`."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class PrepareContextResult(Wire):
     """The plan of the next request."""
 
@@ -69,7 +69,7 @@ class PrepareContextResult(Wire):
     """`recentMessagesTooLarge`: how many messages that is."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SummarizeParams(Wire):
     """Summarise older messages now."""
 
@@ -81,7 +81,7 @@ class SummarizeParams(Wire):
     """Names a standard work-done progress."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SummarizeResult(Wire):
     """What the summary did."""
 
@@ -99,7 +99,7 @@ class SummarizeResult(Wire):
     """What it covers, after widening."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SummaryParams(Wire):
     """Names a summary that stands in a conversation's context; `prepareContext` shows which do."""
 
@@ -109,7 +109,7 @@ class SummaryParams(Wire):
     """The summary."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RecutResult(Wire):
     """The context stands differently now. No message and no summary was deleted."""
 
@@ -123,7 +123,7 @@ class RecutResult(Wire):
     """How full the context is now."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class StrategyStats(Wire):
     """What one strategy has brought."""
 
@@ -135,7 +135,7 @@ class StrategyStats(Wire):
     """Tokens it took out of the context, in all of them."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RecutCount(Wire):
     """How often a cut was taken anew for one reason."""
 
@@ -145,7 +145,7 @@ class RecutCount(Wire):
     """How often."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SummaryCost(Wire):
     """What the summaries of one kind took to write, those that were never used included."""
 
@@ -161,7 +161,7 @@ class SummaryCost(Wire):
     """How long it took, in all."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class StatsResult(Wire):
     """Tokens saved against cost."""
 

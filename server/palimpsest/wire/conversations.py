@@ -11,7 +11,7 @@ from palimpsest.wire.places import MessageRange
 from palimpsest.wire.usage import ContextUsage
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ConversationInfo(Wire):
     """A conversation in a list."""
 
@@ -39,7 +39,7 @@ class ConversationInfo(Wire):
     """The conversation it was forked from."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class CreateConversationParams(Wire):
     """Begin a conversation."""
 
@@ -51,7 +51,7 @@ class CreateConversationParams(Wire):
     """The model. Absent: the default one."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListConversationsParams(Wire):
     """List conversations, the last changed first."""
 
@@ -59,7 +59,7 @@ class ListConversationsParams(Wire):
     """URI of a workspace folder. Absent: of every open folder."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListConversationsResult(Wire):
     """Conversations."""
 
@@ -67,7 +67,7 @@ class ListConversationsResult(Wire):
     """The last changed first."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ReadConversationParams(Wire):
     """Read messages, oldest first."""
 
@@ -103,7 +103,7 @@ class MessageState(enum.StrEnum):
     """The server died on the way."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class MessagePart(Wire):
     """A part of a message. Which fields are present depends on `type`."""
 
@@ -121,7 +121,7 @@ class MessagePart(Wire):
     """Whether a tool result is a failure."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class MessageInfo(Wire):
     """A stored message."""
 
@@ -149,7 +149,7 @@ class MessageInfo(Wire):
     """True when the user purged it: only its role, time and digest are left. Absent otherwise."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RunningTurn(Wire):
     """A turn whose answer is still coming."""
 
@@ -161,7 +161,7 @@ class RunningTurn(Wire):
     """The text of the answer so far that is not yet among the messages."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ReadConversationResult(Wire):
     """Messages of a conversation."""
 
@@ -175,7 +175,7 @@ class ReadConversationResult(Wire):
     """The turn that is running now."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RenameParams(Wire):
     """Name a conversation."""
 
@@ -185,7 +185,7 @@ class RenameParams(Wire):
     """Its name from now on; what is over 60 characters is cut off."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ArchiveParams(Wire):
     """Put a conversation away, or take it out again."""
 
@@ -195,7 +195,7 @@ class ArchiveParams(Wire):
     """Whether it is put away."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SetDraftParams(Wire):
     """Keep what is typed and not sent yet."""
 
@@ -205,7 +205,7 @@ class SetDraftParams(Wire):
     """The draft; empty for none."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ForkParams(Wire):
     """Go on from an earlier point in a new conversation. The old one stays as it is."""
 
@@ -217,7 +217,7 @@ class ForkParams(Wire):
     """A name for the fork. Absent: the old one's."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RollbackParams(Wire):
     """Take back the end of a conversation."""
 
@@ -227,7 +227,7 @@ class RollbackParams(Wire):
     """The first message to take back, widened to the beginning of its exchange; absent: the newest."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RollbackResult(Wire):
     """What was taken back. It can still be read; ids are not used again."""
 

@@ -21,9 +21,20 @@ import attrs
 
 
 class Wire:
-    """Marks an attrs class as a structure of the custom protocol: snake_case here, camelCase on the wire."""
+    """Marks an attrs class as a structure of the custom protocol: snake_case here, camelCase on the wire.
+
+    Declared with `@attrs.frozen(eq=False, repr=False)`: comparing is done here, once for all, because attrs would
+    compile a method for each class at every start of the server; and what may hold a person's words prints none.
+    """
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in wire_fields(type(self)))
+
+    __hash__ = None  # type: ignore[assignment]  # some fields are lists
 
 
 class Direction(StrEnum):

@@ -23,7 +23,7 @@ class RuleState(enum.StrEnum):
     """All rules together take too much of the budget, so it counts as ordinary text."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class StandingRule(Wire):
     """A rule, or a pin."""
 
@@ -41,7 +41,7 @@ class StandingRule(Wire):
     """The rule in its place."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListRulesResult(Wire):
     """The rules of a conversation."""
 
@@ -53,7 +53,7 @@ class ListRulesResult(Wire):
     """What they may take."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class PinParams(Wire):
     """A rule that holds in every conversation of the folder, whatever is said in them."""
 
@@ -63,7 +63,7 @@ class PinParams(Wire):
     """The rule."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class WithdrawParams(Wire):
     """A rule or pin that no longer holds."""
 

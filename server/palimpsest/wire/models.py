@@ -10,7 +10,7 @@ from palimpsest.wire.declare import Notification, Request, Wire
 from palimpsest.wire.usage import ContextUsage, LimitsSource
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ModelInfo(Wire):
     """A model that can be chosen."""
 
@@ -34,12 +34,12 @@ class ModelInfo(Wire):
     """What to do to make it available."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListModelsParams(Wire):
     """List models."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListModelsResult(Wire):
     """Models."""
 
@@ -47,7 +47,7 @@ class ListModelsResult(Wire):
     """Available ones first, then by name."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SwitchModelParams(Wire):
     """Go on with another model."""
 
@@ -68,7 +68,7 @@ class SwitchOutcome(enum.StrEnum):
     """It is larger; originals come back where they fit."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SwitchModelResult(Wire):
     """The switch is done."""
 

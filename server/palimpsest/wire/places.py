@@ -7,7 +7,7 @@ import attrs
 from palimpsest.wire.declare import Wire
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ConversationParams(Wire):
     """Names a conversation."""
 
@@ -15,7 +15,7 @@ class ConversationParams(Wire):
     """The conversation."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class MessageRange(Wire):
     """A range of messages."""
 

@@ -9,7 +9,7 @@ from palimpsest.wire.places import MessageRange
 from palimpsest.wire.usage import ContextUsage
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class PurgeParams(Wire):
     """Delete what was said, for good. Messages keep their ids, roles, times and digests, and nothing else."""
 
@@ -21,7 +21,7 @@ class PurgeParams(Wire):
     """Whether the user has confirmed it. Unless true, nothing is deleted, and the error says what would be."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class PurgeResult(Wire):
     """What was deleted. It is in no file of the store any more."""
 

@@ -8,7 +8,7 @@ from palimpsest.wire.conversations import MessageRole
 from palimpsest.wire.declare import Notification, Request, Wire
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SearchParams(Wire):
     """Find messages by words, word forms and parts of identifiers. Purged messages are never found."""
 
@@ -24,7 +24,7 @@ class SearchParams(Wire):
     """Whether to find messages that were rolled back, too. Absent: no."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SearchHit(Wire):
     """A message that was found."""
 
@@ -44,7 +44,7 @@ class SearchHit(Wire):
     """Whether it was rolled back."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SearchResult(Wire):
     """What was found."""
 

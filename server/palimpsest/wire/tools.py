@@ -10,7 +10,7 @@ import attrs
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class EditorToolInfo(Wire):
     """A tool that the model may call and the editor runs."""
 
@@ -24,7 +24,7 @@ class EditorToolInfo(Wire):
     """Whether it changes nothing, so that the user need not be asked. Others are offered in trusted folders only."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RegisterToolsParams(Wire):
     """The tools this editor brings from now on, in the place of those it brought before. They go when it leaves."""
 
@@ -32,7 +32,7 @@ class RegisterToolsParams(Wire):
     """May be empty."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RegisterToolsResult(Wire):
     """What the model finds."""
 
@@ -40,7 +40,7 @@ class RegisterToolsResult(Wire):
     """The names under which it does, in the order of `tools`."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RunToolParams(Wire):
     """A call of one of the editor's tools. Cancelled when the turn is."""
 
@@ -54,7 +54,7 @@ class RunToolParams(Wire):
     """As the model wrote them; the editor checks them against its schema."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RunToolResult(Wire):
     """What the model is told."""
 
@@ -77,7 +77,7 @@ class ApprovalAnswer(enum.StrEnum):
     """No, and to everything that `covers` says, until it is revoked."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ApprovalRequestParams(Wire):
     """A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the
     request is cancelled at the others."""
@@ -99,7 +99,7 @@ class ApprovalRequestParams(Wire):
     """Whether `always` may be offered; where not, it counts as `once`."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ApprovalRequestResult(Wire):
     """The user's word."""
 
@@ -107,7 +107,7 @@ class ApprovalRequestResult(Wire):
     """What they said."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListApprovalsParams(Wire):
     """Ask for a folder's rules."""
 
@@ -115,7 +115,7 @@ class ListApprovalsParams(Wire):
     """URI of the workspace folder. Absent: the only or first folder."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ApprovalRule(Wire):
     """An answer that was kept."""
 
@@ -131,7 +131,7 @@ class ApprovalRule(Wire):
     """When it was given."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ListApprovalsResult(Wire):
     """A folder's rules."""
 
@@ -139,7 +139,7 @@ class ListApprovalsResult(Wire):
     """Oldest first."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RevokeApprovalParams(Wire):
     """Take an answer back: the user is asked again."""
 

@@ -10,7 +10,7 @@ from palimpsest.wire.conversations import ConversationInfo
 from palimpsest.wire.declare import Notification, Request, Wire
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ExportParams(Wire):
     """Export a conversation: JSON lines that hold all of it."""
 
@@ -22,7 +22,7 @@ class ExportParams(Wire):
     """Whether a file that exists is replaced. Absent: it is not."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ExportResult(Wire):
     """The exported conversation. Whoever can read it can read everything that was said."""
 
@@ -36,7 +36,7 @@ class ExportResult(Wire):
     """The text, when no file was asked for."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ImportParams(Wire):
     """Import a conversation: what `conversation/export` gave, or a recorded session of another agent. Exactly one of
     `path` and `jsonl` is there."""
@@ -62,7 +62,7 @@ class ImportOutcome(enum.StrEnum):
     """It was made of a recorded session."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ImportResult(Wire):
     """The imported conversation."""
 

@@ -9,7 +9,7 @@ import attrs
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class EditorOptions(Wire):
     """`initializationOptions.palimpsest`, all of it optional."""
 
@@ -22,7 +22,7 @@ class EditorOptions(Wire):
     is null."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class TrustChangedParams(Wire):
     """The user trusts a workspace folder, or does not any more."""
 

@@ -49,7 +49,7 @@ class DeltaType(enum.StrEnum):
     """The model call failed: `text` says how."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class TurnDelta(Wire):
     """A piece of a running turn. It is durable before it is sent."""
 
@@ -71,7 +71,7 @@ class TurnDelta(Wire):
     """Of `turn`: the id of the user's message."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ChatParams(Wire):
     """A user's message."""
 
@@ -91,7 +91,7 @@ class ChatParams(Wire):
     """Names a standard work-done progress, shown while a summary is written."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ChatResult(Wire):
     """How the turn ended. An errored turn answers with an error instead."""
 
@@ -111,7 +111,7 @@ class ChatResult(Wire):
     """Why the model stopped: `end`, `output_limit`, `filtered`, `tool_rounds`."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class AttachParams(Wire):
     """Follow a turn."""
 
@@ -123,7 +123,7 @@ class AttachParams(Wire):
     """Names the stream, as in `chat`. What was already committed comes as one delta."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class CancelParams(Wire):
     """Stop a turn."""
 
@@ -131,7 +131,7 @@ class CancelParams(Wire):
     """The turn."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class CancelResult(Wire):
     """How the turn stands after the cancel was accepted."""
 

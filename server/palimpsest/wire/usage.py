@@ -60,7 +60,7 @@ class ContextStatus(enum.StrEnum):
     """What must be sent verbatim does not fit."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class TokensByKind(Wire):
     """A share of the context."""
 
@@ -70,7 +70,7 @@ class TokensByKind(Wire):
     """Tokens it takes."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ContextUsage(Wire):
     """How full the context of a conversation is."""
 
@@ -131,7 +131,7 @@ class ContextEventType(enum.StrEnum):
     """The guard stopped a model call or a tool result."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ContextEvent(Wire):
     """Something happened to a conversation's context. Which fields are present depends on `type`."""
 
@@ -178,7 +178,7 @@ class ContextEvent(Wire):
     """The ids of the standing rules that became ordinary text."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class UsageChangedParams(Wire):
     """The context of a conversation is now this full."""
 
@@ -188,7 +188,7 @@ class UsageChangedParams(Wire):
     """How full."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ConversationChangedParams(Wire):
     """A conversation has new content."""
 
