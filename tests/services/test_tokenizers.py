@@ -58,3 +58,18 @@ async def test_large_messages_are_counted_like_small_ones(tmp_path: Path) -> Non
     tokenizer = await Tokenizers(tmp_path).get("cl100k_base")
     contents = [user_message("word " * 10_000), tool_result(ToolCallPart("1", "read", "{}"), "x" * 50_000)]
     assert await tokenizer.count_contents(contents) == [count_content(c, tokenizer.count) for c in contents]
+
+
+def test_a_large_text_of_ordinary_lines_is_counted_exactly_however_often(tmp_path: Path) -> None:
+    count = load_tokenizer("cl100k_base", tmp_path).count
+    text = "def pump(value_1: int) -> None:  # it is wet\n\n    return  value_1\n" * 4_000
+    assert len(text) > 200_000
+    exact = count(text[: len(text) // 4_000]) * 4_000
+    assert [count(text), count(text)] == [exact, exact]
+
+
+def test_a_line_without_an_end_is_counted_in_slices_and_hardly_differs(tmp_path: Path) -> None:
+    count = load_tokenizer("cl100k_base", tmp_path).count
+    line = "the pump is on; " * 8_000
+    sliced, whole = count(line), count(line[:99_200])
+    assert whole * len(line) / 99_200 <= sliced <= 1.02 * whole * len(line) / 99_200

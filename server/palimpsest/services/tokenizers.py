@@ -12,6 +12,8 @@ import hashlib
 import importlib.resources
 import logging
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +42,12 @@ _VOCABULARIES: Final = {
     ),
 }
 _INLINE_CHARS: Final = 16_000
-"""About 2 ms of counting: more than that leaves the event loop."""
+"""About 2 ms of counting: more than that leaves the event loop, and is remembered."""
+_REMEMBERED: Final = 256
+"""Counts of large texts, the newest."""
+_LONGEST_LINE: Final = 100_000
+_SLICE: Final = 1_000
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +94,47 @@ def load_tokenizer(name: str, cache_dir: Path) -> Tokenizer:
         log.warning("the tokenizer %s could not be loaded (%s); counting bytes", name, type(error).__name__)
         return Tokenizer("bytes", count_bytes)
 
-    def count(text: str) -> int:
-        return len(encoding.encode_ordinary(text))
+    return Tokenizer(name, _Counter(lambda text: len(encoding.encode_ordinary(text))))
 
-    return Tokenizer(name, count)
+
+class _Counter:
+    """Counts with a vocabulary. A large text is counted once: on its way into the store it is asked for several times.
+
+    A line of more than 100,000 characters is counted in slices, because the time for one grows faster than it does;
+    that may be a few tokens too many.
+    """
+
+    def __init__(self, count: CountText) -> None:
+        self._count = count
+        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, text: str) -> int:
+        if len(text) <= _INLINE_CHARS:
+            return self._count(text)
+        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            known = self._known.get(key)
+        if known is None:
+            known = self._count_large(text)
+            with self._lock:
+                self._known[key] = known
+                while len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+        return known
+
+    def _count_large(self, text: str) -> int:
+        if len(text) <= _LONGEST_LINE:
+            return self._count(text)
+        total, between = 0, list[str]()
+        for line in text.splitlines(keepends=True):
+            if len(line) <= _LONGEST_LINE:
+                between.append(line)
+                continue
+            total += self._count("".join(between))
+            total += sum(self._count(line[at : at + _SLICE]) for at in range(0, len(line), _SLICE))
+            between.clear()
+        return total + self._count("".join(between))
 
 
 def _unpack(name: str, cache_dir: Path) -> None:
