@@ -9,7 +9,7 @@ quote = '$(subst ','\'',$(1))'
 
 # The folder to talk about, taken from where `make` was typed.
 FOLDER = .
-# Further arguments for `make run`, `make test`, `make bench` and `make lock`.
+# Further arguments for `make run`, `make test`, `make faults`, `make bench` and `make lock`.
 ARGS =
 
 # The caller's PYTHONPATH could shadow our modules. -P keeps the current folder out as well.
@@ -18,18 +18,21 @@ bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test check $(checks) format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-live test-wire faults check $(checks) format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
 	@echo 'make test               run the tests'
+	@echo 'make faults             kill and starve the server at every statement, for an hour, and print a table'
+	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
+	@echo 'make test-wire          let the official SDKs judge our fake model service'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
 	@echo 'make clean              remove what builds and tests left behind'
 	@echo 'make distclean          remove the environments as well'
-	@echo 'ARGS=... adds arguments to what run, test and bench start.'
+	@echo 'ARGS=... adds arguments to what run, test, faults and bench start.'
 
 run-ready:
 	@sh requirements/install.sh run
@@ -51,6 +54,24 @@ run: run-ready
 
 test: dev-ready
 	@$(python) -m pytest $(ARGS)
+
+faults: dev-ready
+	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m tests.faults $(ARGS)
+
+# One call for each service whose key stands in the environment. Off in `make test`.
+test-live: dev-ready
+	@PALIMPSEST_TEST_LIVE=1 $(python) -m pytest tests/live $(ARGS)
+
+# The SDKs want other versions of what we use, so they have an environment of their own.
+test-wire:
+	@cmp -s requirements/wire.txt build/wire/.installed || { \
+	    echo 'Setting up build/wire ...' >&2; rm -rf build/wire; \
+	    $${PYTHON:-python3} -m venv build/wire && \
+	    env -u PYTHONPATH -u PYTHONHOME build/wire/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
+	        install --require-hashes --no-deps -r requirements/wire.txt && \
+	    cp requirements/wire.txt build/wire/.installed; }
+	@env -u PYTHONPATH -u PYTHONHOME NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 build/wire/bin/python -P -m pytest \
+	    -c tests/wire/pytest.ini tests/wire $(ARGS)
 
 check: $(checks)
 	@echo 'All checks passed.'
@@ -103,6 +124,8 @@ without_addresses = const fs = require("fs"), file = "package-lock.json", lock =
 lock: dev-ready
 	$(call compile,run,)
 	$(call compile,dev,requirements/dev.in)
+	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
+	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/wire.txt requirements/wire.in
 	cd editors/vscode && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved && \
 	    node -e '$(without_addresses)'
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from benchmarks import long_conversation, offline_questions, prepare, startup
+from benchmarks import (
+    busy,
+    calibration,
+    first_token,
+    journal,
+    long_conversation,
+    offline_questions,
+    prepare,
+    startup,
+)
 
 if __name__ == "__main__":
     startup.main(15)
     offline_questions.main([])
     long_conversation.main()
     prepare.main()
+    journal.main([])
+    busy.main()
+    first_token.main()
+    calibration.main()

@@ -7,15 +7,16 @@ import hashlib
 import logging
 import os
 import re
-import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import platformdirs
 
 from palimpsest.configuration import USER_FILE, load_settings, unknown_variables
+from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.layout import Frame
@@ -25,6 +26,8 @@ from palimpsest.domain.provider import Provider
 from palimpsest.domain.quoting.passages import HistoryLine, Passage
 from palimpsest.domain.settings import Settings, to_entries
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
+from palimpsest.model_clients import CONFIGURE_HINT, HINTS, ClientPool, address_of, check_key
+from palimpsest.services.adoption import Left, find_left, recognise
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.background import Background
 from palimpsest.services.clock import utc_now
@@ -33,6 +36,7 @@ from palimpsest.services.context_debug import LOGGER_NAME
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversation_tools import conversation_tools
 from palimpsest.services.conversations import Conversations
+from palimpsest.services.credentials import Keys
 from palimpsest.services.edit_tool import EditTool
 from palimpsest.services.editor_tools import EditorTools
 from palimpsest.services.editors import Editors
@@ -40,6 +44,7 @@ from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.finding import find_passages
 from palimpsest.services.folder_text import FolderText
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.following import Following
 from palimpsest.services.instructions import Instructions, read_instructions
 from palimpsest.services.live_limits import FILE_NAME as LIVE_LIMITS_FILE
 from palimpsest.services.live_limits import LiveLimits
@@ -53,22 +58,16 @@ from palimpsest.services.turns import TurnEngine
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.storage import conversations, turns
 from palimpsest.storage.models import learned_limits
-from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.setting_aside import open_sound_store
+from palimpsest.storage.store import DATABASE_NAME, Store
 from palimpsest.trust import trusted_folders
 from palimpsest_clients.offline import Find, OfflineProvider
 
 log = logging.getLogger(__name__)
 
 APP: Final = "palimpsest"
-CONFIGURE_HINT: Final = "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again."
 _SEARCHED_MESSAGES: Final = 5_000
 """The newest messages of a conversation that the offline provider looks through."""
-_HINTS: Final = {
-    "anthropic": "set ANTHROPIC_API_KEY in the environment and start the server again",
-    "openai": "set OPENAI_API_KEY (and OPENAI_BASE_URL for another service) in the environment and start again",
-    "gemini": "set GEMINI_API_KEY in the environment and start the server again",
-    "ollama": "set OLLAMA_HOST (such as localhost:11434) in the environment and start again",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,76 +89,10 @@ def read_places(settings: Settings) -> Places:
     return Places(Path(os.path.expanduser(data)) / "folders", cache)
 
 
-def _address(environ: Mapping[str, str], settings: Settings, provider: str) -> str | None:
-    """Where the user says a provider is; None for where it always is."""
-    entry = settings.providers.get(provider)
-    return environ.get(f"{provider.upper()}_BASE_URL") or (None if entry is None else entry.base_url)
-
-
-class ModelClient(Provider, Protocol):
-    """A model client of `palimpsest_clients`."""
-
-    async def aclose(self) -> None:
-        """Closes its connections."""
-        ...
-
-
-def build_clients(environ: Mapping[str, str], settings: Settings) -> dict[str, ModelClient]:
-    """The model clients that the environment names, by provider. Keys go nowhere else."""
-    clients: dict[str, ModelClient] = {}
-    if key := environ.get("ANTHROPIC_API_KEY"):
-        from palimpsest_clients.anthropic import AnthropicClient
-
-        base_url = _address(environ, settings, "anthropic")
-        clients["anthropic"] = AnthropicClient(key, base_url) if base_url else AnthropicClient(key)
-    if key := environ.get("OPENAI_API_KEY"):
-        if base_url := _address(environ, settings, "openai"):
-            from palimpsest_clients.openai_compatible import OpenAICompatibleClient
-
-            clients["openai"] = OpenAICompatibleClient(key, base_url)
-        else:
-            from palimpsest_clients.openai import OpenAIClient
-
-            clients["openai"] = OpenAIClient(key)
-    if key := environ.get("GEMINI_API_KEY") or environ.get("GOOGLE_API_KEY"):
-        from palimpsest_clients.gemini import GeminiClient
-
-        base_url = _address(environ, settings, "gemini")
-        clients["gemini"] = GeminiClient(key, base_url) if base_url else GeminiClient(key)
-    if host := environ.get("OLLAMA_HOST") or _address(environ, settings, "ollama"):
-        from palimpsest_clients.ollama import OllamaClient, address_of
-
-        clients["ollama"] = OllamaClient(address_of(host))
-    return clients
-
-
 def store_directory(stores: Path, root: Path) -> Path:
     """The store of a resolved folder: a readable name, and a hash of the folder's URI that makes it unique."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-.")[:40] or "folder"
     return stores / f"{slug}-{hashlib.sha256(root.as_uri().encode()).hexdigest()[:16]}"
-
-
-@dataclass(slots=True)
-class ClientPool:
-    """The model clients of a process. Folders whose settings name the same addresses share theirs."""
-
-    environ: Mapping[str, str]
-    _built: dict[frozenset[tuple[str, str | None]], Mapping[str, Provider]] = field(default_factory=dict)
-    _closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(self, settings: Settings) -> Mapping[str, Provider]:
-        """By provider. Slow where an address is new; may be called in any thread."""
-        addresses = frozenset((name, entry.base_url) for name, entry in settings.providers.items())
-        with self._lock:
-            if addresses not in self._built:
-                clients = build_clients(self.environ, settings)
-                self._built[addresses] = clients
-                self._closers += [client.aclose for client in clients.values()]
-            return self._built[addresses]
-
-    async def aclose(self) -> None:
-        await asyncio.gather(*(close() for close in self._closers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,22 +113,39 @@ class Composer:
         found = await asyncio.to_thread(self.reader.read, root, word)
         for note in found.notes:
             log.warning(note)
-        store = await open_store(store_directory(read_places(found.settings).stores, root), found.settings.synchronous)
-        await store.run(turns.recover, store.is_alive, utc_now())
+        directory = store_directory(read_places(found.settings).stores, root)
+        store, aside = await open_sound_store(directory, found.settings.synchronous)
+        if store.refusal is None:
+            await store.run(turns.recover, store.is_alive, utc_now())
         trust = FolderTrust(found.is_trusted)
-        return await self._compose(found, root, store, Listeners(), trust, Editors(), None)
+        session = await self._compose(found, root, store, Listeners(), trust, Editors(), None)
+        following = Following(
+            store,
+            session.turns.running,
+            lambda conversation_id: session.listeners.tell(ConversationChanged(conversation_id)),
+            lambda: bool(session.editors.attached()),
+        )
+        await following.start()
+        notes = [] if aside is None else [_set_aside(root, aside)]
+        folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
+        if (left := await find_left(store, directory.parent, folder)) is not None:
+            notes.append(_adoptable(root, left))
+        return replace(session, following=following, notes=(*store.notes, *notes, *session.notes))
 
     async def renew(self, session: FolderSession, word: EditorsWord) -> FolderSession:
         """The session by what is said and written now; `session` itself when that is what it was. Its store stays,
         with the place and the mode it was opened with."""
-        before = FolderSettings(session.settings, session.is_trusted, session.editor_settings, session.notes)
+        own_notes = session.notes[len(session.store.notes) :]
+        before = FolderSettings(session.settings, session.is_trusted, session.editor_settings, own_notes)
         found = await asyncio.to_thread(self.reader.read_again, session.root, word, before)
-        if found == before:
+        clients = await asyncio.to_thread(self.clients.get, found.settings)
+        if found == before and clients == _without_offline(session.contexts.models.providers):
             return session
         session.trust.is_trusted = found.is_trusted
-        return await self._compose(
+        renewed = await self._compose(
             found, session.root, session.store, session.listeners, session.trust, session.editors, session.turns
         )
+        return replace(renewed, following=session.following, notes=(*session.store.notes, *renewed.notes))
 
     async def _compose(
         self,
@@ -214,12 +164,12 @@ class Composer:
 
         settings = found.settings
         clients = await asyncio.to_thread(self.clients.get, settings)
-        addresses = {name: at for name in clients if (at := _address(self.environ, settings, name)) is not None}
+        addresses = {name: at for name in clients if (at := address_of(self.environ, settings, name)) is not None}
         providers = {**clients, "offline": OfflineProvider(_finder(store, FolderText(root)), CONFIGURE_HINT)}
         models = Models(
             self.table,
             providers,
-            _HINTS,
+            HINTS,
             settings,
             model_entries=to_entries(settings.models),
             provider_entries=to_entries(settings.providers),
@@ -273,6 +223,19 @@ class Composer:
         )
 
 
+def _set_aside(root: Path, aside: Path) -> str:
+    database = shlex.quote(str(aside / DATABASE_NAME))
+    return (
+        f"The conversations of {root} were in a store that is damaged. It was set aside, unchanged, in {aside}, and an "
+        f"empty one was begun. `palimpsest rescue {database} --output FOLDER` saves what it still holds."
+    )
+
+
+def _adoptable(root: Path, left: Left) -> str:
+    command = f"palimpsest adopt {shlex.quote(str(left.directory))} {shlex.quote(str(root))}"
+    return f"The conversations of {left.path}, which is not there any more, can be brought here: run `{command}`."
+
+
 def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     """The services of a server process. Raises InvalidRequest when a setting of the user's own cannot be meant."""
     settings = load_settings(user_file(), None, environ, None)
@@ -282,7 +245,9 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         logging.getLogger(LOGGER_NAME).setLevel(logging.DEBUG)
     places = read_places(settings)
     live = LiveLimits(places.cache / LIVE_LIMITS_FILE)
-    clients = ClientPool(environ)
+    keys = Keys(environment_keys(environ), stored_keys(), check_key)
+    keys.load()
+    clients = ClientPool(environ, keys)
     clients.get(settings)  # here, on a thread and while nobody waits
     composer = Composer(
         environ,
@@ -293,7 +258,12 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         live,
         load_frame(),
     )
-    return Folders(composer.open_session, composer.renew, [live.close, clients.aclose])
+    return Folders(composer.open_session, composer.renew, [live.close, clients.aclose], keys)
+
+
+def _without_offline(providers: Mapping[str, Provider]) -> dict[str, Provider]:
+    """Those that the pool gave: the offline one is the folder's own."""
+    return {name: provider for name, provider in providers.items() if name != "offline"}
 
 
 def _finder(store: Store, files: FolderText) -> Find:

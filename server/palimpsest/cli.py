@@ -72,12 +72,53 @@ def _parser() -> argparse.ArgumentParser:
     import_.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
     import_.set_defaults(run=_import)
 
+    doctor = commands.add_parser("doctor", help="look whether a folder's conversations are sound and private")
+    doctor.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
+    doctor.add_argument("--repair", action="store_true", help="mend what can be mended without losing anything")
+    doctor.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    doctor.set_defaults(run=_doctor)
+
+    backup = commands.add_parser("backup", help="copy a folder's conversations while they are in use")
+    backup.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
+    backup.add_argument("--output", type=Path, metavar="FILE", help="the copy (default: beside the store)")
+    backup.set_defaults(run=_backup)
+
+    models = commands.add_parser("models", help="list the models, and what to do about those that cannot be used")
+    models.add_argument("--json", action="store_true", help="a JSON array instead of a table")
+    models.set_defaults(run=_models)
+
+    login = commands.add_parser("login", help="store the key of a model's service (from a pipe: its first line)")
+    # No `choices`: argparse would quote what it refuses, and that may be a key.
+    login.add_argument("provider", metavar="PROVIDER", help="anthropic, openai or gemini")
+    login.set_defaults(run=_login)
+
+    logout = commands.add_parser("logout", help="remove a stored key")
+    logout.add_argument("provider", metavar="PROVIDER", help="anthropic, openai or gemini")
+    logout.set_defaults(run=_logout)
+
+    rescue = commands.add_parser("rescue", help="save what a damaged store still holds")
+    rescue.add_argument("file", type=Path, metavar="FILE", help="the damaged database; it is not changed")
+    rescue.add_argument("--output", type=Path, metavar="FOLDER", required=True, help="the folder to make and write to")
+    rescue.set_defaults(run=_rescue)
+
+    adopt = commands.add_parser("adopt", help="bring the conversations of a folder that was moved")
+    adopt.add_argument("store", type=Path, metavar="OLD_STORE", help="the store of the folder before; it stays")
+    adopt.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder now (default: this one)")
+    adopt.set_defaults(run=_adopt)
+
     trust = commands.add_parser("trust", help="say which folders' own settings, instructions and tools count")
     trust.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
     instead = trust.add_mutually_exclusive_group()
     instead.add_argument("--revoke", action="store_true", help="do not trust it any more")
     instead.add_argument("--list", action="store_true", help="show the folders that are trusted")
     trust.set_defaults(run=_trust)
+
+    fake = commands.add_parser("fake-provider", help="a made-up model service, to try an editor plugin with")
+    fake.add_argument("--port", type=int, default=0, help="where to listen (default: a free port)")
+    wires = ("anthropic", "openai", "chat", "gemini", "ollama", "all")
+    fake.add_argument("--format", choices=wires, default="all", help="the wire format (default: all of them)")
+    fake.add_argument("--script", type=Path, metavar="FILE", help="answers and failures, one JSON object a line")
+    fake.set_defaults(run=_fake_provider)
     return parser
 
 
@@ -168,6 +209,54 @@ def _import(arguments: argparse.Namespace) -> int:
     from palimpsest.transferring import import_conversation
 
     return import_conversation(arguments.file, arguments.folder, os.environ)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from palimpsest.doctoring import doctor
+
+    return doctor(arguments.folder, os.environ, repairs=arguments.repair, as_json=arguments.json)
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    from palimpsest.doctoring import back_up
+
+    return back_up(arguments.folder, arguments.output, os.environ)
+
+
+def _models(arguments: argparse.Namespace) -> int:
+    from palimpsest.listing_models import list_models
+
+    return list_models(os.environ, as_json=arguments.json)
+
+
+def _login(arguments: argparse.Namespace) -> int:
+    from palimpsest.logging_in import log_in
+
+    return log_in(arguments.provider, os.environ)
+
+
+def _logout(arguments: argparse.Namespace) -> int:
+    from palimpsest.logging_in import log_out
+
+    return log_out(arguments.provider, os.environ)
+
+
+def _rescue(arguments: argparse.Namespace) -> int:
+    from palimpsest.doctoring import rescue
+
+    return rescue(arguments.file, arguments.output)
+
+
+def _fake_provider(arguments: argparse.Namespace) -> int:
+    from palimpsest_clients.fake.command import run
+
+    return run(arguments.port, arguments.format, arguments.script)
+
+
+def _adopt(arguments: argparse.Namespace) -> int:
+    from palimpsest.doctoring import adopt_store
+
+    return adopt_store(arguments.store, arguments.folder, os.environ)
 
 
 def _fail(sentence: str) -> int:

@@ -1,37 +1,17 @@
-"""Ollama on loopback: `/api/chat`, `/api/show`, `/api/tags` as they were in 2026-11, and its habit of shortening.
-
-A prompt that does not fit the window is cut from the front without a word, unless the request forbids it; a window that
-is not named is 4,096 tokens.
-"""
+"""Ollama on loopback, answering from a script. Its rules and its wire format are those of `palimpsest_clients.fake`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.clients.fake_service import Asked, FakeService, Sent, as_json, refuse
+from palimpsest_clients.fake.ollama import TOO_LONG, called, check_messages, done, line, said, window_of
+from palimpsest_clients.fake.replies import rough_count
+from palimpsest_clients.fake.service import Asked, FakeService, Sent, as_json, refuse
 
-DEFAULT_WINDOW = 4096
+__all__ = ["DEFAULT_TEXTS", "FakeOllama", "called", "done", "line", "said", "stream"]
+
 DEFAULT_TEXTS = ("Line one\u2028line ", "\u0085 two, é🎉")
-
-
-def line(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, ensure_ascii=False).encode() + b"\n"
-
-
-def said(content: str = "", **message: Any) -> dict[str, Any]:
-    return {"model": "m", "message": {"role": "assistant", "content": content, **message}, "done": False}
-
-
-def called(name: str, arguments: Any, call_id: str | None = None) -> dict[str, Any]:
-    """One call, whole. Older servers give no ids."""
-    return ({"id": call_id} if call_id else {}) | {"function": {"name": name, "arguments": arguments}}
-
-
-def done(reason: str = "stop", n_prompt: int = 70, n_answer: int = 9) -> dict[str, Any]:
-    counts = {"total_duration": 1, "prompt_eval_count": n_prompt, "eval_count": n_answer}
-    return said() | {"done": True, "done_reason": reason, **counts}
 
 
 def stream(*lines: Mapping[str, Any], **how: Any) -> Sent:
@@ -63,8 +43,7 @@ class FakeOllama(FakeService):
             case "/api/show":
                 return as_json(self.shown[asked.body["model"]])
             case "/api/chat":
-                window = asked.body.get("options", {}).get("num_ctx", DEFAULT_WINDOW)
-                n_seen = min(_count(asked.body), window)
+                n_seen = min(rough_count(asked.body["messages"]), window_of(asked.body))
                 return stream(*(said(text) for text in DEFAULT_TEXTS), done(n_prompt=n_seen))
             case _:
                 return Sent((b"404 page not found",), "text/plain", 404)
@@ -72,24 +51,6 @@ class FakeOllama(FakeService):
     def _check_chat(self, body: Mapping[str, Any]) -> None:
         if body.get("tools") and "tools" not in self.shown[body["model"]].get("capabilities", ()):
             refuse(400, {"error": f"registry.ollama.ai/library/{body['model']}:latest does not support tools"})
-        window = body.get("options", {}).get("num_ctx", DEFAULT_WINDOW)
-        if _count(body) > window and body.get("truncate") is False:
-            refuse(400, {"error": "input length exceeds the context length"})
-        open_calls: list[str] = []
-        for message in body["messages"]:
-            if message["role"] == "tool":
-                if message["tool_name"] not in open_calls:
-                    refuse(400, {"error": "a result without its call"})
-                open_calls.remove(message["tool_name"])
-            elif open_calls:
-                refuse(400, {"error": "a call without its result"})
-            for call in message.get("tool_calls", ()):
-                if not isinstance(call["function"]["arguments"], dict):
-                    refuse(400, {"error": "json: cannot unmarshal string into Go struct field"})
-                open_calls.append(call["function"]["name"])
-        if open_calls:
-            refuse(400, {"error": "a call without its result"})
-
-
-def _count(body: Mapping[str, Any]) -> int:
-    return len(json.dumps(body["messages"], ensure_ascii=False)) // 4
+        if rough_count(body["messages"]) > window_of(body) and body.get("truncate") is False:
+            refuse(400, TOO_LONG)
+        check_messages(body["messages"])

@@ -16,7 +16,6 @@ from hypothesis import given, seed
 from hypothesis import strategies as st
 from tests.clients.contexts import READ_FILE, Answer, assistant, collect, context, user
 from tests.clients.fake_gemini import DEFAULT_PARTS, KEY, FakeGemini, check_schema, chunk, error, event, reply, stream
-from tests.clients.fake_service import Sent, as_json, cut
 
 import palimpsest_clients.http
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -32,6 +31,7 @@ from palimpsest.domain.messages import (
     tool_result,
 )
 from palimpsest.domain.provider import LiveModel, LiveProvider, StopReason, TokenUsage, ToolSchema
+from palimpsest_clients.fake.service import Sent, as_json, cut
 from palimpsest_clients.gemini import GeminiClient, request_body
 from palimpsest_clients.gemini_schema import supported_schema
 from palimpsest_clients.retry import RetryPolicy

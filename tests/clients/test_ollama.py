@@ -12,7 +12,6 @@ import httpx
 import pytest
 from tests.clients.contexts import Answer, assistant, collect, context, user
 from tests.clients.fake_ollama import DEFAULT_TEXTS, FakeOllama, called, done, line, said, stream
-from tests.clients.fake_service import Sent, as_json, cut
 
 import palimpsest_clients.http
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -29,6 +28,7 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.prepared import PreparedContext, Segment
 from palimpsest.domain.provider import LiveModel, LiveProvider, StopReason, TokenUsage
+from palimpsest_clients.fake.service import Sent, as_json, cut
 from palimpsest_clients.ollama import OllamaClient, address_of, request_body
 from palimpsest_clients.retry import RetryPolicy
 

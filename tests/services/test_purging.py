@@ -22,10 +22,11 @@ from palimpsest.services.purging import Purging
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.search import Wanted, find
 from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.storage import backups, leases, tables
 from palimpsest.storage import contexts as stored_contexts
 from palimpsest.storage import conversations as stored
-from palimpsest.storage import leases, tables
 from palimpsest.storage.purging import Scope
+from palimpsest.storage.store import DATABASE_NAME
 
 SECRET = "zqxsecret7731"
 """Not a word whose stem differs, nor one that shares a beginning with others in the index."""
@@ -405,3 +406,13 @@ async def test_any_sequence_of_operations_keeps_what_is_purged_out(bench: Opener
     assert not {mark: files for mark in purged if (files := files_with(b, mark))}
     left = [each for each in said.values() if each not in purged]
     assert all(files_with(b, mark) for mark in left), "more was lost than was purged"
+
+
+async def test_copies_of_the_store_go_with_what_was_purged(bench: Opener) -> None:
+    b = await bench([says("An answer.")])
+    await b.ask("A secret.", "request 1")
+    store = b.session.store
+    copy = backups.keep(store.directory / DATABASE_NAME, "request")
+    assert list(backups.kept(store.directory)) == [copy]
+    await Purging(b.session.contexts, b.session.listeners).purge(b.conversation_id, None, is_confirmed=True)
+    assert list(backups.kept(store.directory)) == []

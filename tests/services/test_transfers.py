@@ -62,7 +62,7 @@ CARRIED = {
 LEFT_OUT = {
     tables.Conversation: "next_message_id head_digest change_seq updated_at",
     tables.Message: "id step digest_version",
-    tables.Turn: "request_id next_seq",
+    tables.Turn: "request_id next_seq resolution goes_on_behind cancel_requested",
     tables.Hidden: "id",
     tables.Lease: "conversation epoch server holder acquired_at",
     tables.Injection: "id conversation turn cut_version kind text created_at",

@@ -15,10 +15,11 @@ from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
 from palimpsest.domain.turns import TurnState
 from palimpsest.services.conversations import TurnFailed
-from palimpsest.services.events import ContextEvent
+from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.storage import contexts
 from palimpsest.storage import turns as stored_turns
 
 
@@ -202,7 +203,8 @@ async def test_results_that_do_not_fit_force_a_final_answer(bench: Opener) -> No
 
 async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener) -> None:
     async def read(arguments: str) -> ToolOutput:
-        return ToolOutput(f"contents of {arguments}\n" + "some line of code\n" * 40)
+        n_lines = 2_000 if arguments.endswith('0.py"}') else 40  # every tenth is larger than the window
+        return ToolOutput(f"contents of {arguments}\n" + "some line of code\n" * n_lines)
 
     steps = [calls((f"call-{n}", "read", f'{{"path": "src/file_{n}.py"}}')) for n in range(400)]
     b = await bench([*steps, says("done")], tools=(tool("read", read),), window=8_000, reserve=1_000)
@@ -214,6 +216,15 @@ async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener)
         assert any(message.text == request for message in context.messages)
         assert pairs_are_whole(context.messages)
     assert len(await b.said()) == 802
+    n_final = sum(context.tool_choice == "none" for context in b.provider.seen)
+    shown = [result for context in b.provider.seen for message in context.messages for result in message.results]
+    n_handed_over = len({result.call_id for result in shown if "characters left out here" in result.text})
+    told = [event for event in b.events if isinstance(event, ContextEvent) and event.type is ContextEventType.RECUT]
+    n_recuts = len(await b.session.store.read(contexts.recut_reports, b.conversation_id))
+    print(f"400 steps: {n_final} forced finals, {n_handed_over} results handed over, {n_recuts} re-cuts")  # noqa: T201
+    assert n_final == 0, "a turn that can go on was ended"
+    assert n_handed_over == 40, "not every result that is too large was shown as a preview"
+    assert n_recuts == len(told) > 0
 
 
 async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not(bench: Opener) -> None:

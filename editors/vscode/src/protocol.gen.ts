@@ -109,6 +109,35 @@ export type DeltaType =
     /** The model call failed: `text` says how. */
     | "error";
 
+/** How an answer broke off. */
+export type AnswerBreak =
+    /** The model's message was whole, but results of its tool calls were missing. */
+    | "complete"
+    /** It failed. */
+    | "errored"
+    /** Its server ended in the middle of it. */
+    | "incomplete";
+
+/** What to do about an answer that broke off. */
+export type RecoveryAction =
+    /** Go on from where it stopped. */
+    | "continue"
+    /** Leave it as it is. */
+    | "keep"
+    /** Hide it. It can still be read. */
+    | "discard"
+    /** Hide it, and answer the same message again. */
+    | "retry";
+
+/** What is known of a tool call. */
+export type CallFate =
+    /** It has its result. */
+    | "finished"
+    /** It was never begun. */
+    | "notRun"
+    /** It was begun, and it is unknown whether it took effect. */
+    | "unknown";
+
 /** What an item stands for. */
 export type MentionKind =
     /** A file: it can be attached. */
@@ -157,6 +186,15 @@ export type SwitchOutcome =
     | "shrinking"
     /** It is larger; originals come back where they fit. */
     | "expanding";
+
+/** Where the key that counts comes from. */
+export type KeySource =
+    /** The environment of the server's process. It counts before any other. */
+    | "environment"
+    /** An editor sent it; it is forgotten when the server ends. */
+    | "editor"
+    /** It was stored by `palimpsest login` or by this request. */
+    | "stored";
 
 /** What the user says. */
 export type ApprovalAnswer =
@@ -434,7 +472,7 @@ export interface ChatResult {
     turnId: string;
     /** How it ended. */
     status: TurnStatus;
-    /** The messages of the turn, the user's first. */
+    /** The messages of the turn, the user's first. Of a turn that goes on from another, the user's is the other's. */
     messageIds: Array<number>;
     /** How full the context is now. */
     usage: ContextUsage;
@@ -464,6 +502,86 @@ export interface CancelParams {
 export interface CancelResult {
     /** `cancelled`, or how it had ended before. */
     status: TurnStatus;
+}
+
+/** A tool call of the batch an answer broke off in. */
+export interface OpenToolCall {
+    /** Its id in the answer. */
+    callId: string;
+    /** The tool. */
+    name: string;
+    /** The beginning of its JSON arguments, at most 2,000 characters. */
+    arguments: string;
+    /** What became of it. Nothing runs it again by itself. */
+    fate: CallFate;
+    /** Of a finished one: the beginning of its result, at most 2,000 characters. */
+    result?: string;
+}
+
+/** An answer that broke off, about which nothing was chosen yet. */
+export interface BrokenAnswer {
+    /** The conversation, whose last answer it is. */
+    conversationId: string;
+    /** The conversation's title. */
+    title: string;
+    /** The turn, for `recovery/resolve`. */
+    turnId: string;
+    /** The message that it answers. */
+    userMessageId: number;
+    /** How it broke off. */
+    class: AnswerBreak;
+    /** What stands of it: its end, at most 2,000 characters. */
+    text: string;
+    /** Characters of all that stands of it. */
+    textLength: number;
+    /** The last delta that was durable. */
+    lastSeq: number;
+    /** The model it was asked of. */
+    model: string;
+    /** When it ended, or was found to have. */
+    endedAt: string;
+    /** Of an errored one: as in `ErrorData.kind`. */
+    errorKind?: string;
+    /** Why it broke off, in a sentence. */
+    errorMessage?: string;
+    /** The tool calls it broke off in, with results so far. Absent: it broke off in words. */
+    toolBatch?: Array<OpenToolCall>;
+}
+
+/** Where to look. */
+export interface ListRecoveryParams {
+    /** URI of the workspace folder. Absent: every open folder. */
+    folderUri?: string;
+}
+
+/** Answers that broke off and that nothing was said behind. */
+export interface ListRecoveryResult {
+    /** Folder by folder, the last that broke off last. */
+    turns: Array<BrokenAnswer>;
+}
+
+/** Do something about an answer that broke off, as long as it is the conversation's last one. */
+export interface ResolveParams {
+    /** The turn. */
+    turnId: string;
+    /** What to do. */
+    action: RecoveryAction;
+    /** Of `discard`: hide the user's message too, and make it the conversation's draft. */
+    asDraft?: boolean;
+    /** Of `continue` and `retry`: names the stream, as in `chat`. */
+    partialResultToken?: number | string;
+    /** Of `continue` and `retry`: names a work-done progress, as in `chat`. */
+    workDoneToken?: number | string;
+}
+
+/** Go on from an ended turn, the conversation's last one, by another turn for the same message. */
+export interface GoOnParams {
+    /** The turn. The same request again answers with the turn that it made. */
+    turnId: string;
+    /** Names the stream, as in `chat`. */
+    partialResultToken?: number | string;
+    /** Names a work-done progress, as in `chat`. */
+    workDoneToken?: number | string;
 }
 
 /** Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`. */
@@ -976,6 +1094,58 @@ export interface SwitchModelResult {
     canRestore?: number;
 }
 
+/** Ask how a model stands. */
+export interface ModelStatusParams {
+    /** Whose model. Absent: the one that new conversations begin with. */
+    conversationId?: string;
+}
+
+/** How a service counts, fitted to what it reported: tokens = overhead + factor x what the tokenizer counts. */
+export interface ModelCalibration {
+    /** What counts here; `bytes`: UTF-8 bytes / 4, because no tokenizer could be loaded. */
+    tokenizer: string;
+    /** The service's tokens for each one counted here. */
+    factor: number;
+    /** The spread around that, as measured; limits are tested with room for it. */
+    sigma: number;
+    /** What the service adds to each request. */
+    overheadTokens: number;
+    /** How much was seen, the newest counting most. What is assumed of the model's family is in it: 20,000. */
+    weightTokens: number;
+}
+
+/** How a model stands in this folder. */
+export interface ModelStatusResult {
+    /** The model and its limits. */
+    model: ModelInfo;
+    /** How it counts. */
+    calibration: ModelCalibration;
+    /** The most it takes, where that is less than its window. */
+    maxInputTokens?: number;
+    /** The most it takes as an error of its service said, kept for 30 days. */
+    learnedLimitTokens?: number;
+    /** The kind of the error with which its newest turn in this folder ended. Absent when that did not fail. */
+    lastError?: string;
+}
+
+/** Use a key for a service. It counts at once, in every open folder; a running turn keeps the one it has. */
+export interface SetCredentialsParams {
+    /** The service: `anthropic`, `openai` or `gemini`. */
+    provider: string;
+    /** The key. Null takes back what was sent before. */
+    key: string | null;
+    /** Whether to keep it beyond the process: in the system's keyring, else in a file that only the user can read. With a null `key`: whether to remove what was kept. */
+    store?: boolean;
+}
+
+/** How the key of the service stands. No answer holds a key. */
+export interface SetCredentialsResult {
+    /** Where the key that counts now comes from. Null: there is none. */
+    source: KeySource | null;
+    /** A sentence for the user: where the key is kept, or why another one counts. */
+    message: string;
+}
+
 /** A tool that the model may call and the editor runs. */
 export interface EditorToolInfo {
     /** 1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`. */
@@ -1146,7 +1316,7 @@ export interface PurgeParams {
     confirm?: boolean;
 }
 
-/** What was deleted. It is in no file of the store any more. */
+/** What was deleted. It is in no file of the store any more, nor in the copies that were kept of it. */
 export interface PurgeResult {
     /** The messages. */
     purged: MessageRange;
@@ -1158,6 +1328,8 @@ export interface PurgeResult {
     alsoPurged: Array<string>;
     /** How full the context is now. */
     usage: ContextUsage;
+    /** Folders with damaged stores that were set aside: they may still hold it. Delete them if you do not need them. */
+    setAside: Array<string>;
 }
 
 /** Send a message and stream the answer: one turn. */
@@ -1168,6 +1340,18 @@ export const TurnAttachRequest = new lc.RequestType<AttachParams, ChatResult, vo
 
 /** Stop a turn from any editor. Its `chat` then succeeds with status `cancelled`. */
 export const TurnCancelRequest = new lc.RequestType<CancelParams, CancelResult, void>("palimpsest/turn/cancel");
+
+/** Continue an answer that was cancelled, failed, was interrupted or ran into a limit. What came stays. */
+export const TurnContinueRequest = new lc.RequestType<GoOnParams, ChatResult, void>("palimpsest/turn/continue");
+
+/** Answer the last message again, however its turn ended. The answer so far is hidden and can still be read. */
+export const TurnRetryRequest = new lc.RequestType<GoOnParams, ChatResult, void>("palimpsest/turn/retry");
+
+/** List the answers that broke off, by an error or because the server ended, and that nothing was done about. */
+export const RecoveryListRequest = new lc.RequestType<ListRecoveryParams, ListRecoveryResult, void>("palimpsest/recovery/list");
+
+/** Continue, keep, discard or retry an answer that broke off. `keep` and `discard` answer how its turn ended. */
+export const RecoveryResolveRequest = new lc.RequestType<ResolveParams, ChatResult, void>("palimpsest/recovery/resolve");
 
 /** How much attachments would take, and which cannot be attached. Sends nothing. */
 export const AttachmentsEstimateRequest = new lc.RequestType<EstimateAttachmentsParams, EstimateAttachmentsResult, void>("palimpsest/attachments/estimate");
@@ -1238,8 +1422,14 @@ export const ConversationSearchRequest = new lc.RequestType<SearchParams, Search
 /** List the models. */
 export const ModelListRequest = new lc.RequestType<ListModelsParams, ListModelsResult, void>("palimpsest/model/list");
 
+/** Tell how a model stands. */
+export const ModelStatusRequest = new lc.RequestType<ModelStatusParams, ModelStatusResult, void>("palimpsest/model/status");
+
 /** Go on with another model. */
 export const ModelSwitchRequest = new lc.RequestType<SwitchModelParams, SwitchModelResult, void>("palimpsest/model/switch");
+
+/** Set the key of a model's service, or take it back. */
+export const CredentialsSetRequest = new lc.RequestType<SetCredentialsParams, SetCredentialsResult, void>("palimpsest/credentials/set");
 
 /** Bring tools that the model may call and this editor runs. */
 export const ToolsRegisterRequest = new lc.RequestType<RegisterToolsParams, RegisterToolsResult, void>("palimpsest/tools/register");

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from palimpsest.domain.messages import (
     Content,
@@ -86,12 +87,14 @@ class Ending(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-_CUT_SHORT = {
+CUT_SHORT: Final = {
     Ending.CANCELLED: "The tool call was cancelled; it is unknown whether it took effect.",
-    Ending.ERRORED: "The tool call was not run, because the step failed.",
+    Ending.ERRORED: "The step failed while the tool call ran; it is unknown whether it took effect.",
     Ending.INTERRUPTED: "The tool call was interrupted; it is unknown whether it took effect.",
 }
-_NEVER_RUN = "The tool call was not run, because the turn ended first."
+"""The result of a call that was begun and whose end nobody saw. Nothing runs it again: the model may call again, and a
+tool that changes something asks the user first."""
+NEVER_RUN: Final = "The tool call was not run, because the turn ended first."
 
 
 def is_done(events: Iterable[JournalEvent]) -> bool:
@@ -116,10 +119,10 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
     for call in messages[0].calls:
         if (result := results.get(call.call_id)) is not None:
             messages.append(tool_result(call, result.text, is_error=result.is_error))
-        elif call.call_id in started and ending in _CUT_SHORT:
-            messages.append(tool_result(call, _CUT_SHORT[ending], is_error=True))
+        elif call.call_id in started and ending in CUT_SHORT:
+            messages.append(tool_result(call, CUT_SHORT[ending], is_error=True))
         else:
-            messages.append(tool_result(call, _NEVER_RUN, is_error=True))
+            messages.append(tool_result(call, NEVER_RUN, is_error=True))
     return messages
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest
@@ -13,6 +14,7 @@ from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, Chat
 if TYPE_CHECKING:
     from palimpsest.lsp.progress import Token
     from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.conversations import TurnOutcome
     from palimpsest.services.folders import FolderSession
     from palimpsest.services.running_turn import RunningTurn
 
@@ -25,23 +27,43 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
+    session, conversation_id, content = await _target(ls, params)
+    starting = session.turns.start(conversation_id, params.request_id, content)
+    return await follow_to_the_end(
+        ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token
+    )
+
+
+async def follow_to_the_end(
+    ls: PalimpsestServer,
+    session: FolderSession,
+    conversation_id: ConversationId,
+    starting: Awaitable[RunningTurn | TurnId],
+    token: Token | None,
+    work_done_token: Token | None,
+) -> ChatResult:
+    """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
     from palimpsest.lsp.progress import SummaryProgress
     from palimpsest.services.running_turn import RunningTurn
 
-    session, conversation_id, content = await _target(ls, params)
-    progress = SummaryProgress(ls, params.work_done_token, conversation_id)
+    progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.listeners.add(progress.hear)
     try:
-        started = await session.turns.start(conversation_id, params.request_id, content)
+        started = await starting
         if isinstance(started, RunningTurn):
             try:
-                return await _follow(ls, session, started, params.partial_result_token, 0)
+                return await _follow(ls, session, started, token, 0)
             except asyncio.CancelledError:
                 if started.n_followers == 0 or not ls.is_leaving:
                     started.cancel()
                     await started.wait()
                 raise
-        return await _ended(ls, session, started, params.partial_result_token)
+        try:
+            return await _elsewhere(ls, session, started, token, 0)
+        except asyncio.CancelledError:
+            if session.following is not None and not ls.is_leaving:
+                await session.following.cancel(started)
+            raise
     finally:
         unsubscribe()
         progress.end()
@@ -70,7 +92,8 @@ async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
     running = session.turns.running.get(TurnId(params.turn_id))
     if running is None:
-        return await _ended(ls, session, TurnId(params.turn_id), params.partial_result_token)
+        turn_id = TurnId(params.turn_id)
+        return await _elsewhere(ls, session, turn_id, params.partial_result_token, params.after_seq or 0)
     try:
         return await _follow(ls, session, running, params.partial_result_token, params.after_seq or 0)
     except asyncio.CancelledError:
@@ -89,6 +112,8 @@ async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
     if running is not None:
         running.cancel()
         return CancelResult(to_status((await running.wait()).state))
+    if session.following is not None:
+        await session.following.cancel(TurnId(params.turn_id))
     outcome = await session.conversations.outcome(TurnId(params.turn_id))
     return CancelResult(to_status(outcome.turn.state))
 
@@ -109,15 +134,20 @@ async def _follow(
     return await _result(session, running.id, has_stream=token is not None)
 
 
-async def _ended(ls: PalimpsestServer, session: FolderSession, turn_id: TurnId, token: Token | None) -> ChatResult:
-    """A turn that is over: its committed text as one delta."""
+async def _elsewhere(
+    ls: PalimpsestServer, session: FolderSession, turn_id: TurnId, token: Token | None, after_seq: int
+) -> ChatResult:
+    """A turn that this server does not run. One that is over: its committed text as one delta. One that another server
+    runs: streamed to its end."""
     from palimpsest.lsp.progress import DeltaStream
 
     outcome = await session.conversations.outcome(turn_id)
     stream = DeltaStream(ls, token)
     turn = outcome.turn
     stream.send(_first_delta(turn.id, turn.conversation_id, turn.user_message_id))
-    if outcome.text:
+    if not turn.state.is_final and session.following is not None:
+        await session.following.follow(turn_id, after_seq, stream.show)
+    elif outcome.text:
         stream.send(TurnDelta(turn.last_seq, DeltaType.TEXT, outcome.text))
     return await _result(session, turn_id, has_stream=token is not None)
 
@@ -130,10 +160,15 @@ def _first_delta(turn_id: str, conversation_id: str, user_message_id: int) -> Tu
 
 async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) -> ChatResult:
     """How the turn ended. Raises TurnFailed for one that errored."""
+    outcome = await session.conversations.require_success(turn_id)
+    return await result_of(session, outcome, None if has_stream else outcome.text)
+
+
+async def result_of(session: FolderSession, outcome: TurnOutcome, text: str | None) -> ChatResult:
+    """The outcome of a turn as an answer, with that text."""
     from palimpsest.lsp.translate import to_status, to_usage
     from palimpsest.services.context_reports import usage_status
 
-    outcome = await session.conversations.require_success(turn_id)
     turn = outcome.turn
     return ChatResult(
         conversation_id=turn.conversation_id,
@@ -141,6 +176,6 @@ async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) 
         status=to_status(turn.state),
         message_ids=list(outcome.message_ids),
         usage=to_usage(await usage_status(session.contexts, turn.conversation_id)),
-        text=None if has_stream else outcome.text,
+        text=text,
         stop_reason=turn.stop_reason,
     )

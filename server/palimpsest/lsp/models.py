@@ -1,4 +1,4 @@
-"""`model/list`, `model/switch`."""
+"""`model/list`, `model/status`, `model/switch`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from palimpsest.lsp.errors import answers
 from palimpsest.wire.models import (
     ListModelsParams,
     ListModelsResult,
+    ModelCalibration,
     ModelInfo,
+    ModelStatusParams,
+    ModelStatusResult,
     SwitchModelParams,
     SwitchModelResult,
     SwitchOutcome,
@@ -18,31 +21,37 @@ from palimpsest.wire.usage import LimitsSource
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.models import ModelChoice
 
 
 def register(server: PalimpsestServer) -> None:
     server.feature("palimpsest/model/list")(list_models)
+    server.feature("palimpsest/model/status")(status)
     server.feature("palimpsest/model/switch")(switch)
 
 
 @answers
 async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListModelsResult:
     session = await ls.session(None)
-    return ListModelsResult(
-        [
-            ModelInfo(
-                name=choice.model.name,
-                provider=choice.model.provider,
-                window_tokens=choice.model.limits.window,
-                max_output_tokens=choice.model.limits.max_output,
-                budget_tokens=choice.budget.budget,
-                limits_source=LimitsSource(choice.model.source.value),
-                is_available=choice.is_available,
-                is_default=choice.is_default,
-                hint=choice.hint,
-            )
-            for choice in session.contexts.models.choices()
-        ]
+    return ListModelsResult([_to_info(choice) for choice in session.contexts.models.choices()])
+
+
+@answers
+async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:
+    from palimpsest.services.model_status import model_status
+
+    if params.conversation_id is None:
+        found = await model_status((await ls.session(None)).contexts, None)
+    else:
+        session = await ls.session_of(params.conversation_id)
+        found = await model_status(session.contexts, ConversationId(params.conversation_id))
+    line = found.calibration
+    return ModelStatusResult(
+        _to_info(found.choice),
+        ModelCalibration(found.tokenizer, line.factor, line.sigma, line.overhead, line.weight),
+        max_input_tokens=found.choice.model.limits.max_input,
+        learned_limit_tokens=found.learned_limit,
+        last_error=None if found.newest_error is None else found.newest_error.value,
     )
 
 
@@ -64,3 +73,17 @@ async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModel
             return SwitchModelResult(SwitchOutcome.SHRINKING, model, old, new, usage, needs_summarization=needs)
         case Expanding(old, new, n_restored):
             return SwitchModelResult(SwitchOutcome.EXPANDING, model, old, new, usage, can_restore=n_restored)
+
+
+def _to_info(choice: ModelChoice) -> ModelInfo:
+    return ModelInfo(
+        name=choice.model.name,
+        provider=choice.model.provider,
+        window_tokens=choice.model.limits.window,
+        max_output_tokens=choice.model.limits.max_output,
+        budget_tokens=choice.budget.budget,
+        limits_source=LimitsSource(choice.model.source.value),
+        is_available=choice.is_available,
+        is_default=choice.is_default,
+        hint=choice.hint,
+    )

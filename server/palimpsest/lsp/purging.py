@@ -21,7 +21,7 @@ def register(server: PalimpsestServer) -> None:
 async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
     from palimpsest.lsp.translate import to_usage
     from palimpsest.services.context_reports import usage_status
-    from palimpsest.services.purging import Purging
+    from palimpsest.services.purging import Purging, set_aside
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -34,4 +34,5 @@ async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
         scope.n_summaries,
         list(scope.others),
         to_usage(await usage_status(session.contexts, conversation_id)),
+        set_aside(session.store.directory),
     )

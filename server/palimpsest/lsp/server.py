@@ -20,6 +20,7 @@ from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.base import BaseServer
 from palimpsest.lsp.configuration import EditorConfiguration
+from palimpsest.lsp.recovery import Offers
 from palimpsest.lsp.tools import Attachments
 from palimpsest.wire.messages import PROTOCOL_VERSION
 from palimpsest.wire.usage import ConversationChangedParams, UsageChangedParams
@@ -44,6 +45,7 @@ class PalimpsestServer(BaseServer):
         self._loading: asyncio.Task[Folders] | None = None
         self.configuration = EditorConfiguration(self)
         self.attachments = Attachments(self)
+        self.offers = Offers(self)
         self._told: dict[Path, tuple[str, ...]] = {}
         """What the user of this connection knows about each folder's settings."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
@@ -110,6 +112,7 @@ class PalimpsestServer(BaseServer):
     def _followed(self, session: FolderSession) -> FolderSession:
         """From the first use on, this connection hears of what happens in the folder."""
         self.tell_notes(session)
+        self.offers.make(session)
         self.attachments.attach(session)
         if session.root not in self._unsubscribe:
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
@@ -160,6 +163,7 @@ class PalimpsestServer(BaseServer):
     async def on_stop(self) -> None:
         await self.configuration.stop()
         self.attachments.end()
+        self.offers.end()
         for unsubscribe in self._unsubscribe.values():
             unsubscribe()
         if self._owns_folders and self._loading is not None:
@@ -175,10 +179,12 @@ def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> 
         configuration,
         context,
         conversations,
+        credentials,
         history,
         ledger,
         models,
         purging,
+        recovery,
         search,
         tools,
         transfers,
@@ -193,10 +199,12 @@ def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> 
         commands,
         context,
         conversations,
+        credentials,
         history,
         ledger,
         models,
         purging,
+        recovery,
         search,
         tools,
         transfers,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from palimpsest.domain.errors import StoreError
 from palimpsest.domain.journal import JournalEvent, Numbered, merge
 from palimpsest.domain.messages import StepId, TurnId, clean_text
 from palimpsest.services.clock import utc_now
@@ -54,6 +55,12 @@ class ActiveJournal:
         if self._pump is not None:
             await asyncio.shield(self._pump)
 
+    async def finish(self) -> None:
+        """As `drain`, but what a failed write has left over is written once more: the disk may have room again."""
+        if self._pump is not None and self._pump.done() and self._pump.exception() is not None:
+            self._pump = asyncio.create_task(self._write_pending())
+        await self.drain()
+
     async def _check(self) -> None:
         if self._pump is not None:
             await self._pump
@@ -61,8 +68,12 @@ class ActiveJournal:
     async def _write_pending(self) -> None:
         while self._pending:
             batch, self._pending, self._n_pending_chars = merge(self._pending), [], 0
-            numbered = await self.store.run(
-                turns.append_events, self.lease, self.turn_id, self.step_id, batch, utc_now()
-            )
+            try:
+                numbered = await self.store.run(
+                    turns.append_events, self.lease, self.turn_id, self.step_id, batch, utc_now()
+                )
+            except StoreError:
+                self._pending[:0] = batch
+                raise
             self.events += batch
             self.show(numbered)

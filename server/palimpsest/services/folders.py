@@ -13,8 +13,10 @@ from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
+from palimpsest.services.credentials import Keys
 from palimpsest.services.editors import Editors
 from palimpsest.services.events import Listeners
+from palimpsest.services.following import Following
 from palimpsest.services.trust import FolderTrust
 from palimpsest.services.turns import TurnEngine
 from palimpsest.storage.store import Store
@@ -50,6 +52,8 @@ class FolderSession:
     """What the user should know about the folder's settings, in sentences."""
     editors: Editors = field(default_factory=Editors)
     """Those that have the folder open."""
+    following: Following | None = None
+    """None where no other server can have the folder."""
 
     @property
     def is_trusted(self) -> bool:
@@ -59,6 +63,8 @@ class FolderSession:
     async def close(self) -> None:
         """Stops what runs, keeping what it said, then closes the store."""
         await self.turns.cancel_all()
+        if self.following is not None:
+            await self.following.close()
         await self.contexts.background.close()
         await self.store.close()
 
@@ -72,6 +78,8 @@ class Folders:
     """The session by what is said and written now: the same one when nothing has changed."""
     shared: Sequence[Callable[[], Awaitable[None]]] = ()
     """Closes what the folders share, after the last of them."""
+    keys: Keys | None = None
+    """Of the services that all folders ask. None: keys cannot be set here."""
     _sessions: dict[Path, asyncio.Future[FolderSession]] = field(default_factory=dict)
     _words: dict[Path, EditorsWord] = field(default_factory=dict)
     _hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -117,6 +125,11 @@ class Folders:
                 self._sessions[root] = asyncio.get_running_loop().create_future()
                 self._sessions[root].set_result(renewed)
             return renewed
+
+    async def hear_again(self) -> None:
+        """Something that is about no folder has changed, such as a key: it counts in every open one from now on."""
+        for root in list(self._sessions):
+            await self.hear(root)
 
     async def with_conversation(self, roots: Iterable[Path], conversation_id: ConversationId) -> FolderSession:
         """The session among `roots` that holds the conversation. Raises NotFound."""

@@ -99,7 +99,7 @@ class Models:
         """From now on the model's input is at most `max_input` tokens, unless the user says otherwise."""
         self.learned[_key(model)] = max_input
 
-    def _default_name(self) -> str:
+    def default_name(self) -> str:
         """The model of new conversations, whether or not it can be used."""
         return self.settings.model or self.default().name
 
@@ -110,22 +110,22 @@ class Models:
             model.limits, output_limit=context.output_limit, buffer=self._buffer(model), cap=context.max_tokens
         )
 
+    def choice(self, model: Model) -> ModelChoice:
+        """Raises InvalidRequest when the window leaves no room."""
+        is_available = model.provider in self.providers
+        hint = None if is_available else self._hint(model.provider)
+        return ModelChoice(model, self.budget(model), is_available, model.name == self.default_name(), hint)
+
+    def learned_limit(self, model: Model) -> int | None:
+        """The input limit in tokens that an error of the provider named, whether or not it is what counts."""
+        return self.learned.get(_key(model))
+
     def choices(self) -> list[ModelChoice]:
         """Available ones first, then by name. A prefix that stands for a family is left out."""
-        default = self._default_name()
-        names = {*(name for name in self.table.names if not name.endswith("-")), *self.overrides, default}
+        names = {name for name in self.table.names if not name.endswith("-")}
+        names |= {*self.overrides, self.default_name()}
         names |= {name for name in self.model_entries if self._find(name) is not None}
-        found = [
-            ModelChoice(
-                model,
-                self.budget(model),
-                model.provider in self.providers,
-                name == default,
-                None if model.provider in self.providers else self._hint(model.provider),
-            )
-            for name in names
-            for model in [self.get(name)]
-        ]
+        found = [self.choice(self.get(name)) for name in names]
         return sorted(found, key=lambda choice: (not choice.is_available, choice.model.name))
 
     def _find(self, name: str) -> Model | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import InvalidRequest
@@ -12,7 +13,7 @@ from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
-from palimpsest.storage import leases, purging
+from palimpsest.storage import backups, leases, purging
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.purging import Scope
 
@@ -46,6 +47,7 @@ class Purging:
             for each in done.scope.touched:
                 self.contexts.forget(each)
             await asyncio.to_thread(purging.empty_log, store.directory)
+            await asyncio.to_thread(_drop_copies, store.directory)
             for lease in done.held:
                 await self._choose_anew(lease)
         finally:
@@ -59,6 +61,17 @@ class Purging:
         state = await self.contexts.state(lease.conversation_id)
         frame_digest = self.contexts.frame.digest()
         await self.contexts.adopt_anew(state, lease, CutCause.ROLLBACK, frame_digest=frame_digest)
+
+
+def _drop_copies(directory: Path) -> None:
+    """Copies of the whole store hold what was purged as well."""
+    for copy in list(backups.kept(directory)):
+        copy.unlink(missing_ok=True)
+
+
+def set_aside(directory: Path) -> list[str]:
+    """Folders with damaged stores: they may hold what was purged, and what nothing else has. The user decides."""
+    return sorted(str(path) for path in directory.glob("damaged-*"))
 
 
 def _release(held: Sequence[HeldLease]) -> None:

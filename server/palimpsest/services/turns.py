@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
+from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import (
     ErrorKind,
     InvalidRequest,
@@ -37,20 +38,23 @@ from palimpsest.domain.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest.domain.recovery import Rerun
 from palimpsest.domain.turns import TurnState
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
+from palimpsest.services.continuing import GoingOn, choose_cut
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.fallback import Fallback
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, Toolbox, ToolOutput, TurnScope
-from palimpsest.storage import turns
+from palimpsest.storage import recovering, turns
 from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.recovering import Reopened
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import StepEnd, TurnEnd
+from palimpsest.storage.turns import StepEnd, TurnEnd, TurnRecord
 
 log = logging.getLogger(__name__)
 
@@ -95,12 +99,16 @@ class TurnEngine:
         The user's message is durable when this returns. Raises InvalidRequest, NotFound, ConversationBusy or
         RecentMessagesTooLarge; then nothing was stored. A caller that is cancelled meanwhile cancels the turn.
         """
-        starting = asyncio.create_task(self._start(conversation_id, request_id, content))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(_cancel_started)
-            raise
+        return await _started(self._start(conversation_id, request_id, content))
+
+    async def go_on(self, ended: TurnId, how: Rerun) -> RunningTurn | TurnId:
+        """Sets a turn going with the user's message of an ended one: to continue its partial answer, or, hiding that,
+        to answer again. The id of the turn instead, when the same choice had made one that has ended.
+
+        Raises InvalidRequest, NotFound or ConversationBusy; then nothing has changed. A caller that is cancelled
+        meanwhile cancels the turn.
+        """
+        return await _started(self._go_on(ended, how))
 
     async def _start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
         state = await self.contexts.state(conversation_id)
@@ -108,9 +116,7 @@ class TurnEngine:
         if not content.text.strip():
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
         accepted = await self.contexts.check_admission(state, content)
-        if conversation_id in self._abandoned:
-            await self.store.run(turns.close_abandoned, conversation_id, self.store.server_id, utc_now())
-            self._abandoned.discard(conversation_id)
+        await self._close_abandoned(conversation_id)
         admission = await self.store.run(
             turns.admit,
             TurnId(uuid.uuid4().hex),
@@ -125,14 +131,47 @@ class TurnEngine:
         turn, lease = admission.turn, admission.lease
         if lease is None:
             return self.running.get(turn.id) or turn.id
-        if admission.message is not None:
+        # Messages that came in between (another server's, or what was just closed) are not in `state`: then it is left
+        # behind the store, and read anew when the turn runs.
+        if admission.message is not None and admission.message.id == state.n_messages:
             self.contexts.appended(state, [admission.message], accepted)
-        running = RunningTurn(turn.id, conversation_id, turn.user_message_id)
-        self.changed(conversation_id)
+        return self._set_going(turn, lease, None)
+
+    async def _go_on(self, ended: TurnId, how: Rerun) -> RunningTurn | TurnId:
+        conversation_id = (await self.store.read(turns.find, ended)).conversation_id
+        state = await self.contexts.state(conversation_id)
+        self.contexts.models.provider(state.model)  # raises while no turn is begun yet
+        await self._close_abandoned(conversation_id)
+        reopened = await self.store.run(
+            recovering.reopen,
+            TurnId(uuid.uuid4().hex),
+            ended,
+            how,
+            self.store.server_id,
+            self.store.is_alive,
+            utc_now(),
+        )
+        if reopened.lease is None:
+            return self.running.get(reopened.turn.id) or reopened.turn.id
+        return self._set_going(reopened.turn, reopened.lease, reopened)
+
+    def _set_going(self, turn: TurnRecord, lease: HeldLease, reopened: Reopened | None) -> RunningTurn:
+        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id)
+        self.changed(turn.conversation_id)
         self.running[turn.id] = running
-        running.task = asyncio.create_task(self._run(running, lease), name=f"turn {turn.id}")
-        running.task.add_done_callback(lambda _: self.running.pop(turn.id, None))
+        running.task = asyncio.create_task(self._run(running, lease, reopened), name=f"turn {turn.id}")
+        running.task.add_done_callback(lambda task: self._forget(turn.id, task))
         return running
+
+    async def _close_abandoned(self, conversation_id: ConversationId) -> None:
+        if conversation_id in self._abandoned:
+            await self.store.run(turns.close_abandoned, conversation_id, self.store.server_id, utc_now())
+            self._abandoned.discard(conversation_id)
+
+    def _forget(self, turn_id: TurnId, task: asyncio.Task[TurnEnd]) -> None:
+        self.running.pop(turn_id, None)
+        if not task.cancelled():
+            task.exception()  # logged when it came; whoever waits for the turn gets it, and nobody has to
 
     async def cancel_all(self) -> None:
         """Stops every turn and waits until what they said is committed."""
@@ -141,12 +180,16 @@ class TurnEngine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, turn: RunningTurn, lease: HeldLease) -> TurnEnd:
-        """All steps of a turn. Whatever happens, the turn is closed and its lease released."""
+    async def _run(self, turn: RunningTurn, lease: HeldLease, reopened: Reopened | None) -> TurnEnd:
+        """All steps of a turn. Whatever happens, the turn is closed and its lease released. `reopened`: None for a turn
+        with a message of its own."""
         step: _Step | None = None
         state: ContextState | None = None
         try:
-            state = await self.contexts.state(turn.conversation_id)
+            if reopened is not None:
+                await choose_cut(self.contexts, turn.conversation_id, lease, has_hidden=reopened.has_hidden)
+            behind = await self.store.read(recovering.behind_which_turns_go_on, turn.conversation_id)
+            state, going_on = await self.contexts.state(turn.conversation_id), GoingOn(behind)
             fallback = Fallback(self.contexts)
             tools = self.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
             if self.frame_now is not None:
@@ -158,7 +201,7 @@ class TurnEngine:
                     context: PreparedContext | None = None
                     try:
                         is_last = refused or number == MAX_STEPS
-                        context = await self._prepare(turn, state, lease, fallback, number, is_last=is_last)
+                        context = await self._prepare(turn, state, lease, fallback, going_on, number, is_last=is_last)
                         provider = self.contexts.models.provider(state.model)
                         # A request that was not taken was a step of its own, so steps outnumber model answers.
                         step = await self._begin(turn, lease, state, provider, context, n_begun)
@@ -182,8 +225,11 @@ class TurnEngine:
                     await self.contexts.observe(state, step.raw_tokens, step.usage)
                 events = step.journal.events
                 calls = to_messages(events, Ending.COMPLETE)[:1]
-                if not calls or not calls[0].calls or number == MAX_STEPS:
-                    reason = "tool_rounds" if number == MAX_STEPS else (step.stop_reason or StopReason.END).value
+                has_calls = bool(calls and calls[0].calls)
+                # A model may call tools although it was told that there are none any more: those are not run.
+                if is_last or not has_calls:
+                    was_stopped = has_calls or number == MAX_STEPS
+                    reason = "tool_rounds" if was_stopped else (step.stop_reason or StopReason.END).value
                     end = TurnEnd(TurnState.COMMITTED, reason)
                     # The answer is whole: a cancel that comes now comes too late.
                     await _to_the_end(self._commit(turn, lease, state, step, Ending.COMPLETE, end))
@@ -212,15 +258,17 @@ class TurnEngine:
         state: ContextState,
         lease: HeldLease,
         fallback: Fallback,
+        going_on: GoingOn,
         number: int,
         *,
         is_last: bool,
     ) -> PreparedContext:
         """The step's request: the budget bounds a turn's first one, the wall the later ones."""
         limit = fallback.limit(state.budget.budget if number == 0 else state.budget.wall)
-        context = await self.contexts.prepare(
-            state, lease, limit, "none" if is_last else "auto", turn.id if number == 0 else None
-        )
+        room = limit - going_on.tokens(state)
+        asked_in = _asked_in(state, turn) if number == 0 else None
+        context = await self.contexts.prepare(state, lease, room, "none" if is_last else "auto", asked_in)
+        context = going_on.add_to(context, state, limit)
         counters = _counters(state)
         context_debug.loop_init(
             step=number,
@@ -361,13 +409,13 @@ class TurnEngine:
     ) -> None:
         """Ends a turn that was stopped or failed: what it showed is committed, flagged, and the lease released.
 
-        When even that fails, the turn stays open for recovery: its journal is durable.
+        When even that fails, the turn stays open for recovery: its journal is durable. Raises what it failed with.
         """
         try:
             if step is None or state is None:
                 await self.store.run(turns.end_turn, lease, turn.id, end, utc_now())
                 return
-            await step.journal.drain()
+            await step.journal.finish()
             if end.error_message is not None:
                 await step.journal.append(JournalEvent(EventType.ERROR, end.error_message))
                 await step.journal.drain()
@@ -375,6 +423,7 @@ class TurnEngine:
         except PalimpsestError as error:
             log.error("turn %s could not be closed and is left to recovery: %s", turn.id, error.kind)
             self._abandoned.add(turn.conversation_id)
+            raise
 
     def _report(self, state: ContextState, decision: Decision) -> None:
         context_debug.enforce(decision)
@@ -390,6 +439,16 @@ class TurnEngine:
                 remaining_tokens=decision.remaining_tokens,
             )
         )
+
+
+async def _started(starting: Coroutine[None, None, RunningTurn | TurnId]) -> RunningTurn | TurnId:
+    """The turn, begun whole or not at all: if whoever waits is cancelled, the turn is, once it has begun."""
+    task = asyncio.create_task(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_cancel_started)
+        raise
 
 
 async def _run_tool(tools: Mapping[str, Tool], name: str, arguments: str) -> ToolOutput:
@@ -422,6 +481,14 @@ async def _to_the_end(work: Coroutine[None, None, None]) -> bool:
 def _cancel_started(starting: asyncio.Task[RunningTurn | TurnId]) -> None:
     if not starting.cancelled() and starting.exception() is None and isinstance(turn := starting.result(), RunningTurn):
         turn.cancel()
+
+
+def _asked_in(state: ContextState, turn: RunningTurn) -> TurnId:
+    """The turn that stored the user's message: this one, or the one it goes on from."""
+    for piece in state.pieces:
+        if isinstance(piece, Live) and piece.message.id == turn.user_message_id:
+            return piece.message.turn_id or turn.id
+    return turn.id
 
 
 def _counters(state: ContextState) -> Counters:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from palimpsest.domain.calibration import Calibration, ModelKey
+from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.tokens import Estimator
 from palimpsest.storage import tables
 
@@ -74,3 +75,14 @@ def learn_limit(provider: str, model: str, max_input: int, now: str) -> None:
     tables.LearnedLimit.insert(
         provider=provider, model=model, max_input=max_input, learned_at=now
     ).on_conflict_replace().execute()
+
+
+def newest_error(model: str) -> ErrorKind | None:
+    """How the newest turn that ended was failed by the model of that name; None when it was not, or there is none."""
+    row = (
+        tables.Turn.select(tables.Turn.error_kind)
+        .where(tables.Turn.model == model, tables.Turn.ended_at.is_null(False))
+        .order_by(tables.Turn.ended_at.desc())
+        .first()
+    )
+    return None if row is None or row.error_kind is None else ErrorKind(row.error_kind)

@@ -8,6 +8,8 @@ reads. Every file is 0600 in a folder that is 0700.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import functools
 import os
 import sqlite3
@@ -19,20 +21,28 @@ from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 import peewee
-from filelock import FileLock, Timeout
+from filelock import FileLock, SoftFileLock, Timeout
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
-from palimpsest.domain.errors import PalimpsestError, StoreError
-from palimpsest.storage import tables
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError, StoreError
+from palimpsest.storage import backups, tables
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 DATABASE_NAME = "store.db"
-_MIGRATIONS = Path(__file__).with_name("migrations")
+MIGRATIONS = Path(__file__).with_name("migrations")
+SUSPECT_NAME = "suspect"
+"""A file that is there after SQLite called the database damaged, until it was looked at."""
 _BUSY_TIMEOUT_S = 10
 _MIGRATION_TIMEOUT_S = 60
+_LIVENESS_TIMEOUT_S = 5
+"""Somebody who asks whether a server lives holds its lock for a moment."""
+ONLY_SERVER_NAME = "only-server.lock"
+"""A file that is there while a server writes in a place where file locks do not work."""
+_NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL))
+"""What a file system answers that has no locks."""
 
 
 class Store:
@@ -42,7 +52,15 @@ class Store:
         self.directory = directory
         self.server_id = uuid.uuid4().hex
         """Names this process in leases; its lock file is held for life, which proves it is alive."""
-        self._liveness = FileLock(_lock_path(directory, self.server_id), thread_local=False, mode=0o600)
+        self._liveness = FileLock(
+            _lock_path(directory, self.server_id), thread_local=False, mode=0o600, fallback_to_soft=False
+        )
+        self._only = SoftFileLock(directory / ONLY_SERVER_NAME, thread_local=False, mode=0o600)
+        """Held instead where file locks do not work."""
+        self.notes: tuple[str, ...] = ()
+        """What the user should know about the place, in sentences."""
+        self.refusal: str | None = None
+        """Why this server may not write; None when it may."""
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._write_db = SqliteDatabase(
@@ -72,6 +90,8 @@ class Store:
         A caller that is cancelled meanwhile leaves no doubt: the transaction goes on to its end. Raises StoreError
         when the database cannot be written; whatever `function` raises rolls back and passes through.
         """
+        if self.refusal is not None:
+            raise StoreError(self.refusal)
         call = functools.partial(self._in_transaction, self._write_db, function, *args, **kwargs)
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, call))
 
@@ -80,18 +100,30 @@ class Store:
         call = functools.partial(self._in_transaction, self._read_db, function, *args, **kwargs)
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._reader, call))
 
+    async def data_version(self) -> int:
+        """Another number whenever another server has written; this one's own transactions do not change it."""
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, self._data_version))
+
+    def _data_version(self) -> int:
+        # On the writing connection, because SQLite does not count a connection's own commits; outside a transaction,
+        # because ours would take the write lock.
+        tables.bind_thread(self._write_db)
+        try:
+            ((version,),) = tables.execute("PRAGMA data_version")
+        except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
+            raise StoreError(explain(error, self.directory)) from error
+        return int(version)
+
     def is_alive(self, server_id: str | None) -> bool:
         """Whether the server of that id still runs: whether its lock is held. Its own id is alive."""
         if server_id is None:
             return False
         if server_id == self.server_id:
             return True
-        probe = FileLock(_lock_path(self.directory, server_id), thread_local=False, mode=0o600)
-        try:
-            probe.acquire(timeout=0)
-        except Timeout:
+        if self.notes:  # no lock tells; but who may write here is the only one
+            return self.refusal is not None
+        if _is_held(_lock_path(self.directory, server_id)):
             return True
-        probe.release()
         _lock_path(self.directory, server_id).unlink(missing_ok=True)
         return False
 
@@ -103,6 +135,7 @@ class Store:
         self._reader.shutdown()
         self._writer.shutdown()
         self._liveness.release()
+        self._only.release()
         _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
 
     def _in_transaction(
@@ -115,15 +148,61 @@ class Store:
         except PalimpsestError:
             raise
         except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
-            raise StoreError(explain(error, self.directory)) from error
+            cause = _first(error)
+            if is_damage(cause):
+                _mark_suspect(self.directory)
+            raise StoreError(explain(cause, self.directory)) from error
 
     def _open(self) -> None:
         """On the writer thread: schema brought up to date, under a lock, because several servers may start at once."""
-        self._liveness.acquire(timeout=0)
-        with FileLock(self.directory / "migrate.lock", timeout=_MIGRATION_TIMEOUT_S, mode=0o600):
+        locks_work = self._prove_alive()
+        if not locks_work:
+            self._be_the_only_server()
+        with opening_lock(self.directory) if locks_work else contextlib.nullcontext():
             tables.bind_thread(self._write_db)
             self._write_db.connect()
-            Runner(self._write_db, str(_MIGRATIONS)).up()
+            if self.refusal is not None:
+                return
+            runner = Runner(self._write_db, str(MIGRATIONS))
+            if len({bool(each.applied) for each in runner.status()}) == 2:
+                # An older store: some migrations were applied, some were not.
+                backups.keep(self.directory / DATABASE_NAME, "migration")
+            runner.up()
+
+    def _prove_alive(self) -> bool:
+        """Takes the lock that others ask for. Whether it keeps anybody out."""
+        path = _lock_path(self.directory, self.server_id)
+        try:
+            self._liveness.acquire(timeout=_LIVENESS_TIMEOUT_S)
+            return _is_held(path)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            path.unlink(missing_ok=True)
+            return False
+
+    def _be_the_only_server(self) -> None:
+        """Where nothing proves that a server is alive, one of them writes, and the others read."""
+        place = f"File locks do not work in {self.directory}, so only one Palimpsest server at a time can write there."
+        self.notes = (f"{place} Set storage.path to a folder on a local disk to open several windows.",)
+        try:
+            self._only.acquire(timeout=0)
+        except Timeout:
+            self.refusal = (
+                f"{place} Another one does, and this one only reads. Close the other window and start this one again, "
+                f"or set storage.path to a folder on a local disk. If no other runs on any machine, delete "
+                f"{ONLY_SERVER_NAME} there."
+            )
+            self.notes = (self.refusal,)
+
+    def _abandon(self) -> None:
+        """Leaves a store that could not be opened as it is, and lets go of it."""
+        self._writer.submit(self._write_db.close).result()
+        self._reader.shutdown()
+        self._writer.shutdown()
+        self._liveness.release()
+        self._only.release()
+        _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
 
 
 async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "NORMAL") -> Store:
@@ -134,12 +213,74 @@ async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "
     try:
         _secure(directory)
         store = Store(directory, synchronous)
-        await asyncio.get_running_loop().run_in_executor(store._writer, store._open)
+        try:
+            await asyncio.get_running_loop().run_in_executor(store._writer, store._open)
+        except BaseException:
+            await asyncio.to_thread(store._abandon)
+            raise
     except StoreError:
         raise
     except (peewee.DatabaseError, sqlite3.Error, OSError) as error:
+        if is_damage(error):
+            _mark_suspect(directory)
         raise StoreError(explain(error, directory)) from error
     return store
+
+
+def copy_store(directory: Path, output: Path | None) -> Path:
+    """Where a checked copy of the store is now: `output`, or a file among its backups. Safe beside servers.
+
+    Raises InvalidRequest when `output` exists or there is no store, StoreError when it cannot be copied.
+    """
+    database = directory / DATABASE_NAME
+    if not database.is_file():
+        raise InvalidRequest(f"There is no store in {directory}, so there is nothing to copy.")
+    try:
+        if output is None:
+            return backups.keep(database, "request")
+        backups.back_up(database, output)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(explain(error, directory)) from error
+    return output
+
+
+def opening_lock(directory: Path) -> FileLock:
+    """Held by whoever brings the database up to date, or takes it out of the way: one at a time."""
+    return FileLock(directory / "migrate.lock", timeout=_MIGRATION_TIMEOUT_S, mode=0o600)
+
+
+def live_servers(directory: Path) -> list[str]:
+    """The ids of the servers that hold the store now. Changes nothing."""
+    return [path.stem for path in sorted((directory / "servers").glob("*.lock")) if _is_held(path)]
+
+
+def _is_held(path: Path) -> bool:
+    probe = FileLock(path, thread_local=False, mode=0o600)
+    try:
+        probe.acquire(timeout=0)
+    except Timeout:
+        return True
+    probe.release()
+    return False
+
+
+def _first(error: Exception) -> Exception:
+    """What went wrong: when the disk is full SQLite rolls back by itself, and the ROLLBACK that follows fails too."""
+    while "no transaction is active" in str(error) and isinstance(error.__context__, Exception):
+        error = error.__context__
+    return error
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether SQLite says that the file is not what it wrote."""
+    text = str(error).lower()
+    return "malformed" in text or "not a database" in text
+
+
+def _mark_suspect(directory: Path) -> None:
+    """So that the next to open the store looks at all of it, which takes too long to do every time."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(directory / SUSPECT_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def explain(error: Exception, directory: Path) -> str:
@@ -149,8 +290,11 @@ def explain(error: Exception, directory: Path) -> str:
         return f"The disk that holds {directory} is full. Free some space and try again; nothing stored is lost."
     if "readonly" in text or "read-only" in text or isinstance(error, PermissionError) or "unable to open" in text:
         return f"Palimpsest cannot write to {directory}. Check its permissions, or set storage.path to another folder."
-    if "malformed" in text or "not a database" in text:
+    if is_damage(error):
         return f"The store in {directory} is damaged. It was left as it is; copy the folder before doing anything else."
+    if "i/o error" in text:
+        # SQLite's words for a shared-memory file that cannot grow as well.
+        return f"The disk that holds {directory} is full or failing. Check it, then try again."
     if "locked" in text or "busy" in text:
         return f"The store in {directory} is in use by another program that does not let go. Try again."
     return f"The store in {directory} could not be used ({type(error).__name__})."

@@ -104,8 +104,11 @@ class Turn(_Base):
     stop_reason = TextField(null=True)
     error_kind = TextField(null=True)
     error_message = TextField(null=True)
+    cancel_requested = BooleanField(default=False)
     started_at = TextField()
     ended_at = TextField(null=True)
+    resolution = TextField(null=True)
+    goes_on_behind = IntegerField(null=True)
 
 
 class Step(_Base):

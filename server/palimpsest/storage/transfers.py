@@ -21,6 +21,7 @@ from palimpsest.domain.messages import (
     TurnId,
     canonical_json,
 )
+from palimpsest.domain.recovery import Resolution
 from palimpsest.domain.transfer import (
     CutLine,
     ExpansionLine,
@@ -290,6 +291,8 @@ def _write_turns(transfer: Transfer) -> None:
             error_message=turn.error_message,
             started_at=turn.started_at,
             ended_at=turn.ended_at,
+            # Nothing is asked about it here: whoever exported it has seen how it ended.
+            resolution=Resolution.KEEP.value,
         )
 
 

@@ -6,19 +6,22 @@ journal. Every write of a running turn checks the lease in the same transaction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from peewee import JOIN
+
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import ErrorKind, NotFound
-from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, to_messages
-from palimpsest.domain.messages import Content, ConversationId, MessageId, StepId, TurnId
+from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, shown_text, to_messages
+from palimpsest.domain.messages import Content, ConversationId, MessageId, Role, StepId, TurnId
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.turns import ENDING_STATES, FINAL_STATES, TurnState, may_follow
 from palimpsest.storage import contexts, conversations, leases
 from palimpsest.storage.conversations import Counts
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import Message, Step, StreamJournal, Turn, rows
+from palimpsest.storage.tables import Conversation, Lease, Message, Step, StreamJournal, Turn, execute, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,34 @@ class TurnEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What another server may change of a conversation and an editor wants to know."""
+
+    change_seq: int
+    holder: str | None
+    """The server that writes it now."""
+    epoch: int
+    """Counts who has written it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a turn has said after some event, as the store knows it, whichever server runs it."""
+
+    turn: TurnRecord
+    holder: str | None
+    """The server that writes its conversation; None when nobody does."""
+    committed: tuple[tuple[StepId, int, str], ...]
+    """The steps that ended with a later event, oldest first: each with its last event's number and the assistant's
+    whole text. Their events are pruned."""
+    open_step: StepId | None
+    n_before: int
+    """Characters of the open step's text up to that event."""
+    events: tuple[Numbered, ...]
+    """Of the open step, later ones only."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepEnd:
     """What is written when a step is committed."""
 
@@ -88,7 +119,7 @@ def admit(
         return Admission(_record(existing), None, None)
     record = conversations.get(conversation_id)
     lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
-    has_closed = bool(_close_open_turns(conversation_id, now))
+    has_closed = bool(close_open_turns(conversation_id, now))
     if record.draft:
         conversations.set_draft(conversation_id, "", now)
     stored = conversations.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
@@ -134,30 +165,34 @@ def begin_step(
 def append_events(
     lease: HeldLease, turn_id: TurnId, step_id: StepId, events: Sequence[JournalEvent], now: str
 ) -> list[Numbered]:
-    """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2)."""
-    leases.check(lease)
-    turn = Turn.get_by_id(turn_id)
-    numbered = [Numbered(turn.next_seq + offset, event) for offset, event in enumerate(events)]
-    StreamJournal.insert_many(
-        [
-            {
-                "step": step_id,
-                "seq": each.seq,
-                "event_type": each.event.type.value,
-                "content": each.event.text,
-                "call_id": each.event.call_id,
-                "name": each.event.name,
-                "is_error": each.event.is_error,
-                "created_at": now,
-            }
-            for each in numbered
-        ]
-    ).execute()
-    Turn.update(next_seq=turn.next_seq + len(events)).where(Turn.id == turn_id).execute()
-    if TurnState(turn.state) is TurnState.PREPARED:
-        _advance(turn, TurnState.STREAMING)
-    if any(event.type is EventType.TOOL_START for event in events) and TurnState(turn.state) is TurnState.STREAMING:
-        _advance(turn, TurnState.TOOLS)
+    """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2).
+
+    In plain SQL, because every delta of an answer waits for it: peewee's queries take several times as long.
+    """
+    found = list(
+        execute(
+            "SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation "
+            "WHERE turn.id = ? AND lease.server = ? AND lease.epoch = ?",
+            *(turn_id, lease.server_id, lease.epoch),
+        )
+    )
+    if not found:
+        leases.check(lease)
+        raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
+    ((next_seq, stored_state),) = found
+    numbered = [Numbered(next_seq + offset, event) for offset, event in enumerate(events)]
+    for seq, event in ((each.seq, each.event) for each in numbered):
+        execute(
+            "INSERT INTO stream_journal (step, seq, event_type, content, call_id, name, is_error, created_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            *(step_id, seq, event.type.value, event.text, event.call_id, event.name, event.is_error, now),
+        )
+    state = TurnState(stored_state)
+    if state is TurnState.PREPARED:
+        state = _following(state, TurnState.STREAMING)
+    if state is TurnState.STREAMING and any(event.type is EventType.TOOL_START for event in events):
+        state = _following(state, TurnState.TOOLS)
+    execute("UPDATE turn SET next_seq = ?, state = ? WHERE id = ?", next_seq + len(events), state.value, turn_id)
     return numbered
 
 
@@ -203,7 +238,7 @@ def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
     for row in Turn.select().where(Turn.state.not_in([state.value for state in FINAL_STATES])):
         lease = leases.holder_of(ConversationId(row.conversation))
         if lease is None or not is_alive(lease.server_id):
-            recovered += _close_open_turns(ConversationId(row.conversation), now)
+            recovered += close_open_turns(ConversationId(row.conversation), now)
             if lease is not None:
                 leases.release(lease)
     return recovered
@@ -213,78 +248,12 @@ def close_abandoned(conversation_id: ConversationId, server_id: str, now: str) -
     """Closes what this very server could not close when it should have, for instance because the disk was full."""
     lease = leases.holder_of(conversation_id)
     if lease is not None and lease.server_id == server_id:
-        _close_open_turns(conversation_id, now)
+        close_open_turns(conversation_id, now)
         leases.release(lease)
 
 
-def find(turn_id: TurnId) -> TurnRecord:
-    """Raises NotFound."""
-    row = Turn.get_or_none(Turn.id == turn_id)
-    if row is None:
-        raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
-    return _record(row)
-
-
-def has_turn(turn_id: TurnId) -> bool:
-    return bool(Turn.select().where(Turn.id == turn_id).exists())
-
-
-def conversation_of_request(request_id: str) -> ConversationId | None:
-    """The conversation in which the request already made a turn."""
-    row = Turn.get_or_none(Turn.request_id == request_id)
-    return None if row is None else ConversationId(row.conversation)
-
-
-def message_ids(turn_id: TurnId) -> list[MessageId]:
-    """The turn's messages so far, oldest first; the user's is the first."""
-    turn = Turn.get_by_id(turn_id)
-    query = (
-        Message.select(Message.message_id)
-        .where(Message.conversation == turn.conversation, Message.turn == turn_id)
-        .order_by(Message.message_id)
-    )
-    return [MessageId(message_id) for (message_id,) in rows(query)]
-
-
-def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:
-    """Which model each turn of the conversation was begun with."""
-    query = Turn.select(Turn.id, Turn.model).where(Turn.conversation == conversation_id)
-    return {TurnId(turn_id): model for turn_id, model in rows(query)}
-
-
-def running_turn(conversation_id: ConversationId) -> TurnRecord | None:
-    """The turn that has not ended, whichever server runs it."""
-    row = Turn.get_or_none(
-        Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
-    )
-    return None if row is None else _record(row)
-
-
-def read_journal(turn_id: TurnId) -> list[Numbered]:
-    """What the open step of a turn has shown so far; empty when there is none."""
-    step = Step.get_or_none(Step.turn == turn_id, Step.ending.is_null())
-    return [] if step is None else _journal(StepId(step.id))
-
-
-def _advance(turn: Turn, new: TurnState) -> None:
-    """Moves a turn along an edge of its state machine; `turn` is updated too."""
-    if not may_follow(TurnState(turn.state), new):
-        raise AssertionError(f"a turn cannot go from {turn.state} to {new}")
-    turn.state = new.value
-    Turn.update(state=new.value).where(Turn.id == turn.id).execute()
-
-
-def _journal(step_id: StepId) -> list[Numbered]:
-    query = StreamJournal.select().where(StreamJournal.step == step_id).order_by(StreamJournal.seq)
-    return [
-        Numbered(
-            row.seq, JournalEvent(EventType(row.event_type), row.content, row.call_id, row.name, bool(row.is_error))
-        )
-        for row in query
-    ]
-
-
-def _close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
+def close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
+    """Ends what is open in the conversation; the caller knows that nobody runs it. What was shown is kept."""
     closed: list[TurnId] = []
     query = Turn.select().where(
         Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
@@ -307,6 +276,136 @@ def _close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]
         _write_end(turn_id, end, now)
         closed.append(turn_id)
     return closed
+
+
+def find(turn_id: TurnId) -> TurnRecord:
+    """Raises NotFound."""
+    row = Turn.get_or_none(Turn.id == turn_id)
+    if row is None:
+        raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
+    return _record(row)
+
+
+def has_turn(turn_id: TurnId) -> bool:
+    return bool(Turn.select().where(Turn.id == turn_id).exists())
+
+
+def conversation_of_request(request_id: str) -> ConversationId | None:
+    """The conversation in which the request already made a turn."""
+    row = Turn.get_or_none(Turn.request_id == request_id)
+    return None if row is None else ConversationId(row.conversation)
+
+
+def message_ids(turn_id: TurnId) -> list[MessageId]:
+    """The turn's messages so far, oldest first; the user's is the first, also where an earlier turn stored it."""
+    turn = Turn.get_by_id(turn_id)
+    query = (
+        Message.select(Message.message_id)
+        .where(Message.conversation == turn.conversation, Message.turn == turn_id)
+        .order_by(Message.message_id)
+    )
+    asked = MessageId(turn.user_message_id)
+    return [asked, *(MessageId(message_id) for (message_id,) in rows(query) if message_id != asked)]
+
+
+def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:
+    """Which model each turn of the conversation was begun with."""
+    query = Turn.select(Turn.id, Turn.model).where(Turn.conversation == conversation_id)
+    return {TurnId(turn_id): model for turn_id, model in rows(query)}
+
+
+def running_turn(conversation_id: ConversationId) -> TurnRecord | None:
+    """The turn that has not ended, whichever server runs it."""
+    row = Turn.get_or_none(
+        Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
+    )
+    return None if row is None else _record(row)
+
+
+def standings() -> dict[ConversationId, Standing]:
+    """How every conversation stands."""
+    query = Conversation.select(Conversation.id, Conversation.change_seq, Lease.server, Lease.epoch).join(
+        Lease, JOIN.LEFT_OUTER, on=(Lease.conversation == Conversation.id)
+    )
+    return {ConversationId(row_id): Standing(seq, server, epoch or 0) for row_id, seq, server, epoch in rows(query)}
+
+
+def request_cancel(turn_id: TurnId) -> None:
+    """Asks the server that runs the turn to stop it. Without effect on a turn that is over."""
+    Turn.update(cancel_requested=True).where(
+        Turn.id == turn_id, Turn.state.not_in([state.value for state in FINAL_STATES])
+    ).execute()
+
+
+def cancels_among(turn_ids: Sequence[TurnId]) -> list[TurnId]:
+    """Which of these turns somebody has asked to stop."""
+    query = Turn.select(Turn.id).where(Turn.id.in_(list(turn_ids)), Turn.cancel_requested)
+    return [TurnId(turn_id) for (turn_id,) in rows(query)]
+
+
+def said_after(turn_id: TurnId, seq: int) -> Said:
+    """What the turn has said after its event `seq`. Raises NotFound."""
+    turn = find(turn_id)
+    lease = leases.holder_of(turn.conversation_id)
+    ended = Step.select().where(Step.turn == turn_id, Step.ending.is_null(False), Step.last_seq > seq)
+    committed = [(StepId(row.id), row.last_seq or 0, _text_of(turn, StepId(row.id))) for row in ended.order_by(Step.id)]
+    step = Step.get_or_none(Step.turn == turn_id, Step.ending.is_null())
+    events = [] if step is None else _journal(StepId(step.id))
+    before = shown_text(each.event for each in events if each.seq <= seq)
+    return Said(
+        turn,
+        None if lease is None else lease.server_id,
+        tuple(committed),
+        None if step is None else StepId(step.id),
+        len(before),
+        tuple(each for each in events if each.seq > seq),
+    )
+
+
+def _text_of(turn: TurnRecord, step_id: StepId) -> str:
+    """What the assistant said in a step that is committed."""
+    query = (
+        Message.select(Message.content)
+        .where(
+            Message.conversation == turn.conversation_id,
+            Message.message_id > turn.user_message_id,
+            Message.turn == turn.id,
+            Message.step == step_id,
+            Message.content.is_null(False),
+        )
+        .order_by(Message.message_id)
+    )
+    said = [Content.from_json(json.loads(content)) for (content,) in rows(query)]
+    return "".join(content.text for content in said if content.role is Role.ASSISTANT)
+
+
+def read_journal(turn_id: TurnId) -> list[Numbered]:
+    """What the open step of a turn has shown so far; empty when there is none."""
+    step = Step.get_or_none(Step.turn == turn_id, Step.ending.is_null())
+    return [] if step is None else _journal(StepId(step.id))
+
+
+def _advance(turn: Turn, new: TurnState) -> None:
+    """Moves a turn along an edge of its state machine; `turn` is updated too."""
+    turn.state = _following(TurnState(turn.state), new).value
+    Turn.update(state=turn.state).where(Turn.id == turn.id).execute()
+
+
+def _following(state: TurnState, new: TurnState) -> TurnState:
+    """`new`, when a turn may go there."""
+    if not may_follow(state, new):
+        raise AssertionError(f"a turn cannot go from {state.value} to {new}")
+    return new
+
+
+def _journal(step_id: StepId) -> list[Numbered]:
+    query = StreamJournal.select().where(StreamJournal.step == step_id).order_by(StreamJournal.seq)
+    return [
+        Numbered(
+            row.seq, JournalEvent(EventType(row.event_type), row.content, row.call_id, row.name, bool(row.is_error))
+        )
+        for row in query
+    ]
 
 
 def _finish_step(turn_id: TurnId, step_id: StepId, ending: Ending, usage: TokenUsage | None, now: str) -> None:

@@ -18,10 +18,12 @@ from palimpsest.wire import (
     commands,
     context,
     conversations,
+    credentials,
     ledger,
     models,
     places,
     purging,
+    recovery,
     search,
     tools,
     transfers,
@@ -37,12 +39,14 @@ AREAS = (
     usage,
     attachments,
     turns,
+    recovery,
     commands,
     context,
     ledger,
     conversations,
     search,
     models,
+    credentials,
     tools,
     trust,
     transfers,
@@ -51,7 +55,7 @@ AREAS = (
 """The modules that declare the rest of the protocol."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ErrorData(Wire):
     """What an error carries for programs."""
 
@@ -77,6 +81,7 @@ class ErrorData(Wire):
 
 MESSAGES: tuple[Request | Notification, ...] = (
     *turns.MESSAGES,
+    *recovery.MESSAGES,
     *attachments.MESSAGES,
     *commands.MESSAGES,
     *context.MESSAGES,
@@ -85,6 +90,7 @@ MESSAGES: tuple[Request | Notification, ...] = (
     *conversations.MESSAGES,
     *search.MESSAGES,
     *models.MESSAGES,
+    *credentials.MESSAGES,
     *tools.MESSAGES,
     *trust.MESSAGES,
     *transfers.MESSAGES,

@@ -88,7 +88,48 @@ class SwitchModelResult(Wire):
     """`expanding`: how many summarised messages now stand as originals again."""
 
 
+@attrs.frozen(eq=False, repr=False)
+class ModelStatusParams(Wire):
+    """Ask how a model stands."""
+
+    conversation_id: str | None = None
+    """Whose model. Absent: the one that new conversations begin with."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ModelCalibration(Wire):
+    """How a service counts, fitted to what it reported: tokens = overhead + factor x what the tokenizer counts."""
+
+    tokenizer: str
+    """What counts here; `bytes`: UTF-8 bytes / 4, because no tokenizer could be loaded."""
+    factor: float
+    """The service's tokens for each one counted here."""
+    sigma: float
+    """The spread around that, as measured; limits are tested with room for it."""
+    overhead_tokens: float
+    """What the service adds to each request."""
+    weight_tokens: float
+    """How much was seen, the newest counting most. What is assumed of the model's family is in it: 20,000."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ModelStatusResult(Wire):
+    """How a model stands in this folder."""
+
+    model: ModelInfo
+    """The model and its limits."""
+    calibration: ModelCalibration
+    """How it counts."""
+    max_input_tokens: int | None = None
+    """The most it takes, where that is less than its window."""
+    learned_limit_tokens: int | None = None
+    """The most it takes as an error of its service said, kept for 30 days."""
+    last_error: str | None = None
+    """The kind of the error with which its newest turn in this folder ended. Absent when that did not fail."""
+
+
 MESSAGES: tuple[Request | Notification, ...] = (
     Request("palimpsest/model/list", ListModelsParams, ListModelsResult, "List the models."),
+    Request("palimpsest/model/status", ModelStatusParams, ModelStatusResult, "Tell how a model stands."),
     Request("palimpsest/model/switch", SwitchModelParams, SwitchModelResult, "Go on with another model."),
 )

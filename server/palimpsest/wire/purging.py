@@ -23,7 +23,7 @@ class PurgeParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class PurgeResult(Wire):
-    """What was deleted. It is in no file of the store any more."""
+    """What was deleted. It is in no file of the store any more, nor in the copies that were kept of it."""
 
     purged: MessageRange
     """The messages."""
@@ -35,6 +35,8 @@ class PurgeResult(Wire):
     """Other conversations, forks or what this one was forked from, that had the same messages: gone there too."""
     usage: ContextUsage
     """How full the context is now."""
+    set_aside: list[str]
+    """Folders with damaged stores that were set aside: they may still hold it. Delete them if you do not need them."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

@@ -102,7 +102,7 @@ class ChatResult(Wire):
     status: TurnStatus
     """How it ended."""
     message_ids: list[int]
-    """The messages of the turn, the user's first."""
+    """The messages of the turn, the user's first. Of a turn that goes on from another, the user's is the other's."""
     usage: ContextUsage
     """How full the context is now."""
     text: str | None = None

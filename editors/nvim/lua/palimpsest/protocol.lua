@@ -66,6 +66,25 @@
 ---| "done" # One model call is complete. Another may follow when tools were called.
 ---| "error" # The model call failed: `text` says how.
 
+--- How an answer broke off.
+---@alias palimpsest.AnswerBreak
+---| "complete" # The model's message was whole, but results of its tool calls were missing.
+---| "errored" # It failed.
+---| "incomplete" # Its server ended in the middle of it.
+
+--- What to do about an answer that broke off.
+---@alias palimpsest.RecoveryAction
+---| "continue" # Go on from where it stopped.
+---| "keep" # Leave it as it is.
+---| "discard" # Hide it. It can still be read.
+---| "retry" # Hide it, and answer the same message again.
+
+--- What is known of a tool call.
+---@alias palimpsest.CallFate
+---| "finished" # It has its result.
+---| "notRun" # It was never begun.
+---| "unknown" # It was begun, and it is unknown whether it took effect.
+
 --- What an item stands for.
 ---@alias palimpsest.MentionKind
 ---| "file" # A file: it can be attached.
@@ -97,6 +116,12 @@
 ---| "no_change" # It stays.
 ---| "shrinking" # It is smaller; older messages may be summarised.
 ---| "expanding" # It is larger; originals come back where they fit.
+
+--- Where the key that counts comes from.
+---@alias palimpsest.KeySource
+---| "environment" # The environment of the server's process. It counts before any other.
+---| "editor" # An editor sent it; it is forgotten when the server ends.
+---| "stored" # It was stored by `palimpsest login` or by this request.
 
 --- What the user says.
 ---@alias palimpsest.ApprovalAnswer
@@ -255,7 +280,7 @@
 ---@field conversationId string The conversation, new or as asked.
 ---@field turnId string The turn.
 ---@field status palimpsest.TurnStatus How it ended.
----@field messageIds integer[] The messages of the turn, the user's first.
+---@field messageIds integer[] The messages of the turn, the user's first. Of a turn that goes on from another, the user's is the other's.
 ---@field usage palimpsest.ContextUsage How full the context is now.
 ---@field text? string The whole answer, when no `partialResultToken` was given.
 ---@field stopReason? string Why the model stopped: `end`, `output_limit`, `filtered`, `tool_rounds`.
@@ -273,6 +298,52 @@
 --- How the turn stands after the cancel was accepted.
 ---@class palimpsest.CancelResult
 ---@field status palimpsest.TurnStatus `cancelled`, or how it had ended before.
+
+--- A tool call of the batch an answer broke off in.
+---@class palimpsest.OpenToolCall
+---@field callId string Its id in the answer.
+---@field name string The tool.
+---@field arguments string The beginning of its JSON arguments, at most 2,000 characters.
+---@field fate palimpsest.CallFate What became of it. Nothing runs it again by itself.
+---@field result? string Of a finished one: the beginning of its result, at most 2,000 characters.
+
+--- An answer that broke off, about which nothing was chosen yet.
+---@class palimpsest.BrokenAnswer
+---@field conversationId string The conversation, whose last answer it is.
+---@field title string The conversation's title.
+---@field turnId string The turn, for `recovery/resolve`.
+---@field userMessageId integer The message that it answers.
+---@field class palimpsest.AnswerBreak How it broke off.
+---@field text string What stands of it: its end, at most 2,000 characters.
+---@field textLength integer Characters of all that stands of it.
+---@field lastSeq integer The last delta that was durable.
+---@field model string The model it was asked of.
+---@field endedAt string When it ended, or was found to have.
+---@field errorKind? string Of an errored one: as in `ErrorData.kind`.
+---@field errorMessage? string Why it broke off, in a sentence.
+---@field toolBatch? palimpsest.OpenToolCall[] The tool calls it broke off in, with results so far. Absent: it broke off in words.
+
+--- Where to look.
+---@class palimpsest.ListRecoveryParams
+---@field folderUri? string URI of the workspace folder. Absent: every open folder.
+
+--- Answers that broke off and that nothing was said behind.
+---@class palimpsest.ListRecoveryResult
+---@field turns palimpsest.BrokenAnswer[] Folder by folder, the last that broke off last.
+
+--- Do something about an answer that broke off, as long as it is the conversation's last one.
+---@class palimpsest.ResolveParams
+---@field turnId string The turn.
+---@field action palimpsest.RecoveryAction What to do.
+---@field asDraft? boolean Of `discard`: hide the user's message too, and make it the conversation's draft.
+---@field partialResultToken? integer|string Of `continue` and `retry`: names the stream, as in `chat`.
+---@field workDoneToken? integer|string Of `continue` and `retry`: names a work-done progress, as in `chat`.
+
+--- Go on from an ended turn, the conversation's last one, by another turn for the same message.
+---@class palimpsest.GoOnParams
+---@field turnId string The turn. The same request again answers with the turn that it made.
+---@field partialResultToken? integer|string Names the stream, as in `chat`.
+---@field workDoneToken? integer|string Names a work-done progress, as in `chat`.
 
 --- Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`.
 ---@class palimpsest.CompleteMentionsParams
@@ -572,6 +643,37 @@
 ---@field needsSummarization? boolean `shrinking`: whether older messages must be summarised before the next request.
 ---@field canRestore? integer `expanding`: how many summarised messages now stand as originals again.
 
+--- Ask how a model stands.
+---@class palimpsest.ModelStatusParams
+---@field conversationId? string Whose model. Absent: the one that new conversations begin with.
+
+--- How a service counts, fitted to what it reported: tokens = overhead + factor x what the tokenizer counts.
+---@class palimpsest.ModelCalibration
+---@field tokenizer string What counts here; `bytes`: UTF-8 bytes / 4, because no tokenizer could be loaded.
+---@field factor number The service's tokens for each one counted here.
+---@field sigma number The spread around that, as measured; limits are tested with room for it.
+---@field overheadTokens number What the service adds to each request.
+---@field weightTokens number How much was seen, the newest counting most. What is assumed of the model's family is in it: 20,000.
+
+--- How a model stands in this folder.
+---@class palimpsest.ModelStatusResult
+---@field model palimpsest.ModelInfo The model and its limits.
+---@field calibration palimpsest.ModelCalibration How it counts.
+---@field maxInputTokens? integer The most it takes, where that is less than its window.
+---@field learnedLimitTokens? integer The most it takes as an error of its service said, kept for 30 days.
+---@field lastError? string The kind of the error with which its newest turn in this folder ended. Absent when that did not fail.
+
+--- Use a key for a service. It counts at once, in every open folder; a running turn keeps the one it has.
+---@class palimpsest.SetCredentialsParams
+---@field provider string The service: `anthropic`, `openai` or `gemini`.
+---@field key string|nil The key. Null takes back what was sent before.
+---@field store? boolean Whether to keep it beyond the process: in the system's keyring, else in a file that only the user can read. With a null `key`: whether to remove what was kept.
+
+--- How the key of the service stands. No answer holds a key.
+---@class palimpsest.SetCredentialsResult
+---@field source palimpsest.KeySource|nil Where the key that counts now comes from. Null: there is none.
+---@field message string A sentence for the user: where the key is kept, or why another one counts.
+
 --- A tool that the model may call and the editor runs.
 ---@class palimpsest.EditorToolInfo
 ---@field name string 1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`.
@@ -675,13 +777,14 @@
 ---@field range? palimpsest.MessageRange The messages, widened to whole exchanges. Absent: the whole conversation; of a fork, what was said since.
 ---@field confirm? boolean Whether the user has confirmed it. Unless true, nothing is deleted, and the error says what would be.
 
---- What was deleted. It is in no file of the store any more.
+--- What was deleted. It is in no file of the store any more, nor in the copies that were kept of it.
 ---@class palimpsest.PurgeResult
 ---@field purged palimpsest.MessageRange The messages.
 ---@field messageCount integer How many of them still had their content.
 ---@field summaryCount integer How many summaries that covered some of them went too.
 ---@field alsoPurged string[] Other conversations, forks or what this one was forked from, that had the same messages: gone there too.
 ---@field usage palimpsest.ContextUsage How full the context is now.
+---@field setAside string[] Folders with damaged stores that were set aside: they may still hold it. Delete them if you do not need them.
 
 return {
   methods = {
@@ -691,6 +794,14 @@ return {
     TurnAttachRequest = "palimpsest/turn/attach",
     --- Stop a turn from any editor. Its `chat` then succeeds with status `cancelled`.
     TurnCancelRequest = "palimpsest/turn/cancel",
+    --- Continue an answer that was cancelled, failed, was interrupted or ran into a limit. What came stays.
+    TurnContinueRequest = "palimpsest/turn/continue",
+    --- Answer the last message again, however its turn ended. The answer so far is hidden and can still be read.
+    TurnRetryRequest = "palimpsest/turn/retry",
+    --- List the answers that broke off, by an error or because the server ended, and that nothing was done about.
+    RecoveryListRequest = "palimpsest/recovery/list",
+    --- Continue, keep, discard or retry an answer that broke off. `keep` and `discard` answer how its turn ended.
+    RecoveryResolveRequest = "palimpsest/recovery/resolve",
     --- How much attachments would take, and which cannot be attached. Sends nothing.
     AttachmentsEstimateRequest = "palimpsest/attachments/estimate",
     --- Complete a mention of a file or a slash command in a chat.
@@ -737,8 +848,12 @@ return {
     ConversationSearchRequest = "palimpsest/conversation/search",
     --- List the models.
     ModelListRequest = "palimpsest/model/list",
+    --- Tell how a model stands.
+    ModelStatusRequest = "palimpsest/model/status",
     --- Go on with another model.
     ModelSwitchRequest = "palimpsest/model/switch",
+    --- Set the key of a model's service, or take it back.
+    CredentialsSetRequest = "palimpsest/credentials/set",
     --- Bring tools that the model may call and this editor runs.
     ToolsRegisterRequest = "palimpsest/tools/register",
     --- Run a tool that this editor has registered.

@@ -1,7 +1,7 @@
 """A model service on loopback: HTTP, a script, and what was asked. What is answered is up to the fakes built on it.
 
-Standard library only. A script's entry is a `Sent`: exact bytes in exact chunks, and how they end. A fake checks each
-request by its service's rules before it sends anything with status 200.
+A script's entry is a `Sent`: exact bytes in exact chunks, and how they end. A fake checks each request by its service's
+rules before it sends anything with status 200.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Sent:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     then: Literal["end", "drop", "stall"] = "end"
+    pause_s: float = 0.0
+    """Before each chunk."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Asked:
     """None: a request without a body."""
     connection: int
     """Which connection it came on, counted from 1."""
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
 
 
 class Refusal(Exception):
@@ -55,7 +61,9 @@ def cut(data: bytes, *places: int) -> tuple[bytes, ...]:
 
 
 class FakeService:
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        """0: a free one."""
         self.script: list[Sent] = []
         self.asked: list[Asked] = []
         self.stalled = asyncio.Event()
@@ -66,7 +74,7 @@ class FakeService:
         self._n_connections = 0
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
@@ -95,16 +103,23 @@ class FakeService:
         self._n_connections += 1
         number = self._n_connections
         try:
-            while await self._send(reader, writer, self._decide(await _read(reader, number))):
+            while await self._send(reader, writer, await self._next(reader, number)):
                 pass
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
             self._connections.discard(task)
 
-    def _decide(self, asked: Asked) -> Sent:
+    async def _next(self, reader: asyncio.StreamReader, number: int) -> Sent:
+        try:
+            asked = await _read(reader, number)
+        except ValueError:
+            return as_json({"error": "The request is not HTTP/1.1 with a body of JSON."}, 400, {"connection": "close"})
         self.asked.append(asked)
+        return self._decide(asked)
+
+    def _decide(self, asked: Asked) -> Sent:
         scripted = self.script.pop(0) if self.script else None
         if scripted and scripted.status != 200:
             return scripted
@@ -120,6 +135,9 @@ class FakeService:
         head = f"HTTP/1.1 {sent.status} X\r\ncontent-type: {sent.content_type}\r\ntransfer-encoding: chunked\r\n{extra}"
         writer.write(f"{head}\r\n".encode())
         for chunk in sent.chunks:
+            if sent.pause_s:
+                await writer.drain()
+                await asyncio.sleep(sent.pause_s)
             writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
         await writer.drain()
         if sent.then == "stall":
@@ -130,10 +148,11 @@ class FakeService:
             return False
         writer.write(b"0\r\n\r\n")
         await writer.drain()
-        return True
+        return sent.headers.get("connection") != "close"
 
 
 async def _read(reader: asyncio.StreamReader, number: int) -> Asked:
+    """Raises ValueError for what is no request."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}

@@ -1,0 +1,249 @@
+"""How long a conversation waits for its `palimpsest/usage` while two others stream long answers with tool calls.
+
+    python -m benchmarks.busy [SECONDS]
+
+The real server in a process of its own, over stdio, on a fake model service in this process. Two conversations run turn
+after turn: `read_file` and `search_files` over a generated folder, then a long answer in many small pieces. The third
+is pinged every 50 ms. The reference is the same pings on the same server before anything streams. The target is that
+no ping takes longer than 50 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.startup import OURS, frame
+
+TARGET_MS: Final = 50.0
+_INTERVAL_S: Final = 0.05
+_SEED: Final = 20_261_122
+_N_FILES, _N_LINES = 400, 200
+_N_PIECES, _PIECE_INTERVAL_S = 600, 0.002
+"""Of one answer: words, and the time between two of them."""
+_TIMEOUT_S: Final = 120.0
+
+
+class Model:
+    """Speaks Chat Completions: three rounds of tool calls, then a long answer, for every user message."""
+
+    def __init__(self) -> None:
+        self.n_streamed = 0
+        """Pieces of answers so far."""
+        self.n_calls = 0
+        self._chance = random.Random(_SEED)
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        """Its address, while the block runs."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        finally:
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+                lengths = [int(line.split(":")[1]) for line in head if line.startswith("content-length:")]
+                body = await reader.readexactly(sum(lengths))
+                if not body:  # a list of models, of which this service has none
+                    writer.write(b"HTTP/1.1 404 X\r\ncontent-length: 2\r\n\r\n{}")
+                    continue
+                await self._answer(writer, json.loads(body)["messages"])
+        writer.close()
+
+    async def _answer(self, writer: asyncio.StreamWriter, messages: Sequence[dict[str, Any]]) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        n_rounds = 0
+        for message in reversed(messages):
+            if message["role"] == "user":
+                break
+            n_rounds += message["role"] == "assistant"
+        if n_rounds < 3:
+            number = self._chance.randrange(_N_FILES)
+            calls = [
+                ("read_file", {"path": f"src/part_{number % 20}/file_{number}.py"}),
+                ("search_files", {"pattern": f"value_{number}\\b"}),
+            ]
+            self.n_calls += len(calls)
+            for index, (name, arguments) in enumerate(calls):
+                function = {"name": name, "arguments": json.dumps(arguments)}
+                call = {"index": index, "id": uuid.uuid4().hex, "type": "function", "function": function}
+                await _send(writer, {"tool_calls": [call]}, None)
+            await _send(writer, {}, "tool_calls")
+        else:
+            for number in range(_N_PIECES):
+                await _send(writer, {"content": f"word{number} "}, None)
+                self.n_streamed += 1
+                await asyncio.sleep(_PIECE_INTERVAL_S)
+            await _send(writer, {}, "stop")
+        writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+        await writer.drain()
+
+
+async def _send(writer: asyncio.StreamWriter, delta: dict[str, Any], finish: str | None) -> None:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o"}
+    data = b"data: " + json.dumps({**head, "choices": [choice]}).encode() + b"\n\n"
+    writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+    await writer.drain()
+
+
+class Connection:
+    """To a server that was started as an editor starts it. What it asks of us is answered with null."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._writer, self._reader = process.stdin, process.stdout
+        self._waiting: dict[int, asyncio.Future[tuple[float, dict[str, Any]]]] = {}
+        self._n_sent = 0
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                head = await self._reader.readuntil(b"\r\n\r\n")
+                body = await self._reader.readexactly(int(head.lower().split(b"content-length:")[1].split()[0]))
+                came_at = time.perf_counter()
+                # An answer is short and a stream of deltas is not: only what may be an answer is parsed.
+                message = json.loads(body) if b'"result"' in body or b'"error"' in body or b'"id"' in body else {}
+                if "method" not in message and (waiting := self._waiting.pop(message.get("id", -1), None)) is not None:
+                    waiting.set_result((came_at, message))
+                elif "method" in message and "id" in message:
+                    self._writer.write(frame({"id": message["id"], "result": None}))
+
+    async def request(self, method: str, params: Any) -> tuple[float, dict[str, Any]]:
+        """Milliseconds to the answer, and its result."""
+        self._n_sent += 1
+        waiting = self._waiting[self._n_sent] = asyncio.get_running_loop().create_future()
+        started = time.perf_counter()
+        self._writer.write(frame({"id": self._n_sent, "method": method, "params": params}))
+        came_at, answer = await asyncio.wait_for(waiting, _TIMEOUT_S)
+        if "error" in answer:
+            raise SystemExit(f"{method}: {answer['error']['message']}")
+        return (came_at - started) * 1000, answer["result"]
+
+    def notify(self, method: str) -> None:
+        self._writer.write(frame({"method": method, "params": {}}))
+
+
+def _generate(folder: Path) -> None:
+    chance = random.Random(_SEED)
+    for number in range(_N_FILES):
+        path = folder / "src" / f"part_{number % 20}" / f"file_{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = (f"value_{chance.randrange(_N_FILES)} = {chance.random()}  # of file {number}" for _ in range(_N_LINES))
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+async def _ping(connection: Connection, conversation_id: str, seconds: float) -> list[float]:
+    """Each ping begins 50 ms after the one before began, or when that one is answered, if it took longer."""
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while (started := time.perf_counter()) < until:
+        times.append((await connection.request("palimpsest/usage", {"conversationId": conversation_id}))[0])
+        await asyncio.sleep(max(0.0, _INTERVAL_S - (time.perf_counter() - started)))
+    return times
+
+
+async def _chat_on(connection: Connection, conversation_id: str) -> None:
+    while True:
+        params = {
+            "requestId": uuid.uuid4().hex,
+            "conversationId": conversation_id,
+            "text": "Read and search, then tell me at length.",
+            "partialResultToken": conversation_id,
+        }
+        await connection.request("palimpsest/chat", params)
+
+
+def _line(name: str, times: Sequence[float]) -> str:
+    p95 = statistics.quantiles(times, n=20)[-1]
+    return (
+        f"  {name:10} median {statistics.median(times):6.1f} ms  p95 {p95:6.1f} ms  max {max(times):6.1f} ms"
+        f"  ({len(times)} pings, {sum(each > TARGET_MS for each in times)} over {TARGET_MS:.0f} ms)"
+    )
+
+
+async def run(seconds: float, directory: Path) -> None:
+    folder = directory / "folder"
+    _generate(folder)
+    model = Model()
+    async with model.serving() as url:
+        places = {f"XDG_{name}_HOME": str(directory / name) for name in ("DATA", "CACHE", "STATE", "CONFIG")}
+        variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url, "PALIMPSEST_MODEL": "gpt-4o"}
+        process = await asyncio.create_subprocess_exec(
+            *OURS,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            limit=1 << 26,
+            env={**_environment(), "HOME": str(directory), **places, **variables},
+        )
+        connection = Connection(process)
+        try:
+            folders = [{"uri": folder.as_uri(), "name": "folder"}]
+            params: dict[str, Any] = {
+                "processId": None,
+                "rootUri": None,
+                "capabilities": {},
+                "workspaceFolders": folders,
+            }
+            await connection.request("initialize", params)
+            connection.notify("initialized")
+            ids = [
+                (await connection.request("palimpsest/conversation/create", {}))[1]["conversationId"] for _ in range(3)
+            ]
+            await _ping(connection, ids[2], 1.0)
+            idle = await _ping(connection, ids[2], seconds)
+            chats = [asyncio.create_task(_chat_on(connection, each)) for each in ids[:2]]
+            busy = await _ping(connection, ids[2], seconds)
+            for chat in chats:
+                if chat.done():
+                    chat.result()
+                chat.cancel()
+            await asyncio.gather(*chats, return_exceptions=True)
+        finally:
+            process.kill()
+            await process.wait()
+            await connection.reading
+    print(f"busy: usage of a third conversation, {seconds:.0f} s each; seed {_SEED}")
+    print(f"  meanwhile  {model.n_streamed} pieces of answers and {model.n_calls} tool calls in two conversations")
+    print(_line("idle", idle))
+    print(_line("streaming", busy))
+    ratio = statistics.median(busy) / statistics.median(idle)
+    is_met = max(busy) <= TARGET_MS
+    print(f"  ratio of medians {ratio:.1f}; target: no ping over {TARGET_MS:.0f} ms: {'met' if is_met else 'NOT MET'}")
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what would configure the server or lead its requests elsewhere."""
+    ours = ("PALIMPSEST_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "OLLAMA_", "PYTHONDONTWRITEBYTECODE")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(ours) and not name.lower().endswith("_proxy")
+    }
+
+
+def main(seconds: float = 10.0) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(run(seconds, Path(directory).resolve()))
+
+
+if __name__ == "__main__":
+    main(*(float(argument) for argument in sys.argv[1:2]))

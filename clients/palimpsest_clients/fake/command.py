@@ -1,0 +1,53 @@
+"""`palimpsest fake-provider`: the fake as a program of its own, for whoever writes an editor plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from palimpsest_clients.fake.replies import Reply
+from palimpsest_clients.fake.script import read_script
+from palimpsest_clients.fake.server import DIALECTS, Failure, FakeModels
+
+_PAUSE_S: Final = 0.02
+"""Between events, so that an answer can be seen to stream."""
+_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "anthropic": ("ANTHROPIC_API_KEY=fake", "ANTHROPIC_BASE_URL={url}"),
+    "chat": ("OPENAI_API_KEY=fake", "OPENAI_BASE_URL={url}/v1"),
+    "gemini": ("GEMINI_API_KEY=fake", "GEMINI_BASE_URL={url}"),
+    "ollama": ("OLLAMA_HOST={url}",),
+}
+"""By format, what makes `palimpsest` use it. It speaks Responses with OpenAI itself only."""
+
+
+def run(port: int, wire: str, script: Path | None) -> int:
+    """Serves until it is interrupted; the exit code. `wire` is a dialect's name, or `all`."""
+    try:
+        lines = [] if script is None else script.read_text(encoding="utf-8").split("\n")
+        return asyncio.run(_serve(port, wire, read_script(lines)))
+    except KeyboardInterrupt:
+        return 0
+    except (OSError, ValueError, OverflowError) as error:
+        sys.stderr.write(f"palimpsest: {error}\n")
+        return 1
+
+
+async def _serve(port: int, wire: str, replies: list[Reply | Failure]) -> int:
+    dialects = [dialect for dialect in DIALECTS if wire in (dialect.name, "all")]
+    async with FakeModels(dialects, port=port, pause_s=_PAUSE_S) as fake:
+        fake.replies += replies
+        sys.stdout.write(announcement(fake.url, [dialect.name for dialect in dialects]))
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+    return 0
+
+
+def announcement(url: str, names: list[str]) -> str:
+    """The address, and a line for each variable to set, as a shell takes it."""
+    settings = [each.format(url=url) for name in names for each in _VARIABLES.get(name, ())]
+    if "openai" in names:
+        settings.append(f"# OpenAI's Responses API, for programs that speak it: {url}/v1")
+    return "".join(f"{each}\n" for each in [url, *(s if s.startswith("#") else f"export {s}" for s in settings)])

@@ -1,0 +1,71 @@
+"""What a model says, before it is put into a service's wire format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DEFAULT_TEXT = "Line one\u2028line \u0085 two, é🎉"
+"""Holds what naive readers of event streams take for the end of a line."""
+
+
+@dataclass(frozen=True)
+class Call:
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    text: str = DEFAULT_TEXT
+    thinking: str = ""
+    calls: tuple[Call, ...] = ()
+    stop: str | None = None
+    """In the service's own words. None: what follows from the rest."""
+    n_pieces: int = 3
+    """How many deltas a text comes in, at most."""
+
+    def pieces(self, text: str) -> list[str]:
+        step = max(1, -(-len(text) // self.n_pieces))
+        return [text[start : start + step] for start in range(0, len(text), step)]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What an answer says that it took, in tokens."""
+
+    n_input: int
+    """Neither read from the cache nor written to it."""
+    n_output: int = 33
+    n_cache_read: int = 0
+    n_cache_written: int = 0
+
+    @property
+    def n_prompt(self) -> int:
+        return self.n_input + self.n_cache_read + self.n_cache_written
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The end of a request: what the answer is about."""
+
+    text: str = ""
+    """What the user said last; empty where there is nothing."""
+    result: str | None = None
+    """The last tool result, where no word of the user stands behind it."""
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The schemas of the arguments, by name."""
+
+
+def sse(data: Any, event: str = "") -> bytes:
+    """One event of a stream. JSON keeps U+2028 and U+0085 as they are, as the services do."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return (f"event: {event}\n" if event else "").encode() + f"data: {text}\n\n".encode()
+
+
+def rough_count(value: Any) -> int:
+    """A quarter of the characters of the JSON."""
+    return max(1, len(json.dumps(value, ensure_ascii=False)) // 4)

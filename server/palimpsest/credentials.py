@@ -1,0 +1,200 @@
+"""Keys that outlive a process: in the system's keyring, else each in a small file that only its user can read.
+
+The keyring is used where the package `keyring` is installed (the extra `palimpsest-ls[keyring]`) and a backend of it
+works. A file stands for every stored key, also where the keyring holds it: whoever has stored none never waits for a
+keyring, which may take seconds to find and may ask the user to unlock it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+import platformdirs
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.services.credentials import KEY_VARIABLES
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SERVICE: Final = "palimpsest"
+"""Under which name the keyring holds keys; the provider is the user name."""
+_READ_S: Final = 5.0
+"""How long a server waits for the keyring."""
+_ASKED_S: Final = 60.0
+"""How long somebody who wants to store a key, or to remove one, may take to unlock it."""
+
+
+class Keyring(Protocol):
+    """What is used of a backend of `keyring`. Anything may be raised."""
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+def environment_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """The keys in the environment, by provider."""
+    found = {name: next(filter(None, map(environ.get, KEY_VARIABLES[name])), None) for name in KEY_VARIABLES}
+    return {name: key for name, key in found.items() if key is not None}
+
+
+def find_keyring() -> Keyring | None:
+    """The system's; None where the package is missing, or knows no safe place on this machine."""
+    try:
+        backend: Any = importlib.import_module("keyring").get_keyring()
+        # 1 is what the package's own rule recommends from on; below are null, fail and plain text.
+        return backend if backend.priority >= 1 else None
+    except ImportError:
+        return None
+    except Exception as error:  # backends are foreign code, and are loaded by name from the user's configuration
+        log.info("the keyring cannot be used (%s)", type(error).__name__)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKeys:
+    """One file a provider, so that two processes that store and remove at the same time lose nothing."""
+
+    directory: Path
+    """May be missing."""
+    find_keyring: Callable[[], Keyring | None] = find_keyring
+    read_s: float = _READ_S
+
+    def read(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for provider in KEY_VARIABLES:
+            try:
+                key = self._read(provider)
+            except Exception as error:  # a backend's own errors too; their words may hold anything
+                log.warning(
+                    "The stored key for %s cannot be read (%s). Enter it again with `palimpsest login %s`.",
+                    *(provider, type(error).__name__, provider),
+                )
+                continue
+            if key is not None:
+                found[provider] = key
+        return found
+
+    def write(self, provider: str, key: str) -> str:
+        is_in_keyring = self._keep_in_keyring(provider, key)
+        path = self._path(provider)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # A file of mode 0600, whole or not there at all.
+            descriptor, name = tempfile.mkstemp(dir=self.directory, prefix=".")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"keyring": True} if is_in_keyring else {"key": key}, file)
+            Path(name).replace(path)
+        except OSError as error:
+            raise InvalidRequest(f"The key for {provider} could not be stored: {error.strerror}.") from error
+        if is_in_keyring:
+            return "in the system's keyring"
+        return f"in {path}, which only you can read, because no keyring of the system can be used here"
+
+    def remove(self, provider: str) -> bool:
+        path = self._path(provider)
+        entry = self._entry(provider)
+        if entry is None:
+            return False
+        if "keyring" in entry and (keyring := self.find_keyring()) is not None:
+            try:
+                _within(_ASKED_S, lambda: _delete(keyring, provider))
+            except Exception as error:
+                raise InvalidRequest(
+                    f"The key for {provider} is still in the system's keyring, which refused ({type(error).__name__}). "
+                    f"Remove the entry {SERVICE!r} there."
+                ) from None
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InvalidRequest(f"The key for {provider} is still stored: {error.strerror}. Remove {path}.") from error
+        return True
+
+    def _read(self, provider: str) -> str | None:
+        entry = self._entry(provider)
+        if entry is None:
+            return None
+        if "keyring" not in entry:
+            return str(entry["key"])
+        keyring = self.find_keyring()
+        if keyring is None:
+            raise LookupError("no keyring")
+        key = _within(self.read_s, lambda: keyring.get_password(SERVICE, provider))
+        if key is None:
+            raise LookupError("not in the keyring")
+        return key
+
+    def _entry(self, provider: str) -> Mapping[str, Any] | None:
+        """What the file says; None when there is none. Empty when it cannot be understood."""
+        try:
+            entry = json.loads(self._path(provider).read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except ValueError:
+            return {}
+        return entry if isinstance(entry, dict) else {}
+
+    def _keep_in_keyring(self, provider: str, key: str) -> bool:
+        """Whether it is there now, and can be read back."""
+        keyring = self.find_keyring()
+        if keyring is None:
+            return False
+
+        def keep() -> bool:
+            keyring.set_password(SERVICE, provider, key)
+            return keyring.get_password(SERVICE, provider) == key
+
+        try:
+            return _within(_ASKED_S, keep)
+        except Exception as error:
+            log.info("the keyring did not take a key (%s)", type(error).__name__)
+            return False
+
+    def _path(self, provider: str) -> Path:
+        return self.directory / f"{provider}.json"
+
+
+def stored_keys() -> StoredKeys:
+    """Those of the user who runs this process."""
+    return StoredKeys(Path(platformdirs.user_data_dir("palimpsest", appauthor=False)) / "keys")
+
+
+def _delete(keyring: Keyring, provider: str) -> None:
+    """A key that somebody has removed from the keyring already is no failure."""
+    if keyring.get_password(SERVICE, provider) is not None:
+        keyring.delete_password(SERVICE, provider)
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What `call` returns or raises; TimeoutError when it takes longer. It is left alone then, in its own thread: a
+    keyring that waits for its user cannot be stopped."""
+    results: list[T] = []
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="keyring", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError("the keyring does not answer")
+    if errors:
+        raise errors[0]
+    return results[0]

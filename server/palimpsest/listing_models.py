@@ -1,0 +1,119 @@
+"""`palimpsest models`: the models by the user's own settings, and what to do about those that cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from palimpsest.app import read_places, user_file
+from palimpsest.configuration import load_settings
+from palimpsest.credentials import environment_keys, stored_keys
+from palimpsest.data import load_model_table
+from palimpsest.domain.limits import ModelLimits
+from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.provider import Provider
+from palimpsest.domain.quoting.passages import Passage
+from palimpsest.domain.settings import Settings, to_entries
+from palimpsest.model_clients import CONFIGURE_HINT, HINTS, ClientPool, address_of, check_key
+from palimpsest.services.credentials import Keys
+from palimpsest.services.live_limits import FILE_NAME, LiveLimits
+from palimpsest.services.models import ModelChoice, Models
+from palimpsest_clients.offline import OfflineProvider
+
+log = logging.getLogger(__name__)
+
+_WAIT_S: Final = 5.0
+"""For services that have not said today what their models take."""
+_HEADINGS: Final = ("model", "provider", "window", "budget", "output", "limits from", "")
+
+
+def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """What a folder has learned from errors of a service is known in that folder only and does not stand here."""
+    settings = load_settings(user_file(), None, environ, None)
+    keys = Keys(environment_keys(environ), stored_keys(), check_key)
+    keys.load()
+    choices = asyncio.run(_choices(environ, settings, ClientPool(environ, keys)))
+    if as_json:
+        sys.stdout.write(json.dumps([_to_object(choice) for choice in choices], ensure_ascii=False, indent=2) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _table([_HEADINGS, *map(_to_row, choices)]))
+    return 0
+
+
+async def _choices(environ: Mapping[str, str], settings: Settings, pool: ClientPool) -> list[ModelChoice]:
+    clients = pool.get(settings)
+    live = LiveLimits(read_places(settings).cache / FILE_NAME)
+    try:
+        limits = await _fetch(live, clients, environ, settings)
+    finally:
+        await live.close()
+        await pool.aclose()
+    models = Models(
+        load_model_table(),
+        {**clients, "offline": OfflineProvider(_find_nothing, CONFIGURE_HINT)},
+        HINTS,
+        settings,
+        model_entries=to_entries(settings.models),
+        provider_entries=to_entries(settings.providers),
+        live=limits,
+    )
+    return models.choices()
+
+
+async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Sequence[Passage]:
+    """There is no folder here, and nobody asks."""
+    return []
+
+
+async def _fetch(
+    live: LiveLimits, clients: Mapping[str, Provider], environ: Mapping[str, str], settings: Settings
+) -> dict[str, ModelLimits]:
+    """What the services say, as far as they say it in time."""
+    addresses = {name: at for name in clients if (at := address_of(environ, settings, name)) is not None}
+    limits = await live.of(clients, addresses)
+    try:
+        async with asyncio.timeout(_WAIT_S):
+            await live.settle()
+    except TimeoutError:
+        log.info("some services did not tell their models in time")
+    return limits
+
+
+def _to_object(choice: ModelChoice) -> dict[str, Any]:
+    return {
+        "name": choice.model.name,
+        "provider": choice.model.provider,
+        "window_tokens": choice.model.limits.window,
+        "budget_tokens": choice.budget.budget,
+        "max_output_tokens": choice.model.limits.max_output,
+        "limits_source": choice.model.source.value,
+        "is_available": choice.is_available,
+        "is_default": choice.is_default,
+        "hint": choice.hint,
+    }
+
+
+def _to_row(choice: ModelChoice) -> tuple[str, ...]:
+    model = choice.model
+    numbers = (model.limits.window, choice.budget.budget, model.limits.max_output)
+    if choice.hint is not None:
+        standing = f"to use it: {choice.hint}"
+    else:
+        standing = "the model of new conversations" if choice.is_default else "available"
+    return (model.name, model.provider, *(f"{number:,}" for number in numbers), model.source.value, standing)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Columns as wide as their widest cell, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if 2 <= n <= 4 else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,92 @@
+"""The forest of summaries, and the cut of every conversation as a partition of what is visible (invariants 5 and 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.cut import Block, Live, Piece, is_partition
+from palimpsest.domain.forest import Summary
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
+from palimpsest.storage import contexts, conversations
+from palimpsest.storage.chain_check import lineage_faults
+from palimpsest.storage.tables import Conversation, Cut, Message, rows
+
+
+def summary_faults() -> list[str]:
+    """What is wrong, as clauses; empty when the summaries are a forest over messages that are there."""
+    found: list[str] = []
+    for conversation_id, n_messages in _conversations():
+        summaries = {each.id: each for each in contexts.read_summaries(conversation_id)}
+        for summary in summaries.values():
+            what = f"summary {summary.id} of conversation {conversation_id}"
+            if summary.end > n_messages or summary.level < 1:
+                found.append(f"{what} stands for messages that are not there, or has no level")
+            children = [summaries.get(child) for child in summary.children]
+            if any(child is None for child in children):
+                found.append(f"{what} is made of one that is not there")
+            elif any(child is not None and not _is_below(child, summary) for child in children):
+                found.append(f"{what} is made of one that is not below it")
+    return found
+
+
+def cut_faults() -> list[str]:
+    """What is wrong, as clauses; empty when every cut names summaries that are there, and the newest one of each
+    conversation partitions its visible messages."""
+    found: list[str] = []
+    lost = lineage_faults()
+    for conversation_id, n_messages in _conversations():
+        summaries = {each.id for each in contexts.read_summaries(conversation_id)}
+        for version, blocks, end in rows(
+            Cut.select(Cut.version, Cut.blocks, Cut.end_message_id)
+            .where(Cut.conversation == conversation_id)
+            .order_by(Cut.version)
+        ):
+            if end > n_messages or any(block not in summaries for block in json.loads(blocks)):
+                found.append(f"cut {version} of conversation {conversation_id} names what is not there")
+        if conversation_id not in lost and not _partitions(conversation_id, n_messages):
+            found.append(f"the context of conversation {conversation_id} does not show each message exactly once")
+    return found
+
+
+def _conversations() -> list[tuple[ConversationId, int]]:
+    query = Conversation.select(Conversation.id, Conversation.next_message_id).order_by(Conversation.id)
+    return [(ConversationId(each), n_messages) for each, n_messages in rows(query)]
+
+
+def _is_below(child: Summary, summary: Summary) -> bool:
+    return summary.start <= child.start and child.end <= summary.end and child.level < summary.level
+
+
+def _partitions(conversation_id: ConversationId, n_messages: int) -> bool:
+    """As the context is loaded: what no usable block covers and is neither hidden nor left out stands for itself."""
+    cut = contexts.latest_cut(conversation_id)
+    ranges = conversations.hidden_ranges(conversation_id)
+    blocks = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
+    blocks = [each for each in blocks if contexts.is_usable(each, ranges)]
+    absent = _ids((each.start, each.end) for each in ranges) | (set() if cut is None else _ids(cut.left_out))
+    covered = _ids((each.start, each.end) for each in blocks)
+    pieces: list[Piece] = [Block(each, 0) for each in blocks]
+    pieces += [_live(each) for each in _stored_ids(conversation_id) if each not in absent and each not in covered]
+    return is_partition(sorted(pieces, key=lambda piece: piece.start), n_messages, absent - covered)
+
+
+def _ids(ranges: Iterable[tuple[MessageId, MessageId]]) -> set[MessageId]:
+    return {MessageId(each) for start, end in ranges for each in range(start, end)}
+
+
+def _stored_ids(conversation_id: ConversationId) -> list[MessageId]:
+    found: list[MessageId] = []
+    for owner, first, after in conversations.lineage(conversation_id):
+        query = Message.select(Message.message_id).where(
+            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
+        )
+        found += [MessageId(each) for (each,) in rows(query)]
+    return found
+
+
+def _live(message_id: MessageId) -> Live:
+    """Only where it stands counts here."""
+    nothing = Content(Role.USER, ())
+    return Live(StoredMessage(ConversationId(""), message_id, nothing, "", None, Digest("")), 0)

@@ -1,0 +1,228 @@
+"""Looks at a whole store and says what is wrong with it. Changes nothing, and may run beside servers.
+
+What SQLite holds together is SQLite's to say; the rest are the store's own rules: the digest chain and the forest
+(invariants 1 and 6), the cut as a partition, and rows that belong to rows. A sentence names ids and numbers, never text
+(invariant 11). `repairs` mends what may be mended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import peewee
+from peewee import SqliteDatabase
+from playhouse.migrations import Runner
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import Content
+from palimpsest.domain.turns import FINAL_STATES
+from palimpsest.storage import chain_check, forest_check, search, tables
+from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
+from palimpsest.storage.tables import execute
+
+_BUSY_TIMEOUT_S: Final = 10
+_MOST_NAMED: Final = 5
+_ROWS_AT_ONCE: Final = 200
+
+
+class Verdict(StrEnum):
+    """What came of a check."""
+
+    OK = "ok"
+    PROBLEM = "problem"
+    REPAIRED = "repaired"
+    UNKNOWN = "unknown"
+    """It could not be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check."""
+
+    check: str
+    verdict: Verdict
+    text: str
+    """A sentence."""
+
+
+def look(directory: Path, is_alive: Callable[[str], bool]) -> list[Finding]:
+    """The checks of the database, in one read transaction; `is_alive` says of a server's id whether it runs.
+
+    Never raises for what it finds: what could not be looked at is a finding too.
+    """
+    path = directory / DATABASE_NAME
+    if not path.is_file():
+        return [Finding("database", Verdict.UNKNOWN, f"There is no store in {directory}.")]
+    database = SqliteDatabase(
+        f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_BUSY_TIMEOUT_S, pragmas={"query_only": 1}
+    )
+    tables.bind_thread(database)
+    try:
+        with contextlib.closing(database), database.atomic():
+            return list(_checks(database, is_alive))
+    except (peewee.PeeweeException, sqlite3.Error, OSError) as error:
+        return [Finding("database", Verdict.PROBLEM, explain(error, directory))]
+
+
+def _checks(database: SqliteDatabase, is_alive: Callable[[str], bool]) -> Iterator[Finding]:
+    schema = _schema(database)
+    yield schema
+    yield _guarded("integrity", _integrity)
+    if schema.verdict is Verdict.UNKNOWN:
+        return
+    yield _guarded("references", _references)
+    yield _guarded("chains", chain_check.faults, "Every digest follows from the messages before it.")
+    yield _guarded("summaries", forest_check.summary_faults, "Every summary stands for messages and summaries there.")
+    yield _guarded("cuts", forest_check.cut_faults, "Every cut shows each visible message exactly once.")
+    yield _guarded("turns", functools.partial(_turn_faults, is_alive), "No dead server has left a turn open.")
+    for name, (what, sql) in STRAYS.items():
+        yield _guarded(name, functools.partial(_count, what, sql), "None belongs to nothing.")
+    yield _guarded("search", _search_faults, "The search index has every message that is there, and no other.")
+
+
+def _guarded(check: str, faults: Callable[[], list[str]], fine: str = "Nothing is wrong.") -> Finding:
+    """A check whose faults are clauses; damage that stops it is one too."""
+    try:
+        found = faults()
+    except (peewee.PeeweeException, sqlite3.Error, OverflowError) as error:
+        found = [f"it could not be read to the end ({type(error).__name__})"]
+    except (PalimpsestError, ValueError, KeyError, TypeError, RecursionError) as error:
+        found = [f"a row is not what Palimpsest writes ({type(error).__name__})"]
+    if not found:
+        return Finding(check, Verdict.OK, fine)
+    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    sentence = f"{'; '.join(found[:_MOST_NAMED])}{more}."
+    return Finding(check, Verdict.PROBLEM, sentence[0].upper() + sentence[1:])
+
+
+def _schema(database: SqliteDatabase) -> Finding:
+    status = Runner(database, str(MIGRATIONS)).status()
+    done = [each.name for each in status if each.applied]
+    newer = [each.name for each in status if each.path is None]
+    waiting = [each.name for each in status if not each.applied]
+    if newer:
+        text = f"A newer Palimpsest has changed this store ({', '.join(newer)}). Look at it with that version."
+        return Finding("schema", Verdict.UNKNOWN, text)
+    if waiting:
+        text = (
+            f"The store is of an older schema ({done[-1] if done else 'none'}). Open the folder once with this version "
+            "(a copy is kept), then look again."
+        )
+        return Finding("schema", Verdict.UNKNOWN, text)
+    return _guarded("schema", _unknown_columns, f"The store has the schema of this version ({done[-1]}).")
+
+
+_ELSEWHERE: Final = {"approval_rule": {"number", "tool", "words", "answer", "created_at"}}
+"""Tables without a model."""
+
+
+def _unknown_columns() -> list[str]:
+    known = {model._meta.table_name: set(model._meta.columns) for model in tables._Base.__subclasses__()} | _ELSEWHERE
+    faults: list[str] = []
+    listed = [name for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for name in sorted(set(listed) | set(known)):
+        if name.startswith(("sqlite_", "message_search", "schema_migration")):
+            continue
+        columns = {row[1] for row in execute(f'PRAGMA table_info("{name}")')}
+        if name not in known:
+            faults.append(f"the table {name} is not Palimpsest's")
+        elif not columns:
+            faults.append(f"the table {name} is missing")
+        elif columns != known[name]:
+            faults.append(f"the columns {', '.join(sorted(columns ^ known[name]))} of {name} are unknown or missing")
+    return faults
+
+
+def _integrity() -> list[str]:
+    found = [str(text) for (text,) in execute("PRAGMA integrity_check(100)")]
+    return [] if found == ["ok"] else [f"SQLite finds {len(found)} faults in the file, so it is damaged"]
+
+
+def _references() -> list[str]:
+    counted = Counter((child, parent) for child, _, parent, _ in execute("PRAGMA foreign_key_check"))
+    return [f"{n} rows of {child} name a {parent} that is not there" for (child, parent), n in sorted(counted.items())]
+
+
+def _turn_faults(is_alive: Callable[[str], bool]) -> list[str]:
+    faults: list[str] = []
+    ended = ", ".join(f"'{state.value}'" for state in sorted(FINAL_STATES))
+    open_turns = execute(
+        f"""SELECT turn.id, lease.server FROM turn LEFT JOIN lease ON lease.conversation = turn.conversation
+        WHERE turn.state NOT IN ({ended}) ORDER BY turn.id"""
+    )
+    for turn_id, server in open_turns:
+        if server is None or not is_alive(server):
+            faults.append(f"turn {turn_id} was left open by a server that is not there any more")
+    steps = f"SELECT count(*) FROM step JOIN turn ON turn.id = step.turn WHERE ending IS NULL AND state IN ({ended})"
+    return faults + _count("steps are open in turns that have ended", steps)
+
+
+def _count(what: str, sql: str) -> list[str]:
+    ((n,),) = execute(sql)
+    return [f"{n} {what}"] if n else []
+
+
+STRAYS: Final = {
+    "journals": (
+        "journal rows are of steps that are committed",
+        "SELECT count(*) FROM stream_journal WHERE step IN (SELECT id FROM step WHERE ending IS NOT NULL)",
+    ),
+    "token counts": (
+        "token counts are of no message, or of one that was purged",
+        """SELECT count(*) FROM token_count WHERE message NOT IN (SELECT id FROM message WHERE content IS NOT NULL)""",
+    ),
+    "previews": (
+        "previews are of no cut",
+        """SELECT count(*) FROM preview WHERE cut_version > 0 AND NOT EXISTS (
+            SELECT 1 FROM cut WHERE cut.conversation = preview.conversation AND cut.version = preview.cut_version)""",
+    ),
+    "injections": (
+        "injections are of no turn",
+        "SELECT count(*) FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
+    ),
+}
+"""Rows that may be left over, by check: what they are, and how many."""
+
+
+def _search_faults() -> list[str]:
+    """Presence by row, and what is in each by the number of words: the index itself holds no text to compare."""
+    in_store = "SELECT id FROM message WHERE content IS NOT NULL"
+    indexed = "SELECT id FROM message_search_docsize"
+    faults = _count("messages are not in the search index", f"SELECT count(*) FROM ({in_store} EXCEPT {indexed})")
+    gone = f"SELECT count(*) FROM ({indexed} EXCEPT {in_store})"
+    faults += _count("messages that are not there, or were purged, are in the search index", gone)
+    return faults or _differing_sizes()
+
+
+def _differing_sizes() -> list[str]:
+    n_differing, last = 0, -(2**63)
+    while True:
+        sql = f"""SELECT message.id, content, hex(sz) FROM message JOIN message_search_docsize AS d ON d.id = message.id
+            WHERE message.id > ? AND content IS NOT NULL ORDER BY message.id LIMIT {_ROWS_AT_ONCE}"""
+        found = list(execute(sql, last))
+        if not found:
+            return [f"{n_differing} messages stand in the search index otherwise than they are"] if n_differing else []
+        expected = _sizes({row_id: Content.from_json(json.loads(content)) for row_id, content, _ in found})
+        n_differing += sum(expected[row_id] != size for row_id, _, size in found)
+        last = found[-1][0]
+
+
+def _sizes(contents: Mapping[int, Content]) -> dict[int, str]:
+    """What the index would note of each message: its words, counted by the same tokenizer."""
+    ((sql,),) = execute("SELECT sql FROM sqlite_master WHERE name = 'message_search'")
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(sql)
+        memory.executemany(
+            "INSERT INTO message_search (rowid, words, parts) VALUES (?, ?, ?)",
+            [(row_id, *search.columns(content)) for row_id, content in contents.items()],
+        )
+        return dict(memory.execute("SELECT id, hex(sz) FROM message_search_docsize"))

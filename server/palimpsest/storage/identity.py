@@ -1,0 +1,67 @@
+"""Which folder a store is of, as the store itself remembers it: for finding it again when the folder was moved."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from palimpsest.storage.store import DATABASE_NAME
+from palimpsest.storage.tables import Meta
+
+TOO_LONG: Final = "too long"
+"""Stands for the first commit where looking for it took too long, so that it is not done again."""
+_ADOPTED_BY: Final = "folder.adopted_by"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderIdentity:
+    """A folder, by more than its name."""
+
+    path: str
+    """Resolved."""
+    id: str
+    """What the file system calls it: a folder that is renamed keeps that."""
+    git_root: str = ""
+    """The first commit of its repository; empty when it has none, or nobody looked; or `TOO_LONG`."""
+
+
+def remember(identity: FolderIdentity) -> None:
+    for name in identity.__slots__:
+        _write(f"folder.{name}", getattr(identity, name))
+
+
+def recall() -> FolderIdentity | None:
+    """What was remembered; None when nothing was yet."""
+    rows = {row.key: row.value for row in Meta.select().where(Meta.key.startswith("folder."))}
+    return _identity(rows)
+
+
+def mark_adopted(path: str) -> None:
+    """The conversations of this store were brought to the folder at `path`: they are not offered again."""
+    _write(_ADOPTED_BY, path)
+
+
+def peek(directory: Path) -> FolderIdentity | None:
+    """The folder of a store that is not open here, if it has conversations that were not adopted; None also when the
+    store cannot be read. Changes nothing."""
+    uri = f"{(directory / DATABASE_NAME).as_uri()}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+            rows = dict(database.execute("SELECT key, value FROM meta WHERE key GLOB 'folder.*'"))
+            ((has_conversations,),) = database.execute("SELECT EXISTS (SELECT 1 FROM conversation)")
+    except (sqlite3.Error, OSError):
+        return None
+    return _identity(rows) if has_conversations and _ADOPTED_BY not in rows else None
+
+
+def _identity(rows: dict[str, str]) -> FolderIdentity | None:
+    names = FolderIdentity.__slots__
+    found = {name: rows[f"folder.{name}"] for name in names if f"folder.{name}" in rows}
+    return FolderIdentity(**found) if len(found) == len(names) else None
+
+
+def _write(key: str, value: str) -> None:
+    Meta.insert(key=key, value=value).on_conflict_replace().execute()

@@ -1,0 +1,55 @@
+"""Mends what can be mended in a store without losing anything. Each function is called inside one transaction, and
+says how many rows it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from palimpsest.domain.errors import StoreError
+from palimpsest.domain.messages import Content
+from palimpsest.storage import search, tables, turns
+from palimpsest.storage.tables import Message, execute
+
+_LEFTOVERS = (
+    # Committed in the transaction that should have removed them.
+    "DELETE FROM stream_journal WHERE step IN (SELECT id FROM step WHERE ending IS NOT NULL)",
+    # Counted anew when they are needed.
+    "DELETE FROM token_count WHERE message NOT IN (SELECT id FROM message WHERE content IS NOT NULL)",
+    """DELETE FROM preview WHERE cut_version > 0 AND NOT EXISTS (
+        SELECT 1 FROM cut WHERE cut.conversation = preview.conversation AND cut.version = preview.cut_version)""",
+    "DELETE FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
+)
+"""What belongs to nothing: nobody reads it."""
+
+
+def close_open_turns(is_alive: Callable[[str | None], bool], now: str) -> int:
+    """Turns of dead servers: what they had shown becomes messages."""
+    return len(turns.recover(is_alive, now))
+
+
+def remove_leftovers() -> int:
+    n_removed = 0
+    for statement in _LEFTOVERS:
+        execute(statement)
+        ((n,),) = execute("SELECT changes()")
+        n_removed += n
+    return n_removed
+
+
+def rebuild_search() -> int:
+    """The index anew, from the messages. Raises StoreError when one of them cannot be read."""
+    execute("INSERT INTO message_search (message_search) VALUES ('delete-all')")
+    n_messages = 0
+    query = Message.select(Message.id, Message.content).where(Message.content.is_null(False))
+    for row_id, content in tables.rows(query):
+        try:
+            search.add(row_id, Content.from_json(json.loads(content)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                "A stored message is not what Palimpsest writes, so the search index was left as it is. "
+                "`palimpsest doctor` names the conversation."
+            ) from error
+        n_messages += 1
+    search.settle()
+    return n_messages

@@ -1,0 +1,84 @@
+"""Opening a folder's store when it may be damaged: a damaged one is set aside, never overwritten, and another begins.
+
+That is done only while nobody else holds the store, and after all of the file was looked at. Looking takes long, so it
+happens only when SQLite has complained (`SUSPECT_NAME`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Literal
+
+from filelock import Timeout
+
+from palimpsest.domain.errors import StoreError
+from palimpsest.storage.backups import now_in_names
+from palimpsest.storage.store import (
+    DATABASE_NAME,
+    SUSPECT_NAME,
+    Store,
+    explain,
+    is_damage,
+    live_servers,
+    open_store,
+    opening_lock,
+)
+
+
+async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> tuple[Store, Path | None]:
+    """The store, and where a damaged one that was in its place was put; None when there was none.
+
+    Raises StoreError as `open_store` does, and when a damaged store is held by another server.
+    """
+    suspect = directory / SUSPECT_NAME
+    aside: Path | None = None
+    if suspect.exists() and not live_servers(directory):
+        aside = await asyncio.to_thread(_set_aside, directory)
+    try:
+        return await open_store(directory, synchronous), aside
+    except StoreError:
+        if not suspect.exists() or (aside := await asyncio.to_thread(_set_aside, directory)) is None:
+            raise
+        return await open_store(directory, synchronous), aside
+
+
+def _set_aside(directory: Path) -> Path | None:
+    """Where the damaged database is now; None when it is sound after all."""
+    try:
+        with opening_lock(directory):
+            if live_servers(directory):
+                raise StoreError(
+                    f"The store in {directory} is damaged, and another server holds it. Close the other windows on "
+                    "this folder, then open it again: the damaged store is then set aside and kept."
+                )
+            aside = None if _is_sound(directory / DATABASE_NAME) else _move(directory)
+            (directory / SUSPECT_NAME).unlink(missing_ok=True)
+            return aside
+    except Timeout as error:
+        raise StoreError(f"The store in {directory} is being opened by another server. Try again.") from error
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(explain(error, directory)) from error
+
+
+def _is_sound(database: Path) -> bool:
+    try:
+        with contextlib.closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            found: list[tuple[str]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return False
+        raise
+    return found == [("ok",)]
+
+
+def _move(directory: Path) -> Path:
+    """The log goes first: left behind, it would be taken for that of the next database."""
+    aside = directory / f"damaged-{now_in_names()}"
+    aside.mkdir(mode=0o700)
+    for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm", DATABASE_NAME):
+        with contextlib.suppress(FileNotFoundError):
+            (directory / name).rename(aside / name)
+    return aside

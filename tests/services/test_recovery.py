@@ -1,0 +1,502 @@
+"""An answer that broke off is offered until something is chosen; each choice does what it says, loses nothing, asks the
+model with the user's one message, and frees the conversation. A turn can be stopped in whatever it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+from tests.services.scripted import Bench, Opener, calls, says
+from tests.services.scripted_editor import SCOPE, ScriptedEditor
+
+from palimpsest.domain.approvals import edit_request
+from palimpsest.domain.cut import CutCause, Piece
+from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError
+from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, to_messages
+from palimpsest.domain.layout import Frame
+from palimpsest.domain.limits import Model
+from palimpsest.domain.messages import TurnId, user_message
+from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolSchema
+from palimpsest.domain.recovery import GO_ON, Break, CallFate, Resolution, last_batch
+from palimpsest.domain.tokens import CountText
+from palimpsest.services.approvals import Approvals
+from palimpsest.services.clock import utc_now
+from palimpsest.services.contexts import quoting
+from palimpsest.services.editors import Editors
+from palimpsest.services.pinning import Pinning
+from palimpsest.services.recovery import BrokenAnswer, Recovery
+from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.summarizers import Written
+from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.trust import FolderTrust
+from palimpsest.storage import recovering
+from palimpsest.storage import turns as stored
+from palimpsest.storage.conversations import Counts
+from palimpsest.storage.leases import holder_of
+
+OVERLOADED = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.", is_retryable=True)
+TEXT = JournalEvent(EventType.TEXT, "half an ans")
+DONE = JournalEvent(EventType.DONE)
+CALLS = [
+    JournalEvent(EventType.TOOL_CALL, "", "1", "read"),
+    JournalEvent(EventType.TOOL_CALL, "", "2", "write"),
+    JournalEvent(EventType.TOOL_CALL, "", "3", "write"),
+    DONE,
+    JournalEvent(EventType.TOOL_START, "", "1", "read"),
+    JournalEvent(EventType.TOOL_RESULT, "its text", "1", "read"),
+    JournalEvent(EventType.TOOL_START, "", "2", "write"),
+]
+
+
+def recovery(b: Bench) -> Recovery:
+    return Recovery(b.session.turns)
+
+
+async def died(b: Bench, *events: JournalEvent, text: str = "question") -> TurnId:
+    """A turn whose server ended after those events, as the next one finds it."""
+    store, turn_id = b.session.store, TurnId(f"turn of {text}")
+    counts = Counts("o200k_base", [1])
+    content = user_message(text)
+    admission = await store.run(
+        stored.admit, turn_id, b.conversation_id, text, content, counts, "dead", store.is_alive, utc_now()
+    )
+    lease = admission.lease
+    assert lease is not None
+    step = await store.run(stored.begin_step, lease, turn_id, 0, "offline", "offline", 10, utc_now())
+    if events:
+        await store.run(stored.append_events, lease, turn_id, step, events, utc_now())
+    assert await store.run(stored.recover, store.is_alive, utc_now()) == [turn_id]
+    return turn_id
+
+
+async def failed(b: Bench, text: str = "question") -> TurnId:
+    """A turn that has just ended in an error."""
+    assert await b.ask(text) == "errored"
+    return (await recovery(b).unresolved())[-1].turn.id
+
+
+async def chosen(b: Bench, turn_id: TurnId, choice: Resolution) -> TurnId:
+    """Makes the choice; the id of the turn that it began, when that has ended."""
+    turn = await recovery(b).resolve(turn_id, choice)
+    assert isinstance(turn, RunningTurn)
+    await asyncio.wait_for(turn.wait(), 10)
+    return turn.id
+
+
+async def visible(b: Bench) -> list[tuple[str, str, str]]:
+    page = await b.session.conversations.read(b.conversation_id, None, 1000)
+    texts = await b.said()
+    return [each for each, message in zip(texts, page.messages, strict=True) if message.id not in page.hidden]
+
+
+def sent(b: Bench) -> list[tuple[str, str]]:
+    """The last request: role and text of each message; a result's text for tool messages."""
+    return [(c.role.value, c.text or "".join(r.text for r in c.results)) for c in b.provider.seen[-1].messages]
+
+
+async def is_free(b: Bench) -> bool:
+    return await b.session.store.read(holder_of, b.conversation_id) is None
+
+
+# ---------------------------------------------------------------------------------------------------- what is offered
+
+
+async def test_what_a_dead_server_left_is_listed_with_all_that_is_known(bench: Opener) -> None:
+    b = await bench([])
+    turn_id = await died(b, TEXT)
+    (found,) = await recovery(b).unresolved()
+    assert found == BrokenAnswer(found.turn, "bench", Break.INCOMPLETE, TEXT.text, 11, (), found.ended_at)
+    assert (found.turn.id, found.turn.last_seq, found.turn.model) == (turn_id, 1, "offline")
+    assert "server ended" in (found.turn.error_message or "")
+    assert await recovery(b).recent() == [found]
+
+
+async def test_the_end_of_a_long_answer_is_listed_with_the_length_of_all(bench: Opener) -> None:
+    b = await bench([[TextDelta("x" * 5_000 + "the end"), OVERLOADED]])
+    await failed(b)
+    (found,) = await recovery(b).unresolved()
+    assert (found.how, found.turn.error_kind, found.n_characters) == (Break.ERRORED, ErrorKind.OVERLOADED, 5_007)
+    assert found.text == "x" * 1_993 + "the end"
+
+
+async def test_an_open_tool_batch_is_closed_honestly_and_listed_with_its_results(bench: Opener) -> None:
+    b = await bench([])
+    await died(b, TEXT, *CALLS)
+    (found,) = await recovery(b).unresolved()
+    assert found.how is Break.COMPLETE
+    assert [(each.call.name, each.fate) for each in found.batch] == [
+        ("read", CallFate.FINISHED),
+        ("write", CallFate.UNKNOWN),
+        ("write", CallFate.NOT_RUN),
+    ]
+    _, finished, unknown, not_run = (text for _, text, _ in (await b.said())[1:])
+    assert finished == "its text"
+    assert "interrupted; it is unknown whether it took effect" in unknown
+    assert "was not run" in not_run
+
+
+@pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.ERRORED, Ending.INTERRUPTED])
+def test_a_tool_that_was_begun_is_never_said_not_to_have_run(ending: Ending) -> None:
+    batch = last_batch(to_messages([TEXT, *CALLS], ending))
+    assert [each.fate for each in batch] == [CallFate.FINISHED, CallFate.UNKNOWN, CallFate.NOT_RUN]
+    assert "unknown whether it took effect" in batch[1].result.text
+
+
+async def test_a_turn_that_ended_well_or_was_cancelled_is_not_listed(bench: Opener) -> None:
+    b = await bench([says("all"), [TextDelta("half"), asyncio.Event()]])
+    await b.ask("one")
+    await stopped_when(b, "two", shows("half"))
+    assert await recovery(b).unresolved() == []
+
+
+async def test_whoever_goes_on_talking_has_kept_the_answer(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED], says("next")])
+    turn_id = await failed(b)
+    await b.ask("never mind")
+    assert await recovery(b).unresolved() == []
+    for choice in (Resolution.CONTINUE, Resolution.RETRY, Resolution.DISCARD):
+        with pytest.raises(InvalidRequest, match="not the conversation's last one"):
+            await recovery(b).resolve(turn_id, choice)
+    assert await is_free(b)
+
+
+# ------------------------------------------------------------------------------------------------------- each choice
+
+
+async def test_a_continued_answer_goes_on_from_what_was_kept(bench: Opener) -> None:
+    b = await bench([says("wer"), says("more")])
+    turn_id = await died(b, TEXT)
+    new = await chosen(b, turn_id, Resolution.CONTINUE)
+    assert sent(b) == [("user", "question"), ("assistant", TEXT.text), ("user", GO_ON.text)]
+    assert await b.said() == [
+        ("user", "question", "complete"),
+        ("assistant", TEXT.text, "interrupted"),
+        ("assistant", "wer", "complete"),
+    ]
+    outcome = await b.session.conversations.outcome(new)
+    assert (outcome.message_ids, outcome.text, outcome.turn.user_message_id) == ((0, 2), "wer", 0)
+    assert await recovery(b).unresolved() == []
+    assert await is_free(b)
+    await b.ask("and?")
+    first, second = b.provider.seen
+    assert second.lines()[: len(first.lines())] == first.lines(), "the prefix broke"
+    assert second.messages.count(GO_ON) == 1
+
+
+async def test_the_request_to_go_on_is_counted(bench: Opener) -> None:
+    b = await bench([says("wer")])
+    await chosen(b, await died(b, TEXT), Resolution.CONTINUE)
+    (context,) = b.provider.seen
+    state = await b.session.contexts.state(b.conversation_id)
+    counted = sum(segment.tokens for segment in context.segments)
+    assert abs(counted - context.estimated_tokens) <= len(context.segments)
+    assert context.estimated_tokens <= context.upper_tokens <= context.limit_tokens == state.budget.budget
+
+
+async def test_a_broken_tool_batch_is_continued_with_its_results_and_nothing_is_run_again(bench: Opener) -> None:
+    ran: list[str] = []
+
+    async def run(arguments: str) -> ToolOutput:
+        ran.append(arguments)
+        return ToolOutput("ran")
+
+    tools = tuple(Tool(ToolSchema(name, name, {}), run, name == "read") for name in ("read", "write"))
+    b = await bench([says("I see")], tools=tools)
+    await chosen(b, await died(b, *CALLS), Resolution.CONTINUE)
+    assert ran == []
+    assert [role for role, _ in sent(b)] == ["user", "assistant", "tool", "tool", "tool"]
+    assert "unknown whether it took effect" in sent(b)[3][1]
+
+
+async def test_a_retry_hides_the_answer_and_asks_the_same_message_once(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED], says("whole"), says("next")])
+    await b.session.conversations.set_draft(b.conversation_id, "typed meanwhile")
+    turn_id = await failed(b)
+    await b.session.conversations.set_draft(b.conversation_id, "typed meanwhile")
+    await chosen(b, turn_id, Resolution.RETRY)
+    assert sent(b) == [("user", "question")]
+    assert await visible(b) == [("user", "question", "complete"), ("assistant", "whole", "complete")]
+    assert ("assistant", "half", "errored") in await b.said(), "the hidden answer cannot be read"
+    state = await b.session.contexts.state(b.conversation_id)
+    assert state.cut.cause is CutCause.ROLLBACK
+    assert state.record.draft == "typed meanwhile"
+    await b.ask("and?")
+    assert sent(b) == [("user", "question"), ("assistant", "whole"), ("user", "and?")]
+    b.session.contexts.forget(b.conversation_id)
+    again = await b.session.contexts.state(b.conversation_id)
+    assert [piece.start for piece in again.pieces] == [0, 2, 3, 4]
+
+
+async def test_a_good_last_answer_can_be_given_again(bench: Opener) -> None:
+    b = await bench([[*calls(("1", "no", "{}"))], says("dull"), says("bright")])
+    running = await b.session.turns.start(b.conversation_id, "r", user_message("q"))
+    assert isinstance(running, RunningTurn)
+    await running.wait()
+    with pytest.raises(InvalidRequest, match="complete"):
+        await b.session.turns.go_on(running.id, Resolution.CONTINUE)
+    second = await chosen(b, running.id, Resolution.RETRY)
+    assert await visible(b) == [("user", "q", "complete"), ("assistant", "bright", "complete")]
+    b.provider.replies = [says("brighter")]
+    await chosen(b, second, Resolution.RETRY)
+    assert (await visible(b))[1][1] == "brighter"
+
+
+async def test_an_answer_that_ran_into_its_limit_can_be_continued(bench: Opener) -> None:
+    b = await bench([[TextDelta("one, "), Finished(StopReason.OUTPUT_LIMIT, TokenUsage())], says("two")])
+    running = await b.session.turns.start(b.conversation_id, "r", user_message("count"))
+    assert isinstance(running, RunningTurn)
+    await running.wait()
+    await chosen(b, running.id, Resolution.CONTINUE)
+    assert sent(b)[1:] == [("assistant", "one, "), ("user", GO_ON.text)]
+
+
+async def test_a_turn_without_a_word_is_continued_by_asking_again(bench: Opener) -> None:
+    b = await bench([[OVERLOADED], says("answer")])
+    await chosen(b, await failed(b), Resolution.CONTINUE)
+    assert sent(b) == [("user", "question")]
+    assert await b.said() == [("user", "question", "complete"), ("assistant", "answer", "complete")]
+
+
+async def test_what_breaks_off_again_can_be_continued_again(bench: Opener) -> None:
+    b = await bench([[TextDelta("one, "), OVERLOADED], [OVERLOADED], [TextDelta("two, "), OVERLOADED], says("three")])
+    turn_id = await failed(b, "count")
+    for _ in range(3):
+        turn_id = await chosen(b, turn_id, Resolution.CONTINUE)
+        found = await recovery(b).unresolved()
+        assert [each.turn.id for each in found] in ([turn_id], [])
+    assert found == []
+    go_on = ("user", GO_ON.text)
+    assert sent(b) == [("user", "count"), ("assistant", "one, "), go_on, ("assistant", "two, "), go_on]
+    b.provider.replies.append(says("1, 2, 3"))
+    turn_id = await chosen(b, turn_id, Resolution.RETRY)
+    assert await visible(b) == [("user", "count", "complete"), ("assistant", "1, 2, 3", "complete")]
+
+
+async def test_the_same_choice_twice_is_one_turn_and_another_one_is_refused(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED], says("whole")])
+    turn_id = await failed(b)
+    new = await chosen(b, turn_id, Resolution.RETRY)
+    assert await recovery(b).resolve(turn_id, Resolution.RETRY) == new
+    for other in (Resolution.CONTINUE, Resolution.KEEP, Resolution.DISCARD):
+        with pytest.raises(InvalidRequest, match="run again already"):
+            await recovery(b).resolve(turn_id, other)
+    assert len(b.provider.seen) == 2
+    assert await is_free(b)
+
+
+async def test_a_kept_answer_is_not_offered_again_and_stays(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED]])
+    turn_id = await failed(b)
+    before = await visible(b)
+    for _ in range(2):
+        assert await recovery(b).resolve(turn_id, Resolution.KEEP) is None
+    assert await recovery(b).unresolved() == []
+    assert await visible(b) == before
+
+
+async def test_a_discarded_answer_is_hidden_and_its_message_stays(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED], says("next")])
+    turn_id = await failed(b)
+    for _ in range(2):
+        await recovery(b).resolve(turn_id, Resolution.DISCARD)
+    assert await recovery(b).unresolved() == []
+    assert await visible(b) == [("user", "question", "complete")]
+    assert (await b.session.conversations.read(b.conversation_id, None, None)).record.draft == ""
+    assert await is_free(b)
+    await b.ask("and?")
+    assert sent(b) == [("user", "question"), ("user", "and?")]
+
+
+async def test_a_discarded_turn_becomes_the_draft_when_asked(bench: Opener) -> None:
+    b = await bench([says("a"), [TextDelta("half"), OVERLOADED]])
+    await b.ask("one")
+    turn_id = await failed(b, "two")
+    await recovery(b).resolve(turn_id, Resolution.DISCARD, "turn")
+    assert [text for _, text, _ in await visible(b)] == ["one", "a"]
+    assert (await b.session.conversations.read(b.conversation_id, None, None)).record.draft == "two"
+    with pytest.raises(InvalidRequest, match="taken back"):
+        await b.session.turns.go_on(turn_id, Resolution.RETRY)
+
+
+async def test_a_rule_that_was_pinned_meanwhile_stands_in_the_continued_request(bench: Opener) -> None:
+    b = await bench([says("first"), says("wer")])
+    await Pinning(b.session.contexts).pin(b.conversation_id, "never use tabs")
+    await b.ask("before")
+    turn_id = await died(b, TEXT)
+    await Pinning(b.session.contexts).pin(b.conversation_id, "always answer in verse")
+    await chosen(b, turn_id, Resolution.CONTINUE)
+    request = "\n".join(b.provider.seen[-1].lines())
+    assert request.count("never use tabs") == request.count("always answer in verse") == 1
+
+
+async def test_a_running_turn_cannot_be_resolved(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), asyncio.Event()]])
+    running = await b.session.turns.start(b.conversation_id, "r", user_message("q"))
+    assert isinstance(running, RunningTurn)
+    with pytest.raises(ConversationBusy):
+        await recovery(b).resolve(running.id, Resolution.RETRY)
+    for choice in (Resolution.KEEP, Resolution.DISCARD):
+        with pytest.raises(InvalidRequest, match="still running"):
+            await recovery(b).resolve(running.id, choice)
+    running.cancel()
+    await running.wait()
+
+
+async def test_a_retry_whose_server_dies_at_once_is_offered_in_its_turn(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED], says("whole")])
+    turn_id = await failed(b)
+    store, new = b.session.store, TurnId("new")
+    await store.run(recovering.reopen, new, turn_id, Resolution.RETRY, "dead", store.is_alive, utc_now())
+    assert await store.run(stored.recover, store.is_alive, utc_now()) == [new]
+    (found,) = await recovery(b).unresolved()
+    assert (found.turn.id, found.text, found.how) == (new, "", Break.INCOMPLETE)
+    b.session.contexts.forget(b.conversation_id)
+    await chosen(b, new, Resolution.CONTINUE)
+    assert sent(b) == [("user", "question")]
+
+
+# ------------------------------------------------------------------------------------------------------- being stopped
+
+
+def shows(text: str) -> Callable[[Numbered], bool]:
+    return lambda numbered: numbered.event.text == text
+
+
+async def stopped_when(b: Bench, text: str, is_time: Callable[[Numbered], bool]) -> str:
+    """The state of a turn that is cancelled at the first event of that kind."""
+    running = await b.session.turns.start(b.conversation_id, text, user_message(text))
+    assert isinstance(running, RunningTurn)
+    reached = asyncio.Event()
+    running.follow(lambda numbered: reached.set() if is_time(numbered) else None, 0)
+    return await stopped_at(running, reached)
+
+
+async def stopped_at(running: RunningTurn, reached: asyncio.Event) -> str:
+    await asyncio.wait_for(reached.wait(), 10)
+    running.cancel()
+    return (await asyncio.wait_for(running.wait(), 10)).state.value
+
+
+async def begun(b: Bench, text: str = "q") -> RunningTurn:
+    running = await b.session.turns.start(b.conversation_id, text, user_message(text))
+    assert isinstance(running, RunningTurn)
+    return running
+
+
+async def goes_on(b: Bench) -> bool:
+    """Whether the conversation is free, and a turn can run in it."""
+    free = await is_free(b)
+    b.provider.replies = [says("next")]
+    return free and await b.ask("again") == "committed"
+
+
+async def test_a_turn_stopped_when_it_was_just_admitted_keeps_the_message(bench: Opener) -> None:
+    b = await bench([])
+    running = await begun(b)
+    running.cancel()
+    await asyncio.wait([running.task] if running.task is not None else [], timeout=10)
+    assert await b.said() == [("user", "q", "complete")]
+    assert await goes_on(b)
+
+
+async def test_a_turn_stopped_while_it_prepares_keeps_the_message(bench: Opener) -> None:
+    b = await bench([])
+    reached = asyncio.Event()
+
+    async def never() -> Frame:
+        reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    b.session.turns.frame_now = never
+    assert await stopped_at(await begun(b), reached) == "cancelled"
+    b.session.turns.frame_now = None
+    assert await b.said() == [("user", "q", "complete")]
+    assert await goes_on(b)
+
+
+async def test_a_turn_stopped_while_older_messages_are_summarised_keeps_everything(bench: Opener) -> None:
+    b = await bench([says("word " * 700) for _ in range(5)], window=10_000, reserve=1_000)
+    reached = asyncio.Event()
+
+    class Slow:
+        async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+            reached.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def slow(_: Model) -> Slow:
+        return Slow()
+
+    for number in range(5):
+        assert await b.ask(f"q{number}") == "committed"
+    before = await b.said()
+    b.session.contexts.choose_summarizer = slow
+    long = "word " * 3_500
+    assert await stopped_at(await begun(b, long), reached) == "cancelled"
+    assert await b.said() == [*before, ("user", long, "complete")]
+    b.session.contexts.choose_summarizer = quoting
+    assert await goes_on(b)
+
+
+async def test_a_turn_stopped_while_it_streams_keeps_what_was_shown(bench: Opener) -> None:
+    b = await bench([[TextDelta("half"), asyncio.Event()]])
+    assert await stopped_when(b, "q", shows("half")) == "cancelled"
+    assert (await b.said())[1:] == [("assistant", "half", "cancelled")]
+    assert await goes_on(b)
+
+
+def waiting_tool(reached: asyncio.Event) -> Tool:
+    async def run(_: str) -> ToolOutput:
+        reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return Tool(ToolSchema("wait", "", {}), run, is_read_only=False)
+
+
+async def test_a_turn_stopped_in_a_tool_says_that_its_effect_is_unknown(bench: Opener) -> None:
+    reached = asyncio.Event()
+    b = await bench([[TextDelta("I will. "), *calls(("1", "wait", "{}"))]], tools=(waiting_tool(reached),))
+    assert await stopped_at(await begun(b), reached) == "cancelled"
+    _, said, result = await b.said()
+    assert said[1:] == ("I will. ", "complete")
+    assert "unknown whether it took effect" in result[1]
+    assert await goes_on(b)
+
+
+async def test_a_turn_stopped_while_the_user_is_asked_takes_the_question_back(bench: Opener) -> None:
+    editor, editors = ScriptedEditor(gate=asyncio.Event()), Editors()
+    editors.attach(editor)
+
+    async def run(_: str) -> ToolOutput:
+        approvals = Approvals(b.session.store, editors, FolderTrust(True))
+        await approvals.require(SCOPE, edit_request("a.py", "a diff"))
+        raise AssertionError
+
+    b = await bench([calls(("1", "edit", "{}"))], tools=(Tool(ToolSchema("edit", "", {}), run, is_read_only=False),))
+    assert await stopped_at(await begun(b), editor.is_asked) == "cancelled"
+    assert (len(editor.asked), editor.n_withdrawn) == (1, 1)
+    assert "unknown whether it took effect" in (await b.said())[2][1]
+    assert await goes_on(b)
+
+
+async def test_a_turn_stopped_while_it_commits_is_committed(bench: Opener) -> None:
+    b = await bench([says("all of it")])
+    gate, done = threading.Event(), asyncio.Event()
+    running = await begun(b)
+    running.follow(lambda numbered: done.set() if numbered.event.type is EventType.DONE else None, 0)
+    await asyncio.wait_for(done.wait(), 10)
+    blocked = asyncio.ensure_future(b.session.store.run(gate.wait, 10))  # the commit waits for the writer
+    for _ in range(200):
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.sleep(0)
+    gate.set()
+    assert await blocked
+    state = (await asyncio.wait_for(running.wait(), 10)).state.value
+    assert state == "committed"
+    assert (await b.said())[1:] == [("assistant", "all of it", "complete")]
+    assert await goes_on(b)

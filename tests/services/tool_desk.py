@@ -1,0 +1,81 @@
+"""A folder session as the server composes it, with every tool it has, on a scripted provider and a scripted editor."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.services.scripted import Action, Bench, ScriptedProvider
+from tests.services.scripted_editor import SCOPE, ScriptedEditor
+
+from palimpsest import app
+from palimpsest.domain.approvals import Answer, ApprovalRequest
+from palimpsest.services.events import FolderEvent
+from palimpsest.services.folders import EditorsWord
+from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.tools import ToolOutput, TurnScope
+
+
+class TurnsEditor(ScriptedEditor):
+    """One that is asked by real turns, each with a scope of its own."""
+
+    output: ToolOutput | None = None
+    """What its tools give back."""
+
+    async def approve(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+        return await super().approve(SCOPE, request)
+
+    async def run_tool(self, scope: TurnScope, name: str, arguments: Any) -> ToolOutput:
+        done = await super().run_tool(scope, name, arguments)
+        return self.output or done
+
+
+@dataclass
+class ToolDesk(Bench):
+    """A bench whose turns have the tools of the real server, in the folder `session.root`."""
+
+    editor: TurnsEditor
+
+    def results(self) -> list[tuple[str, bool]]:
+        """The results that stand in the last request, oldest first: text, and whether the call failed."""
+        messages = self.provider.seen[-1].messages
+        return [(part.text, part.is_error) for message in messages for part in message.results]
+
+
+@contextlib.asynccontextmanager
+async def open_desk(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tokenizers: Tokenizers,
+    replies: Sequence[list[Action]] = (),
+    *,
+    is_trusted: bool = True,
+    settings: dict[str, Any] | None = None,
+) -> AsyncIterator[ToolDesk]:
+    """The folder `directory / "folder"`, which may hold files already; everything else lies beside it."""
+    monkeypatch.setenv("HOME", str(directory / "home"))
+    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(directory / name.lower()))
+    provider = ScriptedProvider(list(replies))
+    monkeypatch.setattr(app, "Tokenizers", lambda _: tokenizers)
+    monkeypatch.setattr(app, "OfflineProvider", lambda *_: provider)
+    root = directory / "folder"
+    root.mkdir(exist_ok=True)
+    folders = app.load_folders({"PATH": "/usr/bin:/bin", "PALIMPSEST_TOOLS_RUN_COMMAND": "1"})
+    try:
+        session = await folders.open_session(root, EditorsWord(is_trusted, settings or {}))
+        events: list[FolderEvent] = []
+        session.listeners.add(events.append)
+        editor = TurnsEditor()
+        session.editors.attach(editor)
+        record = await session.conversations.create("desk", None)
+        try:
+            yield ToolDesk(session, provider, record.id, events, editor)
+        finally:
+            await session.close()
+    finally:
+        await folders.close()
