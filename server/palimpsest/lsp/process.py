@@ -15,6 +15,9 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 PARENT_POLL_S = 2.0
+SWITCH_INTERVAL_S = 0.0005
+"""After which a busy thread lets another run. A request crosses to the store's threads and back several times, and with
+Python's own 5 ms it waits that long each time while an answer is written."""
 
 
 class Process:
@@ -23,6 +26,7 @@ class Process:
     def __init__(self, grace_s: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._grace_s = grace_s
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._timer: threading.Timer | None = None
         self._is_watching = False
 
