@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import PalimpsestError
 
 if TYPE_CHECKING:
     from palimpsest.services.folders import Folders
+
+_QUOTING: Final = ("httpcore", "httpx", "peewee")
+"""Libraries that log what they send, are sent and store: addresses, headers, the texts of messages (invariant 11)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -128,6 +131,8 @@ def _serve(arguments: argparse.Namespace) -> int:
         level=arguments.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    for name in _QUOTING:
+        logging.getLogger(name).setLevel(logging.WARNING)
     from palimpsest.lsp.server import build_server
 
     if not arguments.tcp:

@@ -27,6 +27,8 @@ from palimpsest.model_clients import check_key
 from palimpsest.services.credentials import Keys, KeySource
 
 KEY, OTHER = "sk-planted-000111", "sk-other-222333"
+NO_KEYRING = "keyring.backends.null.Keyring"
+"""Keeps the keyring of whoever runs the tests out of them, where the package is installed."""
 
 
 class Ring:
@@ -227,7 +229,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("palimpsest.credentials.find_keyring", lambda: None)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", NO_KEYRING)
 
 
 @pytest.mark.usefixtures("at_home")
@@ -265,7 +267,12 @@ def test_a_key_in_place_of_the_provider_is_not_repeated(capsys: pytest.CaptureFi
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo terminal is POSIX")
 def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    variables = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "OPENAI_BASE_URL": "http://127.0.0.1:9"}
+    variables = {
+        "HOME": str(tmp_path),
+        "XDG_DATA_HOME": str(tmp_path),
+        "OPENAI_BASE_URL": "http://127.0.0.1:9",
+        "PYTHON_KEYRING_BACKEND": NO_KEYRING,
+    }
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "palimpsest", "login", "openai"],
         stdin=theirs,
