@@ -69,7 +69,10 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "lsp/test_fuzz_palimpsest.py::test_every_request_is_answered_once",
         "services/test_turn_engine.py::test_a_cancel_keeps_what_was_said_and_frees_the_conversation",
     ),
-    11: ("lsp/test_palimpsest.py::test_no_text_of_a_message_is_logged",),
+    11: (
+        "lsp/test_palimpsest.py::test_no_text_of_a_message_is_logged",
+        "lsp/test_credentials.py::test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environment",
+    ),
     12: (
         "unit/test_folder_text.py::test_links_are_not_followed",
         "unit/test_folder_text.py::test_a_link_put_in_place_after_the_look_is_not_followed",

@@ -222,3 +222,15 @@ async def test_targets_are_tried_once_each_in_their_order(bench: Opener) -> None
     assert [request.model for request in other.seen] == ["one", "two"]
     assert len(other.replies) == 1
     await check_requests(b)
+
+
+async def test_a_small_request_refused_without_a_number_teaches_no_limit(bench: Opener) -> None:
+    b = await bench([too_long(), says("It fits.")], window=200_000)
+    models = b.session.contexts.models
+    before = models.budget(models.get("offline"))
+    await b.ask("Hello.")
+    assert models.budget(models.get("offline")) == before
+    assert await b.session.store.read(learned.learned_limits, utc_now()) == {}
+    assert "offline" in [choice.model.name for choice in models.choices()]
+    b.provider.replies = [says("Still here.")]
+    assert await b.ask("Are you there?") == "committed"

@@ -334,14 +334,18 @@ class ContextEngine:
 
     async def learn_limit(self, state: ContextState, refused: PreparedContext, detail: ErrorDetail) -> None:
         """Takes it that the model's service accepts no more input than it said, or, where it named no number, less than
-        what it refused. From now on that caps the model in every conversation of the folder."""
+        what it refused. From now on that caps the model in every conversation of the folder.
+
+        Nothing is learned where no conversation would be left room: then the request's length was not what it minded.
+        """
         if detail.projected_tokens:
             await self.observe(state, state.raw_tokens, TokenUsage(input_tokens=detail.projected_tokens))
         model, unnamed = state.model, int(_UNNAMED_LIMIT * refused.estimated_tokens)
         least = state.budget.margin + state.fixed_tokens
-        # A number that leaves no room for a conversation is not about a request's input.
         named = detail.limit_tokens or 0
         limit = named if named > least else unnamed
+        if limit <= least:
+            return
         await self.store.run(learn_limit, model.provider, model.service_name, limit, utc_now())
         self.models.learn(model, limit)
         for each in {id(each): each for each in (state, *self._states.values())}.values():
