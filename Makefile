@@ -18,7 +18,7 @@ bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-live test-wire faults check $(checks) format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-live test-wire test-agents test-foreign faults check $(checks) check-lua generate vscode format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -26,7 +26,12 @@ help:
 	@echo 'make faults             kill and starve the server at every statement, for an hour, and print a table'
 	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
 	@echo 'make test-wire          let the official SDKs judge our fake model service'
+	@echo 'make test-agents        let the official SDKs of ACP and MCP be our clients'
+	@echo 'make test-foreign       let the LiteLLM proxy, with mocked answers, judge our clients; a large download'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
+	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
+	@echo 'make generate           write what is generated from the declarations: protocol, settings'
+	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
@@ -73,6 +78,28 @@ test-wire:
 	@env -u PYTHONPATH -u PYTHONHOME NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 build/wire/bin/python -P -m pytest \
 	    -c tests/wire/pytest.ini tests/wire $(ARGS)
 
+# The extras acp and mcp bring much that the server itself does without, so they have an environment of their own.
+test-agents:
+	@cat pyproject.toml requirements/agents.txt | cmp -s - build/agents/.installed || { \
+	    echo 'Setting up build/agents ...' >&2; rm -rf build/agents; \
+	    $${PYTHON:-python3} -m venv build/agents && \
+	    env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
+	        install --require-hashes --no-deps -r requirements/agents.txt && \
+	    env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
+	        install --no-deps --no-build-isolation --no-index --editable . && \
+	    cat pyproject.toml requirements/agents.txt > build/agents/.installed; }
+	@env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -P -m pytest -c tests/agents/pytest.ini tests/agents $(ARGS)
+
+# The proxy wants 120 packages of its own, so it has an environment of its own; our clients run in ours.
+test-foreign: dev-ready
+	@cmp -s requirements/foreign.txt build/foreign/.installed || { \
+	    echo 'Setting up build/foreign ...' >&2; rm -rf build/foreign; \
+	    $${PYTHON:-python3} -m venv build/foreign && \
+	    env -u PYTHONPATH -u PYTHONHOME build/foreign/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
+	        install --no-deps -r requirements/foreign.txt && \
+	    cp requirements/foreign.txt build/foreign/.installed; }
+	@PALIMPSEST_TEST_FOREIGN=$(call quote,$(CURDIR)/build/foreign/bin/litellm) $(python) -m pytest tests/foreign $(ARGS)
+
 check: $(checks)
 	@echo 'All checks passed.'
 
@@ -98,7 +125,23 @@ check-wheel: dev-ready
 	$(bin)/check-wheel-contents build/wheel
 
 check-typescript: node-ready
-	cd editors/vscode && node_modules/.bin/tsc --noEmit --project .
+	cd editors/vscode && npm run --silent check
+	cd editors/vscode && npm run --silent test
+
+# Not among the checks: luacheck comes from a distribution (lua-check), stylua from npm (@johnnymorganz/stylua-bin).
+check-lua:
+	luacheck --quiet --config editors/nvim/.luacheckrc editors/nvim tests/editors/nvim
+	stylua --check --config-path editors/nvim/stylua.toml editors/nvim/lsp editors/nvim/plugin editors/nvim/lua/palimpsest/chat \
+	    tests/editors/nvim
+
+# What is made of the declarations in Python: the protocol in every language, the settings and their page.
+generate: dev-ready node-ready
+	$(python) -m palimpsest.wire.generate
+	$(python) -m palimpsest.settings_schema
+	cd editors/vscode && npm run --silent contribute
+
+vscode: node-ready
+	cd editors/vscode && npm run --silent package
 
 format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .
@@ -126,11 +169,15 @@ lock: dev-ready
 	$(call compile,dev,requirements/dev.in)
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/wire.txt requirements/wire.in
+	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
+	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --extra acp --extra mcp --output-file requirements/agents.txt \
+	    pyproject.toml requirements/run.in requirements/agents.in
+	sed -i -e '/^# WARNING/,$$d' -e '/^$$/d' requirements/agents.txt
 	cd editors/vscode && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved && \
 	    node -e '$(without_addresses)'
 
 clean:
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf build dist editors/vscode/build editors/vscode/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find server clients tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean

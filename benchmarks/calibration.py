@@ -24,8 +24,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import tiktoken
-
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import Model, with_window
@@ -36,7 +34,7 @@ from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.models import Models, with_override
-from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.tokenizers import Tokenizer, Tokenizers, load_tokenizer
 from palimpsest.services.tools import Tool, Toolbox, ToolOutput
 from palimpsest.services.turns import TurnEngine
 from palimpsest.storage.store import open_store
@@ -77,13 +75,14 @@ _TOOLS: Final = ("read_file", "run_tests")
 
 
 @functools.cache
-def _vocabulary() -> tiktoken.Encoding:
-    return tiktoken.get_encoding("cl100k_base")
+def _vocabulary() -> Tokenizer:
+    with tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-") as directory:
+        return load_tokenizer("cl100k_base", Path(directory))
 
 
 @functools.lru_cache(maxsize=100_000)
 def _hidden_of_line(line: str) -> float:
-    n_raw = len(_vocabulary().encode_ordinary(line)) + 1
+    n_raw = _vocabulary().count(line) + 1
     if line.startswith(_LOG_START):
         return _LOG * n_raw
     return (_CODE if line.startswith(_CODE_STARTS) else _PROSE) * n_raw

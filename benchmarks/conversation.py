@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +11,21 @@ from palimpsest.data import load_model_table
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import with_window
-from palimpsest.domain.messages import Content, ConversationId
+from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.settings import ContextSettings, Settings
+from palimpsest.domain.turns import TurnState
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.storage import contexts, conversations, leases
+from palimpsest.storage import contexts, conversations, leases, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.turns import TurnEnd
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Conversation:
     """With the offline model: its tokens are cl100k's, and its summaries need no model."""
 
@@ -30,6 +33,30 @@ class Conversation:
     engine: ContextEngine
     state: ContextState
     lease: HeldLease
+    _turn_id: TurnId | None = None
+    """The turn that goes on."""
+
+    async def ask(self, content: Content) -> TurnId:
+        """Stores a user's message as the beginning of a turn, which ends when the next one begins."""
+        state, store = self.state, self.store
+        accepted = await self.engine.accept(state, [content])
+        turn_id = TurnId(uuid.uuid4().hex)
+
+        def write() -> tuple[StoredMessage, HeldLease]:
+            if self._turn_id is None:
+                leases.release(self.lease)
+            else:
+                turns.end_turn(self.lease, self._turn_id, TurnEnd(TurnState.COMMITTED), utc_now())
+            given = (store.server_id, store.is_alive, utc_now())
+            admitted = turns.admit(turn_id, state.id, turn_id, content, accepted.counts, *given)
+            assert admitted.lease is not None
+            assert admitted.message is not None
+            return admitted.message, admitted.lease
+
+        stored, self.lease = await store.run(write)
+        self._turn_id = turn_id
+        self.engine.appended(state, [stored], accepted)
+        return turn_id
 
     async def append(self, contents: Sequence[Content]) -> None:
         """Stores messages in one transaction, as a step of a turn does."""

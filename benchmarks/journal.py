@@ -172,6 +172,7 @@ def on(service: Service) -> dict[str, str]:
         "OPENAI_BASE_URL": f"{service.url}/v1",
         "PALIMPSEST_MODEL": "gpt-4o",
         "PALIMPSEST_SUMMARIZATION_KIND": "extractive",
+        "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": "0",
     }
 
 

@@ -1,206 +1,121 @@
-"""The real engine as a system that a benchmark can drive, through either of two protocols.
+"""The real engine as a system that a benchmark can drive, through a line protocol or from Python.
 
-    python -m benchmarks.system          one JSON object a line on standard input, one answer a line on standard output
-    benchmarks.system:make               make(budget=N) -> an object with append(message), context(), close()
+    python -m benchmarks.system [--no-recall]     one JSON object a line on standard input, one answer a line
+    benchmarks.system:make                        make(budget=N) -> append(message), context(), close()
+    benchmarks.system:make_retrieval              -> index(turns), search(query, k, now), context(query, budget, now)
+    benchmarks.system:make_staleness              -> anchor(path, text, span, entity), check(anchor, path, text)
 
-A message is {"role": "user" | "assistant" | "tool", "content", "tool_calls"?: [{"id", "name", "arguments"}],
-"tool_call_id"?}. The operations of the line protocol:
+The operations of the line protocol:
 
-    {"op": "open", "budget": N}              begins a conversation with a budget of N cl100k tokens
-    {"op": "append", "message": {...}}       stores what was said
-    {"op": "context"}                        -> {"messages": [...]}: what a model would be sent now
+    {"op": "open", "budget"}                              begins a conversation; its contexts take at most that
+    {"op": "append", "message": {...}}                    stores what was said
+    {"op": "context"}                                     -> {"messages": [...]}: what a model would be sent now
+    {"op": "index", "turns": [{"id", "date", "speaker", "role", "text"}]}      a conversation, the oldest turn first
+    {"op": "search", "query", "k", "now"}                 -> {"results": [{"id"}]}
+    {"op": "context", "query", "budget", "now"}           -> {"text", "ids"}
+    {"op": "anchor", "path", "text", "span": {"start", "end"}, "entity"}       -> {"anchor": {...}}
+    {"op": "check", "anchor", "path", "text"}             -> {"state", "span"?}
 
-Every other operation is answered with {"unsupported": true}. Budgets cover the messages alone, so there is no system
-prompt. Summaries are extractive: no model and no network.
+Every other one is answered with {"unsupported": true}. There is no option that the product does not have:
+`--no-recall` is the setting `librarian.enabled = false`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from benchmarks.conversation import Conversation, open_conversation
-
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Live
-from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.messages import (
-    AttachmentPart,
-    Content,
-    Digest,
-    MessageId,
-    Part,
-    Role,
-    TextPart,
-    ToolCallPart,
-    clean_text,
-    tool_result,
-    user_message,
-)
-from palimpsest.domain.previews import with_preview
-
-Message = dict[str, Any]
-_LARGEST_BATCH: Final = 16
-"""Assistant messages in a row whose calls may still be answered: parallel calls, recorded one message each."""
-_NO_RESULT: Final = "No result was recorded."
+from benchmarks.driving.retrieval import RetrievalSystem
+from benchmarks.driving.sessions import SessionSystem
+from benchmarks.driving.staleness import StalenessSystem
 
 
-class System:
-    """One conversation. Its messages come one at a time, and calls without results are closed as a turn closes them."""
+def make(budget: int, recall: bool = True) -> SessionSystem:
+    return SessionSystem(budget, recalls=recall)
 
-    def __init__(self, budget: int) -> None:
-        self._budget = budget
-        self._directory = tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-")
-        self._runner = asyncio.Runner()
-        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()))
-        self._conversation: Conversation = self._runner.run(opening)
-        self._open_calls: list[ToolCallPart] = []
-        self._n_in_batch = 0
-        self._n_appended = 0
 
-    def append(self, message: Mapping[str, Any]) -> None:
-        self._n_appended += 1
-        contents = self._contents(message)
-        self._runner.run(self._store(contents))
+def make_staleness() -> StalenessSystem:
+    return StalenessSystem()
 
-    def context(self) -> list[Message]:
-        """The messages of the next request, at most the budget in tokens as `cost` counts them."""
-        return self._runner.run(self._context())
+
+class make_retrieval:  # a factory to whoever calls it
+    """As a harness asks: ids, and contexts as a mapping."""
+
+    def __init__(self) -> None:
+        self._system = RetrievalSystem()
+
+    def index(self, turns: Sequence[Mapping[str, str]], _conversation: Any = None) -> None:
+        self._system.index(turns)
+
+    def search(self, query: str, k: int, now: str = "") -> list[str]:
+        return self._system.search(query, k, now)
+
+    def context(self, query: str, budget: int, now: str = "") -> dict[str, Any]:
+        text, ids = self._system.context(query, budget, now)
+        return {"text": text, "ids": ids}
 
     def close(self) -> None:
-        self._runner.run(self._conversation.store.close())
-        self._runner.close()
-        self._directory.cleanup()
-
-    async def _store(self, contents: Sequence[Content]) -> None:
-        engine, state = self._conversation.engine, self._conversation.state
-        for content in contents:
-            if content.role is Role.USER:
-                try:
-                    await engine.check_admission(state, content)
-                except RecentMessagesTooLarge:
-                    content = self._shortened(content)
-            await self._conversation.append([content])
-
-    def _shortened(self, content: Content) -> Content:
-        """A message over the budget is refused; whoever wrote it would shorten it and send it again."""
-        state = self._conversation.state
-        stored = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
-        size = state.tokenizer.count(content.text)
-        return with_preview(Live(stored, size), self._budget // 2, state.tokenizer.count).content
-
-    async def _context(self) -> list[Message]:
-        conversation, limit = self._conversation, self._budget
-        while True:
-            context = await conversation.engine.prepare(conversation.state, conversation.lease, limit)
-            messages = [message for content in context.messages for message in rendered(content)]
-            excess = sum(self.cost(message) for message in messages) - self._budget
-            if excess <= 0:
-                return messages
-            limit -= excess
-
-    def cost(self, message: Message) -> int:
-        """Tokens of a rendered message: of its text with all calls, and 4."""
-        calls = "".join(f"\n{call['name']} {call['arguments']}" for call in message.get("tool_calls", ()))
-        return self._conversation.state.tokenizer.count(message["content"] + calls) + 4
-
-    def _contents(self, message: Mapping[str, Any]) -> list[Content]:
-        """What to store: the message, and before it what makes calls and results whole pairs."""
-        said = message.get("content") or ""
-        match Role(message["role"]):
-            case Role.USER:
-                return [*self._closed(), user_message(said)]
-            case Role.ASSISTANT:
-                is_batch = 0 < self._n_in_batch < _LARGEST_BATCH
-                before = [] if is_batch else self._closed()
-                self._n_in_batch += 1
-                content = self._assistant(message, said)
-                self._open_calls += content.calls
-                return [*before, content]
-            case Role.TOOL:
-                self._n_in_batch = 0
-                call = self._answered(message.get("tool_call_id"))
-                if call is not None:
-                    return [tool_result(call, said)]
-                call = ToolCallPart(f"unknown-{self._n_appended}", "unknown", "{}")
-                return [*self._closed(), Content(Role.ASSISTANT, (call,)), tool_result(call, said)]
-
-    def _assistant(self, message: Mapping[str, Any], said: str) -> Content:
-        text, notes = clean_text(said)
-        parts: list[Part] = [TextPart(text)] if text else []
-        for index, call in enumerate(message.get("tool_calls") or ()):
-            arguments = call.get("arguments") or "{}"
-            if not isinstance(arguments, str):
-                arguments = json.dumps(arguments)
-            call_id = call.get("id") or f"call-{self._n_appended}-{index}"
-            parts.append(ToolCallPart(call_id, call.get("name") or "unknown", clean_text(arguments)[0]))
-        return Content(Role.ASSISTANT, tuple(parts or [TextPart("")]), notes=notes)
-
-    def _answered(self, call_id: str | None) -> ToolCallPart | None:
-        """The open call of that id, or the oldest when the result names none."""
-        for index, call in enumerate(self._open_calls):
-            if call_id is None or call.call_id == call_id:
-                return self._open_calls.pop(index)
-        return None
-
-    def _closed(self) -> list[Content]:
-        """Results for the calls that got none."""
-        results = [tool_result(call, _NO_RESULT, is_error=True) for call in self._open_calls]
-        self._open_calls, self._n_in_batch = [], 0
-        return results
+        self._system.close()
 
 
-def rendered(content: Content) -> list[Message]:
-    """A message as the protocol has it; one for each result of a tool message."""
-    text = "".join(part.text for part in content.parts if isinstance(part, TextPart | AttachmentPart))
-    match content.role:
-        case Role.USER:
-            return [{"role": "user", "content": text}]
-        case Role.ASSISTANT:
-            message: Message = {"role": "assistant", "content": text}
-            if content.calls:
-                message["tool_calls"] = [
-                    {"id": call.call_id, "name": call.name, "arguments": call.arguments} for call in content.calls
-                ]
-            return [message]
-        case Role.TOOL:
-            return [
-                {"role": "tool", "content": result.text, "tool_call_id": result.call_id} for result in content.results
-            ]
+class Served:
+    """One system of each kind, made when it is first asked for."""
 
+    def __init__(self, *, recalls: bool) -> None:
+        self._recalls = recalls
+        self._session: SessionSystem | None = None
+        self._retrieval: make_retrieval | None = None
+        self._staleness: StalenessSystem | None = None
 
-def make(budget: int) -> System:
-    return System(budget)
-
-
-def serve() -> None:
-    """The line protocol, until standard input ends."""
-    system: System | None = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer: dict[str, Any] = {"ok": True}
-        match request["op"]:
+    def answer(self, asked: Mapping[str, Any]) -> Any:
+        """What is said to one request."""
+        match asked["op"]:
             case "open":
-                if system is not None:
-                    system.close()
-                system = make(request["budget"])
-            case "append" if system is not None:
-                system.append(request["message"])
-            case "context" if system is not None and "query" not in request:
-                answer = {"messages": system.context()}
+                if self._session is not None:
+                    self._session.close()
+                self._session = SessionSystem(asked["budget"], recalls=self._recalls)
+            case "append" if self._session is not None:
+                self._session.append(asked["message"])
+            case "context" if "query" not in asked and self._session is not None:
+                return {"messages": self._session.context()}
+            case "index":
+                self._retrieval = self._retrieval or make_retrieval()
+                self._retrieval.index(asked["turns"])
+            case "search" if self._retrieval is not None:
+                found = self._retrieval.search(asked["query"], asked["k"], asked.get("now", ""))
+                return {"results": [{"id": each} for each in found]}
+            case "context" if self._retrieval is not None:
+                return self._retrieval.context(asked["query"], asked["budget"], asked.get("now", ""))
+            case "anchor" | "check":
+                return self._about_a_place(asked)
             case _:
-                answer = {"unsupported": True}
+                return {"unsupported": True}
+        return {"ok": True}
+
+    def _about_a_place(self, asked: Mapping[str, Any]) -> Any:
+        self._staleness = self._staleness or StalenessSystem()
+        if asked["op"] == "check":
+            return self._staleness.check(asked["anchor"], asked["path"], asked["text"])
+        anchor = self._staleness.anchor(asked["path"], asked["text"], asked["span"], asked.get("entity", ""))
+        return {"anchor": anchor}
+
+    def close(self) -> None:
+        for system in (self._session, self._retrieval):
+            if system is not None:
+                system.close()
+
+
+def serve(*, recalls: bool) -> None:
+    """The line protocol, until standard input ends."""
+    served = Served(recalls=recalls)
+    for line in sys.stdin:
+        answer = served.answer(json.loads(line))
         sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
         sys.stdout.flush()
-    if system is not None:
-        system.close()
+    served.close()
 
 
 if __name__ == "__main__":
-    serve()
+    serve(recalls="--no-recall" not in sys.argv[1:])

@@ -1,8 +1,8 @@
 """What a service's refusal means: status, code and words in, one `ProviderError` out. No I/O.
 
 The error never quotes the service. Services echo what they were sent (parts of the key, the whole invalid message), and
-errors end up in logs and editors (invariant 11). Kept are the status, the error code when it looks like a code, the
-request id, and numbers. The words are only read here, to tell the kinds apart where a service has no code for it.
+errors end up in logs and editors (invariant 11). Kept are the status, the error code when it looks like a code, and
+numbers. The words are only read here, to tell the kinds apart where a service has no code for it.
 
 Wordings were read in the services' documentation and issue trackers, 2026-11.
 """
@@ -73,7 +73,7 @@ _RULES: Final = (
     _Rule(ErrorKind.RATE_LIMITED, frozenset({429}), r"rate_limit|resource_exhausted|too_many_requests"),
     _Rule(
         ErrorKind.OVERLOADED,
-        words=r"requires more system memory",
+        words=r"requires more system memory|\bout of memory\b|insufficient memory|failed to allocate",
         sentence="There is not enough memory to run {model}. Choose a smaller model, or set a smaller window for it.",
     ),
     _Rule(
@@ -86,7 +86,9 @@ _RULES: Final = (
         ErrorKind.OVERLOADED,
         frozenset({409, 425}) | frozenset(range(500, 600)),
         r"overloaded|\bserver_error|\bapi_error|\binternal(?:_server)?_error\b|unavailable|timeout",
-        r"model runner has unexpectedly stopped",
+        r"model runner has unexpectedly stopped|runner process (?:has terminated|no longer running)"
+        r"|maximum pending requests|timed out waiting for .{0,40}runner|^(?:unexpected )?EOF$"
+        r"|(?:running the model|/completion|predict)\b.{0,200}(?:\bEOF\b|connection (?:reset|refused))",
     ),
     _Rule(ErrorKind.NETWORK, frozenset({408})),
 )
@@ -133,17 +135,21 @@ def from_answer(
     limit, projected = _numbers(error, message) if kind is ErrorKind.CONTEXT_TOO_LONG else (None, None)
     headers = headers or {}
     detail = ErrorDetail(provider, model, _retry_after_ms(headers, details), limit, projected)
-    request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     known = [
         f"HTTP {status}" if status else "",
         next((code for code in codes if re.fullmatch(r"[A-Za-z_]{3,48}", code)), ""),
-        f"request {request_id}" if re.fullmatch(r"[\w-]{1,80}", request_id) else "",
     ]
     facts = ", ".join(fact for fact in known if fact)
     says_retry = headers.get("x-should-retry")
     is_retryable = says_retry == "true" if says_retry in ("true", "false") else kind in RETRYABLE
     sentence = rule.sentence.format(model=model) or _sentence(kind, provider, detail, status)
     return ProviderError(kind, f"{sentence} ({facts})" if facts else sentence, detail, is_retryable=is_retryable)
+
+
+def request_id(headers: Mapping[str, str]) -> str:
+    """What the service calls the request, for its own support and for the log; "" where it says nothing like an id."""
+    told = headers.get("request-id") or headers.get("x-request-id") or ""
+    return told if re.fullmatch(r"[\w-]{1,80}", told) else ""
 
 
 def failure(

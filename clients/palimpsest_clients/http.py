@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing
@@ -23,6 +24,8 @@ from palimpsest.domain.messages import clean_text
 from palimpsest.domain.provider import Finished, StreamEvent
 from palimpsest_clients import faults
 from palimpsest_clients.retry import RetryPolicy
+
+log = logging.getLogger(__name__)
 
 TIMEOUT: Final = httpx.Timeout(connect=10, pool=10, write=60, read=300)
 """Seconds. `read` is the longest silence while a model thinks."""
@@ -135,7 +138,7 @@ class ModelService:
         except _FOREIGN_ERRORS as error:
             raise transport_error(self._provider, model, error) from error
         if not response.is_success:
-            raise faults.from_answer(self._provider, model, response.status_code, answer, response.headers)
+            raise _refusal(self._provider, model, response.status_code, answer, response.headers)
         if isinstance(answer, str):
             raise self._bad_response(model, "answered with something that is not JSON")
         return answer
@@ -169,7 +172,7 @@ class ModelService:
             is_error = isinstance(body, Mapping) and "error" in body
             if not response.is_success or is_error:
                 status = None if response.is_success else response.status_code
-                raise faults.from_answer(self._provider, model, status, body, response.headers)
+                raise _refusal(self._provider, model, status, body, response.headers)
             raise self._bad_response(model, "answered with something that is not an event stream")
         response.encoding = "utf-8"  # event streams are, whatever the header says
         async with aclosing(_lines(response) if is_lines else _event_data(response)) as source:
@@ -190,7 +193,7 @@ class ModelService:
         if not isinstance(event, Mapping):
             raise self._bad_response(model, "sent an event that is not a JSON object")
         if event.get("error"):
-            raise faults.from_answer(self._provider, model, None, event, headers)
+            raise _refusal(self._provider, model, None, event, headers)
         return event
 
     def _decoded(self, event: Mapping[str, Any], decoder: Decoder, model: str) -> Sequence[StreamEvent]:
@@ -216,6 +219,13 @@ class ModelService:
                     ErrorDetail(provider=self._provider),
                 ) from None
         return self._client
+
+
+def _refusal(provider: str, model: str, status: int | None, body: Any, headers: Mapping[str, str]) -> ProviderError:
+    """What the answer stands for. What the service calls the request is for its support, and so for the log only."""
+    if request_id := faults.request_id(headers):
+        log.info("%s did not answer its request %s", provider, request_id)
+    return faults.from_answer(provider, model, status, body, headers)
 
 
 def transport_error(provider: str, model: str, error: Exception) -> ProviderError:

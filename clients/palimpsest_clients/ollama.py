@@ -59,7 +59,7 @@ class OllamaClient:
         self._service = ModelService(_NAME, base_url, headers, None, retry or RetryPolicy())
         self._windows: dict[str, int] = {}
         """By model: the largest that was asked for. Another one makes Ollama load the model again, which takes long and
-        loses its cache, and requests of one conversation have limits that differ a little."""
+        loses its cache, and a summary's request needs less than a conversation's."""
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class OllamaClient:
         await self._service.aclose()
 
     def _window(self, context: PreparedContext) -> int:
-        needed = context.limit_tokens + context.max_output_tokens
+        needed = context.window_tokens or context.limit_tokens + context.max_output_tokens
         window = max(-(-needed // _WINDOW_STEP) * _WINDOW_STEP, self._windows.get(context.model, 0))
         self._windows[context.model] = window
         return window

@@ -19,6 +19,7 @@ from palimpsest.configuration import USER_FILE, load_settings, unknown_variables
 from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
+from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import ModelTable
 from palimpsest.domain.messages import ConversationId, Role
@@ -29,6 +30,7 @@ from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.model_clients import CONFIGURE_HINT, HINTS, ClientPool, address_of, check_key
 from palimpsest.services.adoption import Left, find_left, recognise
 from palimpsest.services.approvals import Approvals
+from palimpsest.services.asking import Helpers, HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.clock import utc_now
 from palimpsest.services.command_tool import CommandTool
@@ -41,15 +43,20 @@ from palimpsest.services.edit_tool import EditTool
 from palimpsest.services.editor_tools import EditorTools
 from palimpsest.services.editors import Editors
 from palimpsest.services.events import ConversationChanged, Listeners
+from palimpsest.services.fact_keeping import FactKeeping
+from palimpsest.services.fact_places import FactPlaces
+from palimpsest.services.facts_tool import FactsTool
 from palimpsest.services.finding import find_passages
 from palimpsest.services.folder_text import FolderText
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
 from palimpsest.services.following import Following
 from palimpsest.services.instructions import Instructions, read_instructions
+from palimpsest.services.librarian import Librarian
 from palimpsest.services.live_limits import FILE_NAME as LIVE_LIMITS_FILE
 from palimpsest.services.live_limits import LiveLimits
 from palimpsest.services.models import Models
 from palimpsest.services.reading_tools import ReadingTools
+from palimpsest.services.recalling import Recall
 from palimpsest.services.summarizer_choice import SummarizerChoice
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.services.tools import Toolbox, ToolMaker
@@ -115,21 +122,30 @@ class Composer:
             log.warning(note)
         directory = store_directory(read_places(found.settings).stores, root)
         store, aside = await open_sound_store(directory, found.settings.synchronous)
+        try:
+            return await self._open_on(found, root, store, aside)
+        except BaseException:
+            await store.close()  # the next request opens it anew
+            raise
+
+    async def _open_on(self, found: FolderSettings, root: Path, store: Store, aside: Path | None) -> FolderSession:
         if store.refusal is None:
             await store.run(turns.recover, store.is_alive, utc_now())
         trust = FolderTrust(found.is_trusted)
-        session = await self._compose(found, root, store, Listeners(), trust, Editors(), None)
+        session = await self._compose(found, root, store, Listeners(), trust, Editors(), None, None)
         following = Following(
             store,
             session.turns.running,
             lambda conversation_id: session.listeners.tell(ConversationChanged(conversation_id)),
             lambda: bool(session.editors.attached()),
         )
-        await following.start()
         notes = [] if aside is None else [_set_aside(root, aside)]
         folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
-        if (left := await find_left(store, directory.parent, folder)) is not None:
+        if (left := await find_left(store, store.directory.parent, folder)) is not None:
             notes.append(_adoptable(root, left))
+        await following.start()
+        if session.facts is not None and store.refusal is None:
+            session.facts.start()
         return replace(session, following=following, notes=(*store.notes, *notes, *session.notes))
 
     async def renew(self, session: FolderSession, word: EditorsWord) -> FolderSession:
@@ -143,7 +159,14 @@ class Composer:
             return session
         session.trust.is_trusted = found.is_trusted
         renewed = await self._compose(
-            found, session.root, session.store, session.listeners, session.trust, session.editors, session.turns
+            found,
+            session.root,
+            session.store,
+            session.listeners,
+            session.trust,
+            session.editors,
+            session.turns,
+            session.facts,
         )
         return replace(renewed, following=session.following, notes=(*session.store.notes, *renewed.notes))
 
@@ -156,8 +179,9 @@ class Composer:
         trust: FolderTrust,
         editors: Editors,
         before: TurnEngine | None,
+        facts: FactKeeping | None,
     ) -> FolderSession:
-        """`before`: whose running turns go on."""
+        """`before`: whose running turns go on; `facts`: what goes on keeping them."""
 
         def changed(conversation_id: ConversationId) -> None:
             listeners.tell(ConversationChanged(conversation_id))
@@ -176,6 +200,7 @@ class Composer:
             live=await self.live.of(clients, addresses),
             learned=await store.read(learned_limits, utc_now()),
         )
+        helpers = Helpers(models, self.tokenizers, frozenset(addresses))
         contexts = ContextEngine(
             store,
             models,
@@ -183,14 +208,23 @@ class Composer:
             settings.context,
             self.frame,
             listeners.tell,
-            SummarizerChoice(models, self.tokenizers, settings.context, load_prompts(), frozenset(addresses)).choose,
+            SummarizerChoice(helpers, settings.context, load_prompts()).choose,
             Background() if before is None else before.contexts.background,
+            _recall(store, settings),
         )
         files = WorkspaceFiles(root)
+        librarian = _librarian(store, files, root, contexts, helpers, settings)
+        if facts is None:
+            facts = FactKeeping(root, librarian, listeners)
+        else:
+            facts.take(librarian)
+        # As the folder is opened: a tool that comes with the first fact would break the prefix of what is being said.
+        has_facts = (await librarian.counts()).n_open > 0
         approvals = Approvals(store, editors, trust)
         makers: list[ToolMaker] = [
             lambda _: ReadingTools(files, editors.texts).tools(),
             conversation_tools(store),
+            FactsTool(lambda: facts.librarian, has_facts=has_facts),
             EditTool(files, editors, approvals),
             EditorTools(editors, approvals),
         ]
@@ -220,7 +254,39 @@ class Composer:
             found.editor,
             found.notes,
             editors,
+            facts=facts,
         )
+
+
+def _recall(store: Store, settings: Settings) -> Recall | None:
+    if not settings.librarian.enabled:
+        return None
+    return Recall.distilled(store) if settings.context.layout == "librarian" else Recall(store)
+
+
+def _librarian(
+    store: Store, files: WorkspaceFiles, root: Path, contexts: ContextEngine, helpers: Helpers, settings: Settings
+) -> Librarian:
+    async def choose(conversation_id: ConversationId) -> HelpingModel | None:
+        wanted, model = settings.librarian, (await contexts.state(conversation_id)).model
+        if wanted.daily_tokens == 0 or (model.provider == "offline" and wanted.model is None):
+            return None
+        usual = helpers.models.table.librarian_model(model.provider)
+        try:
+            return await helpers.helper(model, wanted.model, usual and usual[0])
+        except PalimpsestError as error:
+            log.warning("no model reads for facts: %s", error.kind)
+            return None
+
+    return Librarian(
+        store,
+        FactPlaces(store, files),
+        root.as_posix(),
+        choose,
+        settings.librarian.daily_tokens,
+        contexts.background,
+        settings.librarian.enabled,
+    )
 
 
 def _set_aside(root: Path, aside: Path) -> str:
@@ -258,7 +324,13 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         live,
         load_frame(),
     )
-    return Folders(composer.open_session, composer.renew, [live.close, clients.aclose], keys)
+    return Folders(
+        composer.open_session,
+        composer.renew,
+        [live.close, clients.aclose],
+        lambda root: (store_directory(places.stores, root) / DATABASE_NAME).is_file(),
+        keys,
+    )
 
 
 def _without_offline(providers: Mapping[str, Provider]) -> dict[str, Provider]:

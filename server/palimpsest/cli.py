@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import logging
 import os
 import sys
@@ -49,6 +50,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--version", action="version", version=f"palimpsest {__version__}")
     serve.set_defaults(run=_serve)
+
+    acp = commands.add_parser("acp", help="serve an editor over the Agent Client Protocol (needs the extra acp)")
+    acp.set_defaults(run=_acp)
+
+    mcp = commands.add_parser("mcp", help="let other agents read a folder's conversations (needs the extra mcp)")
+    mcp.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    mcp.set_defaults(run=_mcp)
 
     chat = commands.add_parser("chat", help="talk about a folder in the terminal")
     chat.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
@@ -116,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     instead.add_argument("--list", action="store_true", help="show the folders that are trusted")
     trust.set_defaults(run=_trust)
 
+    _add_facts(commands.add_parser("facts", help="what the librarian keeps of a folder"))
+
     fake = commands.add_parser("fake-provider", help="a made-up model service, to try an editor plugin with")
     fake.add_argument("--port", type=int, default=0, help="where to listen (default: a free port)")
     wires = ("anthropic", "openai", "chat", "gemini", "ollama", "all")
@@ -125,14 +135,42 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _serve(arguments: argparse.Namespace) -> int:
+def _add_facts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the facts that hold, the newest first")
+    listing.add_argument("--stale", action="store_true", help="only those whose files have changed")
+    listing.add_argument("--path", metavar="FILE", help="only those that rest on this file, as seen from the folder")
+    searching = actions.add_parser("search", help="the facts that match, the best first")
+    searching.add_argument("words", nargs="+", metavar="WORD")
+    pinning = actions.add_parser("pin", help="keep a statement of yours")
+    pinning.add_argument("words", nargs="+", metavar="WORD", help="the statement")
+    pinning.add_argument("--at", metavar="PATH[:FIRST-LAST]", help="what it rests on")
+    for name, what in (("verify", "they hold as the files are now"), ("forget", "remove them for ever")):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("ids", nargs="+", type=int, metavar="NUMBER")
+    actions.add_parser("export", help="all facts, also those that hold no longer, one JSON object a line")
+    clearing = actions.add_parser("clear", help="remove all facts for ever")
+    clearing.add_argument("--yes", action="store_true", help="really")
+    parser.set_defaults(run=_facts)
+
+
+def _facts(arguments: argparse.Namespace) -> int:
+    from palimpsest.keeping_facts import run
+
+    return run(arguments, os.environ)
+
+
+def _log_to_stderr(level: str) -> None:
     logging.basicConfig(
-        stream=sys.stderr,
-        level=arguments.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     for name in _QUOTING:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    _log_to_stderr(arguments.log_level)
     from palimpsest.lsp.server import build_server
 
     if not arguments.tcp:
@@ -152,6 +190,40 @@ def _serve(arguments: argparse.Namespace) -> int:
         )
     except (TokenFileError, OSError) as error:
         return _fail(str(error))
+
+
+def _acp(arguments: argparse.Namespace) -> int:
+    if not _has_extra("acp"):
+        return 2
+    _log_to_stderr("warning")
+    from palimpsest.acp_agent.command import run
+    from palimpsest.lsp.stdio import protect_stdio
+
+    return run(_load_folders, protect_stdio)
+
+
+def _mcp(arguments: argparse.Namespace) -> int:
+    if not _has_extra("mcp"):
+        return 2
+    _log_to_stderr("warning")
+    from palimpsest.mcp_server.command import run
+
+    return run(_load_folders_to_read, arguments.folder)
+
+
+def _load_folders_to_read() -> Folders:
+    """Without what asks models by itself."""
+    from palimpsest.app import load_folders
+
+    return load_folders({**os.environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
+
+
+def _has_extra(name: str) -> bool:
+    """Whether the package of an extra is installed, which has the extra's name; says so when not."""
+    if importlib.util.find_spec(name) is not None:
+        return True
+    _fail(f"`palimpsest {name}` needs the extra {name!r}. Install it: pip install 'palimpsest-ls[{name}]'")
+    return False
 
 
 def _load_folders() -> Folders:

@@ -282,14 +282,14 @@ def _with_name(setting: Setting, path: _Path) -> _Path:
 
 
 def _nearest(written: str, known: Sequence[str]) -> str:
-    """Of `known` the one most like what was written, as a whole or in its last part."""
+    """Of `known` the one most like what was written, as a whole or in its last part; of equals, as a whole."""
     whole = difflib.SequenceMatcher(b=written[:_LONGEST_KEY])
     last = difflib.SequenceMatcher(b=written.rpartition(".")[2][:_LONGEST_KEY])
 
-    def likeness(candidate: str) -> float:
+    def likeness(candidate: str) -> tuple[float, float]:
         whole.set_seq1(candidate)
         last.set_seq1(candidate.rpartition(".")[2])
-        return max(whole.ratio(), last.ratio())
+        return max(whole.ratio(), last.ratio()), whole.ratio()
 
     return max(known, key=likeness)
 

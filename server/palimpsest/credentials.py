@@ -88,6 +88,9 @@ class StoredKeys:
                 found[provider] = key
         return found
 
+    def stamp(self) -> tuple[tuple[int, int] | None, ...]:
+        return tuple(map(_stamp, map(self._path, KEY_VARIABLES)))
+
     def write(self, provider: str, key: str) -> str:
         is_in_keyring = self._keep_in_keyring(provider, key)
         path = self._path(provider)
@@ -170,6 +173,15 @@ class StoredKeys:
 def stored_keys() -> StoredKeys:
     """Those of the user who runs this process."""
     return StoredKeys(Path(platformdirs.user_data_dir("palimpsest", appauthor=False)) / "keys")
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Every write puts another file there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _delete(keyring: Keyring, provider: str) -> None:

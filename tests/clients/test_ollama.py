@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -235,6 +236,15 @@ async def test_malformed_arguments_can_be_sent(client: OllamaClient, ollama: Fak
     assert sent == {"malformed_arguments": '{"path": "a'}
 
 
+async def test_the_models_own_window_is_asked_for_where_the_request_names_it(
+    client: OllamaClient, ollama: FakeOllama
+) -> None:
+    for window in (0, 32_768):
+        request = replace(limited("Hi", 20_000, 1_000), window_tokens=window)
+        assert (await collect(client.stream(request))).error is None
+    assert [body["options"]["num_ctx"] for body in ollama.bodies] == [21_504, 32_768]
+
+
 def test_no_tool_is_offered_when_none_may_be_called() -> None:
     assert "tools" not in request_body(context(tool_choice="none"), 8192)
     [tool] = request_body(context(), 8192)["tools"]
@@ -249,6 +259,30 @@ async def test_a_model_that_was_not_pulled_is_named_with_what_to_do(client: Olla
     found = error_of(await ask(client, model="qwen3:8b"))
     assert (found.kind, found.is_retryable, len(ollama.asked)) == (ErrorKind.BAD_RESPONSE, False, 1)
     assert "ollama pull qwen3:8b" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("an error was encountered while running the model: unexpected EOF", ErrorKind.OVERLOADED),
+        ('POST predict: Post "http://127.0.0.1:40213/completion": EOF', ErrorKind.OVERLOADED),
+        ("unexpected EOF", ErrorKind.OVERLOADED),
+        ("an error was encountered while running the model: CUDA error: out of memory", ErrorKind.OVERLOADED),
+        ("llama runner process has terminated: cudaMalloc failed: out of memory", ErrorKind.OVERLOADED),
+        ("llama runner process no longer running: 2", ErrorKind.OVERLOADED),
+        ("server busy, please try again.  maximum pending requests exceeded", ErrorKind.OVERLOADED),
+        ("timed out waiting for llama runner to start", ErrorKind.OVERLOADED),
+        ("the prompt's JSON ended with an unexpected EOF", ErrorKind.BAD_RESPONSE),
+        ("boom", ErrorKind.BAD_RESPONSE),
+    ],
+)
+async def test_a_server_that_gives_up_while_it_answers_is_asked_again_and_may_be_replaced(
+    client: OllamaClient, ollama: FakeOllama, said: str, kind: ErrorKind
+) -> None:
+    ollama.script += [stream({"error": said})] * 4
+    found = error_of(await ask(client))
+    assert (found.kind, len(ollama.asked) > 1) == (kind, kind is ErrorKind.OVERLOADED)
+    assert said not in str(found)
 
 
 async def test_a_model_without_tools_is_named_with_what_to_do(client: OllamaClient, ollama: FakeOllama) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tests.faults import crowd, misbehaviour, surroundings, trials
 from tests.faults.checks import Broken
-from tests.faults.lab import Lab
+from tests.faults.lab import TURN_S, Lab
 from tests.faults.script import turn_with_tools
 from tests.faults.serve import Fault
 
@@ -21,6 +21,8 @@ MIN_STATEMENTS = 250
 """Of the turn with tools. Fewer means that the trials have lost sight of some, or that somebody made it cheaper: then
 this number is to be lowered by hand. About 340 were counted; pieces that come together are journaled together, so a
 busy machine makes fewer."""
+TRIAL_S = 10 * TURN_S
+"""For a trial, so that one that hangs is a line of the table and the others are still run."""
 _N_COUNTS = 3
 """The longest of so many turns is the one whose statements are gone through."""
 
@@ -45,15 +47,17 @@ def chosen(wanted: str, count: int) -> list[int]:
     return [1 + (number * count) // n_wanted for number in range(n_wanted)] if n_wanted else []
 
 
-async def run_row(name: str, named: Sequence[tuple[str, Trial]], n_jobs: int) -> Row:
-    """All trials of a line, `n_jobs` at a time. What breaks is told at once and again in the table."""
+async def run_row(name: str, named: Sequence[tuple[str, Trial]], n_jobs: int, limit_s: float = TRIAL_S) -> Row:
+    """All trials of a line, `n_jobs` at a time, each within `limit_s`. What breaks is told at once and again in the
+    table."""
     row, began, waiting = Row(name), time.monotonic(), list(reversed(named))
 
     async def work() -> None:
         while waiting:
             label, trial = waiting.pop()
             try:
-                outcome = await trial()
+                async with asyncio.timeout(limit_s):
+                    outcome = await trial()
             except Exception as error:  # a trial that cannot be carried out has failed as well
                 sentence = str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
                 row.broken.append(f"{label}: {sentence}")
@@ -77,7 +81,8 @@ async def run(arguments: argparse.Namespace) -> int:
         counted = [await trials.statements_of(lab, turn_with_tools()) for _ in range(_N_COUNTS)]
         lines = max(counted, key=len)
         count = len(lines)
-        _say(f"A turn with tools makes {count} statements, from the server's start to the answer.")
+        _say(f"A turn with tools makes {count} statements, from the server's start to the answer; at least")
+        _say(f"{MIN_STATEMENTS} are asked for. The seed of what is random is {arguments.seed}.")
         kill = functools.partial(trials.kill_at, lab)
         error = functools.partial(trials.error_at, lab)
         before = [
@@ -111,7 +116,8 @@ async def run(arguments: argparse.Namespace) -> int:
         rows += [await run_row(name, named, arguments.jobs) for name, named in plan if named]
         for n_servers in arguments.servers:
             trial = functools.partial(crowd.interleave, lab, n_servers, arguments.turns, arguments.seed)
-            rows.append(await run_row(f"{n_servers} servers, {arguments.turns} turns", [("all", trial)], 1))
+            name = f"{n_servers} servers, {arguments.turns} turns"
+            rows.append(await run_row(name, [("all", trial)], 1, TURN_S * arguments.turns))
     _say(_table(rows))
     if count < MIN_STATEMENTS:
         _say(f"Only {count} statements were counted; there were at least {MIN_STATEMENTS} once.")

@@ -6,6 +6,7 @@ of text names its turn and step, so a piece that is lost or doubled shows.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -59,10 +60,19 @@ def reply_to(body: Mapping[str, Any]) -> Reply | Fault | Raw:
     for message in reversed(body["messages"]):
         content = str(message.get("content") or "")
         if message["role"] == "user" and MARK in content:
-            steps, _ = json.JSONDecoder().raw_decode(content.rpartition(MARK)[2])
+            steps = _first_whole(content)
             return _reply(steps[min(n_passed, len(steps) - 1)])
         n_passed += message["role"] == "assistant"
     return Reply(text="No script.")
+
+
+def _first_whole(content: str) -> list[Mapping[str, Any]]:
+    """What is recalled from earlier messages may quote scripts behind the user's own."""
+    for rest in content.split(MARK)[1:]:
+        with contextlib.suppress(ValueError):
+            steps: list[Mapping[str, Any]] = json.JSONDecoder().raw_decode(rest)[0]
+            return steps
+    raise ValueError("The message holds no whole script.")
 
 
 def _reply(step: Mapping[str, Any]) -> Reply | Fault | Raw:

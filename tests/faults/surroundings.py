@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import itertools
 import os
+import resource
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -17,8 +19,8 @@ from tests.faults.script import ModelStep, Script, plain_turn, turn_with_tools
 from tests.faults.serve import NO_LOCKS, Fault
 from tests.faults.trials import Outcome, collect, conversation_of, recover, run_turn, verdict_of
 
-DISK_BYTES = 2 << 20
-_BALLAST_BYTES = 512 << 10
+DISK_BYTES = 8 << 20
+_BALLAST_BYTES = 3 << 20
 _LONG_WORDS = 4_000
 _MOST_TURNS = 60
 
@@ -31,6 +33,7 @@ def cases(lab: Lab) -> list[tuple[str, Callable[[], Awaitable[Outcome]]]]:
         ("a disk that is read-only", functools.partial(_read_only, lab)),
         ("no locks", functools.partial(_no_locks, lab)),
         *limits,
+        *((f"{n} descriptors for a while", functools.partial(_handles_come_back, lab, n)) for n in range(16)),
         ("a clock that runs backwards", functools.partial(_backwards, lab)),
     ]
 
@@ -155,6 +158,31 @@ async def _few_descriptors(lab: Lab, count: int) -> Outcome:
         require(code == -9 or not seen.deltas, f"the server ended by itself with {code} in the middle of a turn")
         collect(server, seen)
     await recover(lab, place, [seen])
+    lab.discard(place)
+    return Outcome(verdict != "committed", verdict)
+
+
+async def _handles_come_back(lab: Lab, n_more: int) -> Outcome:
+    """A server may open only `n_more` files: it says so in words. When it may open more again, the chat goes on."""
+    place = lab.place()
+    async with lab.server(place) as server:
+        _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        taken = sorted(int(name) for name in os.listdir(f"/proc/{server.pid}/fd"))
+        free = (number for number in range(most) if number not in taken)
+        limit = next(itertools.islice(free, n_more, None))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, most))
+        refused = await run_turn(server, plain_turn("a"), None)
+        verdict = verdict_of(refused)
+        require(verdict in ("committed", "store", "network"), f"without descriptors it was answered as {verdict}")
+        if verdict == "store":
+            assert refused.answer is not None
+            sentence = refused.answer["error"]["message"]
+            require("no file handle left" in sentence, f"the user is not told why: {sentence}")
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (most, most))
+        again = await run_turn(server, plain_turn("b"), conversation_of(refused))
+        require(verdict_of(again) == "committed", f"with descriptors again it was answered as {verdict_of(again)}")
+        await server.leave()
+    await recover(lab, place, [refused, again])
     lab.discard(place)
     return Outcome(verdict != "committed", verdict)
 

@@ -76,6 +76,7 @@ def on_fake(url: str) -> dict[str, str]:
         "OPENAI_BASE_URL": f"{url}/v1",
         "PALIMPSEST_MODEL": "gpt-4o",
         "PALIMPSEST_SUMMARIZATION_KIND": "extractive",
+        "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": "0",
     }
 
 

@@ -72,6 +72,7 @@ def environ(directory: Path, fake: FakeProvider, gemini: FakeGemini, **more: str
         "GEMINI_API_KEY": "",
         "GOOGLE_API_KEY": "",
         "PALIMPSEST_SUMMARIZATION_KIND": "extractive",
+        "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": "0",
         "PALIMPSEST_TOOLS_RUN_COMMAND": "1",
         "CONTEXT_DEBUG": "1",
         "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",

@@ -9,6 +9,7 @@ from typing import Literal
 from tests.services.scripted import Action, Bench, ScriptedProvider
 
 from palimpsest.data.prompts import load_prompts
+from palimpsest.services.asking import Helpers
 from palimpsest.services.summarizer_choice import SummarizerChoice
 
 
@@ -18,5 +19,6 @@ def let_write(bench: Bench, replies: Sequence[list[Action]], kind: Literal["llm"
     engine = bench.session.contexts
     engine.models = replace(engine.models, providers={**engine.models.providers, "anthropic": writer})
     settings = replace(engine.settings, summary_model="claude-haiku-4-5", summary_kind=kind)
-    engine.choose_summarizer = SummarizerChoice(engine.models, engine.tokenizers, settings, load_prompts()).choose
+    helpers = Helpers(engine.models, engine.tokenizers)
+    engine.choose_summarizer = SummarizerChoice(helpers, settings, load_prompts()).choose
     return writer

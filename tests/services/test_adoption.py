@@ -18,8 +18,9 @@ from tests.lsp.real_server import home
 from palimpsest.app import load_folders
 from palimpsest.cli import main
 from palimpsest.doctoring import find_store
+from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.services.adoption import adopt, recognise
+from palimpsest.services.adoption import adopt, decline, offered, recognise, require_offered
 from palimpsest.services.folders import FolderSession
 from palimpsest.storage import conversations, identity, ledger
 from palimpsest.storage.store import DATABASE_NAME, open_store
@@ -175,3 +176,21 @@ async def test_a_damaged_store_is_set_aside_and_the_user_is_told_where(
         assert str(aside) in note
         assert (aside / DATABASE_NAME).read_bytes() == damaged
         assert await titles(session) == set()
+
+
+async def test_what_is_offered_can_be_named_from_outside_and_declined(
+    tmp_path: Path, environ: Mapping[str, str]
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    old = await fill(before, environ)
+    before.rename(after)
+    async with opened(after, environ) as session:
+        with pytest.raises(InvalidRequest, match="not offered"):
+            await require_offered(session.store, session.store.directory.name)
+        left = await require_offered(session.store, old.name)
+        assert (left.directory, left.path) == (old, str(before))
+        await decline(session.store, left)
+        assert await offered(session.store) is None
+    async with opened(after, environ) as session:
+        assert session.notes == ()

@@ -19,6 +19,7 @@ from palimpsest.domain.limits import Model, compute_budget
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.tokens import CountText
+from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.compaction import AHEAD_SHARE
 from palimpsest.services.context_reports import stats
@@ -159,7 +160,8 @@ async def test_the_cost_of_a_real_models_text_counts_every_call_for_it(bench: Op
     writer = load_model_table().find("offline")
     assert writer is not None
     tokenizer = await b.session.contexts.tokenizers.get(writer.tokenizer)
-    let_write(b, LlmSummarizer(provider, writer, compute_budget(writer.limits), load_prompts(), tokenizer.count))
+    helper = HelpingModel(provider, writer, compute_budget(writer.limits), tokenizer.count)
+    let_write(b, LlmSummarizer(helper, load_prompts()))
     await until_ahead(b)
     await settled(b)
     (cost,) = (await stats(b.session.contexts, b.conversation_id)).summaries

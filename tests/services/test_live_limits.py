@@ -266,3 +266,11 @@ async def test_the_limits_of_a_model_follow_what_its_service_says(process: Open)
         await limits.settle()
     found = models.get("claude-opus-4-5")
     assert (found.limits, found.source) == (ModelLimits(500_000, 32_000), LimitsSource.LIVE)
+
+
+async def test_a_failure_is_forgotten_when_another_client_asks_such_as_one_with_another_key(process: Open) -> None:
+    limits, refused = process(), TellingProvider("p", ProviderError(ErrorKind.AUTH, "p did not accept the key."))
+    assert await windows(limits, refused) == {}
+    assert await windows(limits, refused) == {}
+    assert refused.n_asked == 1
+    assert await windows(limits, TellingProvider("p", told(a=10_000))) == {"p/a": 10_000}

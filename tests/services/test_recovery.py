@@ -17,7 +17,7 @@ from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, to_messages
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import Model
-from palimpsest.domain.messages import TurnId, user_message
+from palimpsest.domain.messages import MessageId, TurnId, user_message
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolSchema
 from palimpsest.domain.recovery import GO_ON, Break, CallFate, Resolution, last_batch
 from palimpsest.domain.tokens import CountText
@@ -500,3 +500,17 @@ async def test_a_turn_stopped_while_it_commits_is_committed(bench: Opener) -> No
     assert state == "committed"
     assert (await b.said())[1:] == [("assistant", "all of it", "complete")]
     assert await goes_on(b)
+
+
+async def test_the_last_turn_is_the_one_no_other_took_the_place_of(bench: Opener) -> None:
+    b = await bench([says("one"), [TextDelta("half"), OVERLOADED], says("again")])
+    with pytest.raises(InvalidRequest, match="Nothing was asked"):
+        await recovery(b).last_turn(b.conversation_id)
+    await b.ask("first")
+    first = await recovery(b).last_turn(b.conversation_id)
+    broken = await failed(b, "second")
+    assert await recovery(b).last_turn(b.conversation_id) == broken != first
+    retried = await chosen(b, broken, Resolution.RETRY)
+    assert await recovery(b).last_turn(b.conversation_id) == retried
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    assert await recovery(b).last_turn(b.conversation_id) == first

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
 from palimpsest.domain.messages import MessageId
+from palimpsest.domain.provider import TextDelta
+from palimpsest.domain.turns import TurnState
 from palimpsest.services.commanding import Commanding, Reply, plain
 from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
 
@@ -173,3 +175,22 @@ async def test_a_command_stores_no_message(bench: Opener) -> None:
         await run(b, text)
     page = await b.session.conversations.read(b.conversation_id, MessageId(0), None)
     assert page.messages == ()
+
+
+async def test_an_answer_that_broke_off_is_listed_and_something_is_done_about_it(bench: Opener) -> None:
+    overloaded = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.")
+    b = await bench([[TextDelta("half"), overloaded], [TextDelta("some"), overloaded], says("Blue.")])
+    assert await said(b, "/recover") == "No answer broke off, or something was done about each."
+    await b.ask("Which color?")
+    assert "| 1 | bench | 4 |" in await said(b, "/recover")
+    for wrong in ("/recover 1", "/recover 2 keep", "/recover 1 forget", "/recover keep"):
+        with pytest.raises(InvalidRequest, match="which and what"):
+            await run(b, wrong)
+    reply = await run(b, "/recover 1 retry")
+    assert (reply.text, reply.conversation_id) == (
+        "The message is answered again in its conversation.",
+        b.conversation_id,
+    )
+    (turn,) = b.session.turns.running.values()
+    assert (await turn.wait()).state is TurnState.ERRORED
+    assert "kept" in (await run(b, "/recover 1 keep")).text

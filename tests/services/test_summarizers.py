@@ -22,9 +22,8 @@ from palimpsest.domain.messages import user_message as said
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.domain.summaries import TRANSCRIPT_CLOSING
 from palimpsest.domain.tokens import Estimator, count_bytes
+from palimpsest.services.asking import MAX_CHARS, MAX_OUTPUT_TOKENS, HelpingModel
 from palimpsest.services.summarizers import (
-    MAX_CHARS,
-    MAX_OUTPUT_TOKENS,
     ExtractiveSummarizer,
     HybridSummarizer,
     LlmSummarizer,
@@ -48,7 +47,7 @@ def llm(provider: ScriptedProvider, window: int = 200_000, estimator: Estimator 
     model = load_model_table().find("offline")
     assert model is not None
     model = replace(with_window(model, window), estimator=estimator or Estimator())
-    return LlmSummarizer(provider, model, compute_budget(model.limits), load_prompts(), count_bytes)
+    return LlmSummarizer(HelpingModel(provider, model, compute_budget(model.limits), count_bytes), load_prompts())
 
 
 def quoted(pieces: list[Live], target: int) -> str:

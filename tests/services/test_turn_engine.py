@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
-from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
+from palimpsest.domain.errors import (
+    ConversationBusy,
+    ErrorKind,
+    InvalidRequest,
+    ProviderError,
+    RecentMessagesTooLarge,
+    StoreError,
+)
 from palimpsest.domain.journal import EventType, Numbered, shown_text
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
 from palimpsest.domain.turns import TurnState
+from palimpsest.services import turns as turns_service
 from palimpsest.services.conversations import TurnFailed
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.replay import pairs_are_whole
@@ -21,6 +30,7 @@ from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.storage import contexts
 from palimpsest.storage import turns as stored_turns
+from palimpsest.storage.leases import holder_of
 
 
 def tool(name: str, run: Callable[[str], Awaitable[ToolOutput]]) -> Tool:
@@ -321,3 +331,52 @@ async def test_calls_whose_arguments_never_ended_are_not_run(bench: Opener) -> N
     b = await bench([[ToolCallStart("1", "echo"), ToolArguments("1", '{"a":')]], tools=(tool("echo", echo),))
     assert await b.ask("q") == "errored"
     assert await b.said() == [("user", "q", "complete")]
+
+
+async def test_a_turn_that_is_stopped_before_it_begins_is_closed_and_frees_the_conversation(bench: Opener) -> None:
+    b = await bench([says("never sent")])
+    turn = await b.session.turns.start(b.conversation_id, "r", user_message("question"))
+    assert isinstance(turn, RunningTurn)
+    turn.cancel()  # its task has not had a step yet
+    assert (await asyncio.wait_for(turn.wait(), 10)).state is TurnState.CANCELLED
+    assert await b.session.store.read(holder_of, b.conversation_id) is None
+    assert await b.said() == [("user", "question", "complete")]
+    assert b.provider.seen == []
+
+
+async def test_a_turn_that_could_not_be_closed_is_as_soon_as_the_store_can_be_written(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_service, "_CLOSE_AGAIN_S", 0.01)
+    b = await bench([[TextDelta("half"), RuntimeError("a bug")]])
+    run, refused = b.session.store.run, asyncio.Event()
+
+    async def full(function: Any, *arguments: Any) -> Any:
+        if function is stored_turns.commit_step:
+            refused.set()
+            raise StoreError("The disk is full.")
+        return await run(function, *arguments)
+
+    monkeypatch.setattr(b.session.store, "run", full)
+    with pytest.raises(StoreError):
+        await b.ask("question")
+    assert refused.is_set()
+    freed = asyncio.Event()
+    b.session.listeners.add(lambda _: freed.set())
+    await asyncio.wait_for(freed.wait(), 10)
+    assert await b.session.store.read(holder_of, b.conversation_id) is None
+    assert await b.said() == [("user", "question", "complete"), ("assistant", "half", "interrupted")]
+
+
+async def test_a_first_message_that_is_refused_leaves_no_conversation(bench: Opener) -> None:
+    b = await bench([says("yes")], window=8_000)
+    new = b.session.conversations.blank()
+    with pytest.raises(RecentMessagesTooLarge):
+        await b.session.turns.begin(new, "r", user_message("many words " * 8_000))
+    assert not await b.session.conversations.holds(new.id)
+    turn = await b.session.turns.begin(new, "r", user_message("few words"))
+    assert isinstance(turn, RunningTurn)
+    await asyncio.wait_for(turn.wait(), 10)
+    page = await b.session.conversations.read(new.id, None, 10)
+    assert [m.content.text for m in page.messages] == ["few words", "yes"]
+    assert page.record.title == "few words"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from palimpsest.domain.journal import Ending, EventType, JournalEvent
 from palimpsest.domain.messages import ConversationId, MessageId, MessageStatus, StepId, TurnId, user_message
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.turns import TurnState
-from palimpsest.storage import conversations, leases, turns
+from palimpsest.storage import conversations, leases, tables, turns
 from palimpsest.storage.conversations import Counts
-from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
 from palimpsest.storage.turns import Admission, StepEnd, TurnEnd
 
 C, T, NOW = ConversationId("c"), TurnId("t"), "2026-01-01T00:00:00.000Z"
@@ -208,3 +209,47 @@ async def test_a_page_of_messages_is_what_was_asked_for(store: Store) -> None:
     await store.run(conversations.append, C, [user_message(f"{n}") for n in range(10)], NOW)
     page = await store.read(conversations.read_messages, C, MessageId(3), MessageId(6))
     assert [message.content.text for message in page] == ["3", "4", "5"]
+
+
+async def test_a_store_of_a_newer_version_is_refused_with_what_to_do_and_left_as_it_is(tmp_path: Path) -> None:
+    opened = await open_store(tmp_path / "store")
+    await opened.run(
+        tables.execute, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2026-01-01 00:00:00')"
+    )
+    await opened.close()
+    before = (tmp_path / "store" / DATABASE_NAME).read_bytes()
+    with pytest.raises(StoreError, match=r"newer Palimpsest \(9999_later\).*Install the newest.*nothing was changed"):
+        await open_store(tmp_path / "store")
+    assert (tmp_path / "store" / DATABASE_NAME).read_bytes() == before
+    assert not list((tmp_path / "store").glob("backups/*"))
+    assert live_servers(tmp_path / "store") == []
+
+
+async def test_an_abandoned_turn_is_closed_by_its_own_lease_only(store: Store) -> None:
+    lease = (await admit(store)).lease
+    assert lease is not None
+    await store.run(turns.close_abandoned, replace(lease, epoch=lease.epoch + 1), NOW)
+    assert (await store.read(turns.find, T)).state is TurnState.ADMITTED
+    await store.run(turns.close_abandoned, lease, NOW)
+    assert (await store.read(turns.find, T)).state is TurnState.INTERRUPTED
+    assert await store.read(leases.holder_of, C) is None
+
+
+async def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(store: Store) -> None:
+    new = replace(await store.read(conversations.get, C), id=ConversationId("new"))
+    arguments = (T, new.id, "r", user_message("question"), COUNTS, store.server_id, store.is_alive, NOW)
+
+    def fail_behind() -> None:
+        turns.admit(*arguments, new)
+        raise NotFound("on purpose")
+
+    with pytest.raises(NotFound):
+        await store.run(fail_behind)
+    assert await store.read(conversations.find, new.id) is None
+    await store.run(turns.admit, *arguments, new)
+    assert (await store.read(conversations.get, new.id)).n_messages == 1
+    again = await store.run(
+        turns.admit, TurnId("u"), ConversationId("v"), *arguments[2:], replace(new, id=ConversationId("v"))
+    )
+    assert again.turn.id == T
+    assert await store.read(conversations.find, ConversationId("v")) is None

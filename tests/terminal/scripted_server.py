@@ -1,6 +1,7 @@
 """A server that plays scenes: the text of a message is the name of a scene. A program, for the client to start.
 
-    python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash]
+    python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash] [--broken] [--left]
+                                  [--tells] [--slow]
 
 Every message it receives is appended to LOG as one line of JSON, so a test can see what the client really sent.
 """
@@ -111,6 +112,8 @@ class Server:
         self.reply(request, None)
 
     def on_conversation_list(self, request: Json, params: Json) -> None:
+        if self.options.tells:
+            self.send({"method": "window/showMessage", "params": {"type": 2, "message": "Something broke off."}})
         self.reply(request, {"conversations": self.conversations})
 
     def on_conversation_create(self, request: Json, params: Json) -> None:
@@ -165,6 +168,38 @@ class Server:
     def on_turn_attach(self, request: Json, params: Json) -> None:
         self.delta(params["partialResultToken"], type="text", text="the rest of it")
         self.end_turn(request, "conversation-1")
+
+    def on_recovery_list(self, request: Json, params: Json) -> None:
+        broken = {"conversationId": "conversation-1", "title": "Title 1", "turnId": "turn-7", "userMessageId": 0,
+                  "class_": "errored", "text": "half of the answer", "textLength": 1018, "lastSeq": 4,
+                  "model": "scripted-1", "endedAt": "2026-11-21T10:00:00Z"}  # fmt: skip
+        broken["class"] = broken.pop("class_")
+        self.reply(request, {"turns": [broken] if self.options.broken else []})
+
+    def on_recovery_resolve(self, request: Json, params: Json) -> None:
+        if params["action"] in ("continue", "retry"):
+            self.delta(params["partialResultToken"], type="text", text=f"{params['action']} of {params['turnId']}")
+        self.end_turn(request, "conversation-1")
+
+    def on_turn_continue(self, request: Json, params: Json) -> None:
+        self.delta(params["partialResultToken"], type="text", text=f"more in {params['conversationId']}")
+        self.end_turn(request, params["conversationId"], stop="output_limit")
+
+    def on_turn_retry(self, request: Json, params: Json) -> None:
+        self.delta(params["partialResultToken"], type="turn", turnId="turn-8", userMessageId=0,
+                   conversationId=params["conversationId"])  # fmt: skip
+        self.delta(params["partialResultToken"], type="text", text=f"again in {params['conversationId']}")
+        if self.options.slow:
+            cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")
+            self.reply(cancel, {"status": "cancelled"})
+        self.end_turn(request, params["conversationId"], "cancelled" if self.options.slow else "committed")
+
+    def on_adoption_list(self, request: Json, params: Json) -> None:
+        left = {"folderUri": params["folderUri"], "store": "before-1", "path": "/home/x/before"}
+        self.reply(request, {"stores": [left] if self.options.left else []})
+
+    def on_adoption_resolve(self, request: Json, params: Json) -> None:
+        self.reply(request, {"conversationCount": 2, "pinCount": 1, "refused": ["c9"]})
 
     def on_chat(self, request: Json, params: Json) -> None:
         self.turns += 1
@@ -291,7 +326,8 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=0)
     parser.add_argument("--running", action="store_true")
     parser.add_argument("--version", type=int, default=1)
-    parser.add_argument("--crash", action="store_true")
+    for name in ("--crash", "--broken", "--left", "--tells", "--slow"):
+        parser.add_argument(name, action="store_true")
     Server(parser.parse_args()).run()
 
 

@@ -14,6 +14,7 @@ from palimpsest.terminal.calls import Event
 from palimpsest.terminal.commands import COMMANDS, Commands, parse
 from palimpsest.terminal.errors import CommandFailed, RequestFailed
 from palimpsest.terminal.session import Session
+from palimpsest.wire.turns import TurnDelta
 from palimpsest.wire.usage import ContextEvent
 
 TIMEOUT_S = 20.0
@@ -199,3 +200,55 @@ async def test_reading_shows_who_said_what_and_where_it_goes_on(chats: Chats) ->
         assert view.lines[-1] == "There is more: /read 2"
         await commands.run("read", "40")
         assert any(line.startswith("[40] user") for line in view.lines)
+
+
+async def test_what_broke_off_is_listed_and_something_is_done_about_it(chats: Chats) -> None:
+    async with commanding(chats, "--broken", "--conversations", "2") as (commands, view, session):
+        await commands.run("recover", "")
+        assert view.lines[0].startswith("1 | Title 1 | it failed | 1,018 | ")
+        assert view.lines[0].endswith("| half of the answer")
+        await commands.run("recover", "1 continue")
+        assert [event.text for event in view.events if isinstance(event, TurnDelta)] == ["continue of turn-7"]
+        assert session.conversation_id == "conversation-1"
+        session.conversation_id = "conversation-2"
+        await commands.run("recover", "1 Discard")
+        assert "/read still shows it" in view.lines[-1]
+        assert session.conversation_id == "conversation-2"
+        for wrong in ("1", "1 forget", "keep"):
+            with pytest.raises(CommandFailed, match="what to do"):
+                await commands.run("recover", wrong)
+        with pytest.raises(CommandFailed, match="no such number"):
+            await commands.run("recover", "2 keep")
+    actions = [params["action"] for params in chats.received("palimpsest/recovery/resolve")]
+    assert actions == ["continue", "discard"]
+
+
+async def test_the_last_answer_is_continued_or_asked_for_again(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, view, _):
+        for name in ("continue", "retry"):
+            with pytest.raises(CommandFailed, match="Nothing has been said"):
+                await commands.run(name, "")
+        await commands.run("open", "1")
+        await commands.run("continue", "")
+        assert "not complete" in view.lines[-1]
+        await commands.run("retry", "")
+        texts = [event.text for event in view.events if isinstance(event, TurnDelta) and event.text]
+        assert texts == ["more in conversation-1", "again in conversation-1"]
+        assert commands.turn is None
+
+
+async def test_conversations_of_a_moved_folder_come_when_the_user_says_yes(chats: Chats) -> None:
+    async with commanding(chats, "--left") as (commands, view, _):
+        await commands.run("adopt", "")
+        assert "/home/x/before" in view.lines[0]
+        assert chats.received("palimpsest/adoption/resolve") == []
+        await commands.run("adopt", "yes")
+        assert "2 conversations and 1 pins" in view.lines[-2]
+        assert "c9" in view.lines[-1]
+        await commands.run("adopt", "no")
+        with pytest.raises(CommandFailed, match="yes or /adopt no"):
+            await commands.run("adopt", "maybe")
+    assert [(p["store"], p["action"]) for p in chats.received("palimpsest/adoption/resolve")] == [
+        ("before-1", "adopt"),
+        ("before-1", "decline"),
+    ]

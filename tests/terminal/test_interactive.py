@@ -269,3 +269,21 @@ def test_what_is_typed_during_an_answer_is_not_echoed_and_waits_for_the_prompt(c
         terminal.expect("You said in conversation-1: later.")
         terminal.expect_prompt()
         assert terminal.leave(CTRL_D) == 0
+
+
+def test_what_the_server_says_during_a_plain_request_is_shown(chats: Chats) -> None:
+    with chats.terminal("--tells") as terminal:
+        assert "Something broke off." in terminal.expect_prompt()
+        terminal.leave()
+
+
+def test_an_answer_that_a_command_asked_for_can_be_stopped_and_is_kept(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1", "--slow") as terminal:
+        terminal.expect_prompt()
+        terminal.type("/retry" + ENTER)
+        terminal.expect("again in conversation-1")
+        terminal.type(CTRL_C)
+        terminal.expect("was cancelled; what had come of it is kept")
+        terminal.expect_prompt()
+        terminal.leave()
+    assert chats.received("palimpsest/turn/cancel") == [{"turnId": "turn-8"}]

@@ -121,6 +121,7 @@ VARIABLES: dict[str, tuple[str, Callable[[Settings], object], object]] = {
     "PALIMPSEST_SUMMARIZATION_KIND": ("extractive", lambda s: s.context.summary_kind, "extractive"),
     "PALIMPSEST_TOOLS_RUN_COMMAND": ("yes", lambda s: s.run_command, True),
     "PALIMPSEST_TOOLS_RESPONSE_MAX_BYTES": ("100", lambda s: s.context.response_max_bytes, 100),
+    "PALIMPSEST_REDACTION_ENABLED": ("0", lambda s: s.redaction, False),
     "PALIMPSEST_LIBRARIAN_ENABLED": ("0", lambda s: s.librarian.enabled, False),
     "PALIMPSEST_LIBRARIAN_MODEL": ("small", lambda s: s.librarian.model, "small"),
     "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": ("0", lambda s: s.librarian.daily_tokens, 0),

@@ -296,3 +296,28 @@ def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
     assert process.wait(60) == 0, shown
     assert KEY.encode() not in shown
     assert KEY in (tmp_path / "palimpsest" / "keys" / "openai.json").read_text()
+
+
+# ------------------------------------------------------------------------------------------ what other processes do
+
+
+def test_a_key_that_another_process_stores_or_removes_counts_from_the_next_look_on(in_files: StoredKeys) -> None:
+    keys = Keys({}, in_files, check_key)
+    keys.load()
+    other = StoredKeys(in_files.directory, lambda: None)
+    other.write("openai", KEY)
+    assert (keys.reload(), keys.get("openai"), keys.reload()) == (True, KEY, False)
+    other.write("openai", OTHER)
+    assert (keys.reload(), keys.get("openai")) == (True, OTHER)
+    assert other.remove("openai")
+    assert (keys.reload(), keys.get("openai")) == (True, None)
+
+
+def test_a_keyring_is_not_asked_while_nothing_was_written(tmp_path: Path) -> None:
+    ring = Ring()
+    keys = Keys({}, keyring_of(ring, tmp_path), check_key)
+    keys.store.write("openai", KEY)
+    keys.load()
+    ring.gets = refuse
+    assert not keys.reload()
+    assert keys.get("openai") == KEY

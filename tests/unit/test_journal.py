@@ -80,6 +80,22 @@ def test_a_started_tool_is_told_apart_from_one_that_never_ran() -> None:
     assert "not run" in waiting.results[0].text
 
 
+def test_calls_that_came_under_one_id_keep_their_own_arguments_and_results() -> None:
+    events = [*call("c", '{"a":', "1}"), *call("c-2", "{}"), *call("c", '{"b":2}'), *call("c", '{"b":3}')]
+    done = JournalEvent(EventType.DONE)
+    calls = to_messages([*events, done], Ending.COMPLETE)[0].calls
+    assert [(each.call_id, each.arguments) for each in calls] == [
+        ("c", '{"a":1}'),
+        ("c-2", "{}"),
+        ("c-3", '{"b":2}'),
+        ("c-4", '{"b":3}'),
+    ]
+    ran = [event for each in calls for event in (start(each.call_id), result(each.call_id, f"of {each.call_id}"))]
+    messages = to_messages([*events, done, *ran], Ending.COMPLETE)
+    assert pairs_are_whole(tuple(messages))
+    assert [message.results[0].text for message in messages[1:]] == ["of c", "of c-2", "of c-3", "of c-4"]
+
+
 def test_an_empty_step_leaves_no_message() -> None:
     assert to_messages([], Ending.CANCELLED) == []
     assert to_messages([DONE], Ending.COMPLETE) == []

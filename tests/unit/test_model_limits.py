@@ -212,3 +212,31 @@ def test_the_small_model_of_a_provider_takes_what_it_is_given(provider: str, exp
         assert model is not None
         assert model.provider == provider
         assert max_input <= (model.limits.max_input or model.limits.window)
+
+
+class Named(ScriptedProvider):
+    def __init__(self, name: str) -> None:
+        super().__init__([], name)
+
+
+def test_with_ollama_alone_the_first_model_it_told_is_for_new_conversations() -> None:
+    offline, ollama = Named("offline"), Named("ollama")
+    limits = ModelLimits(32_768, 32_768)
+    live = {"ollama/qwen3:8b": limits, "ollama/gemma3:4b": limits}
+    given = Models(load_model_table(), {"offline": offline, "ollama": ollama}, {}, Settings(), live=live)
+    assert given.default().name == "ollama/qwen3:8b"
+    assert {choice.model.name for choice in given.choices() if choice.is_available} >= {"ollama/gemma3:4b", "offline"}
+    live.clear()
+    assert given.default().name == "offline", "until it has told its models"
+
+
+def test_a_service_of_the_table_comes_before_what_ollama_told() -> None:
+    live = {"ollama/qwen3:8b": ModelLimits(32_768, 32_768)}
+    providers = {"ollama": Named("ollama"), "gemini": Named("gemini")}
+    assert Models(load_model_table(), providers, {}, Settings(), live=live).default().provider == "gemini"
+
+
+def test_without_any_model_it_is_said_what_to_do() -> None:
+    hints = {"ollama": "set OLLAMA_HOST"}
+    with pytest.raises(NotFound, match=r"No model can be used yet: set OLLAMA_HOST\."):
+        Models(load_model_table(), {"ollama": Named("ollama")}, hints, Settings()).default()

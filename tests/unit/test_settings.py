@@ -42,6 +42,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "summarization.kind": "hybrid",
         "tools.response_max_bytes": 32_768,
         "tools.run_command": False,
+        "redaction.enabled": True,
         "librarian.enabled": True,
         "librarian.daily_tokens": 200_000,
     }

@@ -138,6 +138,13 @@ export type CallFate =
     /** It was begun, and it is unknown whether it took effect. */
     | "unknown";
 
+/** What to do about conversations that were left behind. */
+export type AdoptionAction =
+    /** Copy them here. What they were copied from stays as it is. */
+    | "adopt"
+    /** Leave them, and do not offer them to this folder again. */
+    | "decline";
+
 /** What an item stands for. */
 export type MentionKind =
     /** A file: it can be attached. */
@@ -157,6 +164,30 @@ export type RuleState =
     | "withdrawn"
     /** All rules together take too much of the budget, so it counts as ordinary text. */
     | "ordinary";
+
+/** What kind of statement a fact is. */
+export type FactKind =
+    /** What a file, a function, a variable, a path or an address is. */
+    | "entity"
+    /** A choice of design, with its reason. */
+    | "decision"
+    /** A limit or a requirement. */
+    | "constraint"
+    /** What was made, changed or removed. */
+    | "codeState"
+    /** What the user marked as important. */
+    | "pinned";
+
+/** How a place stands to what the fact rests on. */
+export type SourceCondition =
+    /** Unchanged, at the same lines. */
+    | "fresh"
+    /** Unchanged but for its formatting, at other lines. */
+    | "moved"
+    /** It says something else now. */
+    | "changed"
+    /** It is gone. */
+    | "missing";
 
 /** Who said it. */
 export type MessageRole =
@@ -486,7 +517,7 @@ export interface ChatResult {
 export interface AttachParams {
     /** The turn. */
     turnId: string;
-    /** The last delta already seen. Absent: from the start. */
+    /** The last delta already seen. Absent: from the start. In a step of another server that is committed already, its whole text comes again. */
     afterSeq?: number;
     /** Names the stream, as in `chat`. What was already committed comes as one delta. */
     partialResultToken?: number | string;
@@ -577,11 +608,55 @@ export interface ResolveParams {
 /** Go on from an ended turn, the conversation's last one, by another turn for the same message. */
 export interface GoOnParams {
     /** The turn. The same request again answers with the turn that it made. */
-    turnId: string;
+    turnId?: string;
+    /** Without `turnId`: the conversation whose last turn is meant. The same request again means the turn that the first one made. */
+    conversationId?: string;
     /** Names the stream, as in `chat`. */
     partialResultToken?: number | string;
     /** Names a work-done progress, as in `chat`. */
     workDoneToken?: number | string;
+}
+
+/** The conversations of a folder that is not where it was, and that this one is taken for. */
+export interface LeftBehind {
+    /** URI of the workspace folder they can be brought to. */
+    folderUri: string;
+    /** Names them, for `adoption/resolve`. */
+    store: string;
+    /** Where the folder was. */
+    path: string;
+}
+
+/** Where to look. */
+export interface ListAdoptionParams {
+    /** URI of the workspace folder. Absent: every open folder. */
+    folderUri?: string;
+}
+
+/** What can be brought here. A folder with conversations of its own is offered nothing. */
+export interface ListAdoptionResult {
+    /** At most one a folder. */
+    stores: Array<LeftBehind>;
+}
+
+/** Do something about conversations that `adoption/list` offered. */
+export interface ResolveAdoptionParams {
+    /** As in the list. */
+    folderUri: string;
+    /** As in the list. */
+    store: string;
+    /** What to do. The user has to be asked first. */
+    action: AdoptionAction;
+}
+
+/** What was brought. */
+export interface AdoptionResult {
+    /** How many conversations are here now that were there. */
+    conversationCount: number;
+    /** How many pins were brought. */
+    pinCount: number;
+    /** Ids of conversations that are not sound and stayed where they are. */
+    refused: Array<string>;
 }
 
 /** Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`. */
@@ -822,6 +897,136 @@ export interface WithdrawParams {
     conversationId: string;
     /** The rule. */
     ruleId: string;
+}
+
+/** A place that a fact rests on. */
+export interface FactSource {
+    /** The file. */
+    uri: string;
+    /** The file, below the folder, with `/`. */
+    path: string;
+    /** As the file on disk was last checked. */
+    condition: SourceCondition;
+    /** Its first line, counted from 0. Absent: the whole file is meant. */
+    startLine?: number;
+    /** Its last line, counted from 0. */
+    endLine?: number;
+    /** The function, class or heading that is meant. */
+    symbol?: string;
+}
+
+/** A fact. */
+export interface FactInfo {
+    /** Its id in its folder. */
+    id: number;
+    /** What kind of statement it is. */
+    factType: FactKind;
+    /** The statement, on one line. */
+    content: string;
+    /** The names it is found by. */
+    entities: Array<string>;
+    /** The places it rests on. */
+    sources: Array<FactSource>;
+    /** Whether one of them is changed or missing. */
+    isStale: boolean;
+    /** The turn it was learned in, counted from 1 in its conversation; 0: none. */
+    turnNumber: number;
+    /** When it was learned. */
+    createdAt: string;
+    /** How often it was given to a model. */
+    uses: number;
+    /** The conversation that it was said in. */
+    conversationId?: string;
+    /** The message that it was said in. */
+    messageId?: number;
+    /** The words it rests on, exactly as they stand there. */
+    quote?: string;
+    /** When it ceased to hold. Absent: it holds. */
+    closedAt?: string;
+    /** The fact that contradicted it. */
+    supersededBy?: number;
+    /** When a person last said that it holds. */
+    verifiedAt?: string;
+}
+
+/** List the facts of a folder, the newest first. */
+export interface ListFactsParams {
+    /** URI of the workspace folder. Absent: the first open folder. */
+    folderUri?: string;
+    /** Only these kinds. Absent: all. */
+    factTypes?: Array<FactKind>;
+    /** Only facts that rest on this file, below the folder, with `/`. */
+    path?: string;
+    /** Only stale ones, or only those that are not. Absent: both. */
+    stale?: boolean;
+    /** Whether to list those that ceased to hold, too. Absent: no. */
+    includeClosed?: boolean;
+    /** How many at most, 1 to 1,000. Absent: 100. */
+    limit?: number;
+    /** Only ids below this: the last of the page before. */
+    before?: number;
+}
+
+/** Find facts by their words, parts of identifiers, and the names they are about. */
+export interface SearchFactsParams {
+    /** What is looked for, as it was typed: no character has a special meaning. */
+    query: string;
+    /** URI of the workspace folder. Absent: the first open folder. */
+    folderUri?: string;
+    /** How many at most, 1 to 100. Absent: 20. */
+    limit?: number;
+}
+
+/** Facts of one folder. */
+export interface FactsResult {
+    /** In the order the request names: the newest first, or the best first. */
+    facts: Array<FactInfo>;
+    /** How many facts of the folder hold. */
+    open: number;
+    /** How many of those are stale. */
+    stale: number;
+}
+
+/** Keep a statement of the user's as a fact of the folder. */
+export interface PinFactParams {
+    /** The statement, at most 1,000 characters. */
+    content: string;
+    /** The names it should be found by. Absent: those that stand in it. */
+    entities?: Array<string>;
+    /** URI of the workspace folder. Absent: the first open folder. */
+    folderUri?: string;
+    /** A file it rests on. */
+    fileUri?: string;
+    /** The first line it rests on, counted from 0. Absent: the whole file. */
+    startLine?: number;
+    /** The last line, counted from 0. Absent: the first. */
+    endLine?: number;
+}
+
+/** A fact of a folder. */
+export interface FactParams {
+    /** The fact. */
+    factId: number;
+    /** URI of the workspace folder. Absent: the first open folder. */
+    folderUri?: string;
+}
+
+/** What is left. */
+export interface ForgetFactResult {
+    /** How many facts of the folder hold. */
+    open: number;
+    /** How many of those are stale. */
+    stale: number;
+}
+
+/** The facts of a folder have changed, or the condition of their places. */
+export interface FactsChangedParams {
+    /** URI of the workspace folder. */
+    folderUri: string;
+    /** How many facts hold. */
+    open: number;
+    /** How many of those are stale. */
+    stale: number;
 }
 
 /** A conversation in a list. */
@@ -1353,6 +1558,12 @@ export const RecoveryListRequest = new lc.RequestType<ListRecoveryParams, ListRe
 /** Continue, keep, discard or retry an answer that broke off. `keep` and `discard` answer how its turn ended. */
 export const RecoveryResolveRequest = new lc.RequestType<ResolveParams, ChatResult, void>("palimpsest/recovery/resolve");
 
+/** List the conversations that a moved folder left behind and that can be brought to where it is now. */
+export const AdoptionListRequest = new lc.RequestType<ListAdoptionParams, ListAdoptionResult, void>("palimpsest/adoption/list");
+
+/** Bring such conversations here, or decline them for good. Nothing is taken away where they were. */
+export const AdoptionResolveRequest = new lc.RequestType<ResolveAdoptionParams, AdoptionResult, void>("palimpsest/adoption/resolve");
+
 /** How much attachments would take, and which cannot be attached. Sends nothing. */
 export const AttachmentsEstimateRequest = new lc.RequestType<EstimateAttachmentsParams, EstimateAttachmentsResult, void>("palimpsest/attachments/estimate");
 
@@ -1388,6 +1599,24 @@ export const LedgerPinRequest = new lc.RequestType<PinParams, ListRulesResult, v
 
 /** Take a standing rule or a pin back. */
 export const LedgerWithdrawRequest = new lc.RequestType<WithdrawParams, ListRulesResult, void>("palimpsest/ledger/withdraw");
+
+/** List the facts of a folder. */
+export const FactsListRequest = new lc.RequestType<ListFactsParams, FactsResult, void>("palimpsest/facts/list");
+
+/** Find facts of a folder, the best first. */
+export const FactsSearchRequest = new lc.RequestType<SearchFactsParams, FactsResult, void>("palimpsest/facts/search");
+
+/** Keep a statement of the user's as a fact. */
+export const FactsPinRequest = new lc.RequestType<PinFactParams, FactInfo, void>("palimpsest/facts/pin");
+
+/** The user says that a fact holds as its files are now: its places are taken anew, and it is stale no longer. */
+export const FactsVerifyRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/verify");
+
+/** Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Without a model that can be asked, its places are taken anew as by `facts/verify`. */
+export const FactsUpdateRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/update");
+
+/** Remove a fact for ever. The messages stay. */
+export const FactsForgetRequest = new lc.RequestType<FactParams, ForgetFactResult, void>("palimpsest/facts/forget");
 
 /** How full the context is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");
@@ -1454,6 +1683,9 @@ export const ConversationImportRequest = new lc.RequestType<ImportParams, Import
 
 /** Delete messages, or all of a conversation, for good: content, previews, summaries and search entries. */
 export const ConversationPurgeRequest = new lc.RequestType<PurgeParams, PurgeResult, void>("palimpsest/conversation/purge");
+
+/** Facts of a folder, or the condition of their places, have changed. */
+export const DidChangeFactsNotification = new lc.NotificationType<FactsChangedParams>("palimpsest/didChangeFacts");
 
 /** The context of a conversation is fuller or emptier. */
 export const DidChangeUsageNotification = new lc.NotificationType<UsageChangedParams>("palimpsest/didChangeUsage");

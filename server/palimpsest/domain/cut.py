@@ -30,6 +30,8 @@ class CutCause(StrEnum):
     ROLLBACK = "rollback"
     FRAME = "frame"
     """Tools, system prompt or instruction files changed."""
+    LAYOUT = "layout"
+    """The layout `librarian` sends only what is new, every turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,20 @@ Messages are full sentences for the person who asked. They hold no key, no messa
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+NO_HANDLES: Final = (
+    "Palimpsest has no file handle left, so it could not open what it needs. Nothing stored is lost. Close some "
+    "windows, or raise the limit (`ulimit -n`) for the program that starts Palimpsest, then try again."
+)
+
+
+def is_out_of_handles(error: BaseException) -> bool:
+    """Whether the system said that this process, or the machine, has too many files open."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class ErrorKind(StrEnum):

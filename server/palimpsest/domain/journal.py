@@ -6,8 +6,9 @@ server died: so what an editor was shown is what is stored.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -106,7 +107,8 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
     """The messages of a step: the assistant's, then a result for each of its calls (invariant 5); empty when nothing
     was said.
 
-    A call whose arguments were still coming when the stream broke off is left out: it was never made.
+    A call whose arguments were still coming when the stream broke off is left out: it was never made. Calls that came
+    under one id get ids of their own, in order, and their results come under those.
     """
     done = is_done(events)
     parts = _assistant_parts(events, keep_calls=done)
@@ -128,6 +130,7 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
 
 def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> list[Part]:
     parts: list[Part] = []
+    events = _with_distinct_calls(events)
     arguments: dict[str, str] = {}
     for event in events:
         if event.type is EventType.TOOL_ARGUMENTS and event.call_id:
@@ -148,6 +151,25 @@ def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> lis
             case _:
                 pass
     return [part for part in parts if not (isinstance(part, (TextPart, ReasoningPart)) and not part.text)]
+
+
+def _with_distinct_calls(events: Sequence[JournalEvent]) -> list[JournalEvent]:
+    """What the model streamed, a call that repeats an earlier one's id under another: arguments belong to the newest
+    call of their id."""
+    taken = {event.call_id for event in events if event.type is EventType.TOOL_CALL}
+    called: dict[str | None, str | None] = {}
+    found: list[JournalEvent] = []
+    for event in events:
+        if event.type is EventType.TOOL_CALL:
+            call_id = event.call_id
+            if call_id in called:
+                call_id = next(name for n in itertools.count(2) if (name := f"{event.call_id}-{n}") not in taken)
+                taken.add(call_id)
+            called[event.call_id] = call_id
+        if event.type in (EventType.TOOL_CALL, EventType.TOOL_ARGUMENTS):
+            event = replace(event, call_id=called.get(event.call_id, event.call_id))
+        found.append(event)
+    return found
 
 
 def opaque_event(part: OpaquePart) -> JournalEvent:

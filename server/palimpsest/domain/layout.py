@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from palimpsest.domain.chain import content_digest
-from palimpsest.domain.cut import Block, Piece, total_tokens
+from palimpsest.domain.cut import Block, Piece
 from palimpsest.domain.front import render_front
+from palimpsest.domain.measured import Estimate
 from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
 from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
 from palimpsest.domain.provider import ToolSchema
@@ -67,17 +68,19 @@ def lay_out(
     front: Front,
     pieces: Sequence[Piece],
     estimator: Estimator,
+    estimate: Estimate,
     *,
     limit_tokens: int,
     max_output_tokens: int,
+    window_tokens: int,
     n_known_pieces: int = 0,
     tool_choice: ToolChoice = "auto",
 ) -> PreparedContext:
     """The prepared context of a cut. Raises OverLimit when it does not fit.
 
-    `n_known_pieces`: how many leading pieces stood unchanged in the previous request.
+    `estimate`: of the whole; `estimator` says what each segment takes. `n_known_pieces`: how many leading pieces stood
+    unchanged in the previous request.
     """
-    raw = frame_tokens.total + front.tokens + total_tokens(pieces)
     segments = [Segment("system", estimator.mean(frame_tokens.system), "always first", (), is_in_prefix=True)]
     if frame.tools:
         segments.append(Segment("tools", estimator.mean(frame_tokens.tools), "always second", (), is_in_prefix=True))
@@ -96,9 +99,10 @@ def lay_out(
         tools=frame.tools,
         segments=tuple(segments),
         max_output_tokens=max_output_tokens,
-        estimated_tokens=estimator.mean(raw),
-        upper_tokens=estimator.upper(raw),
+        estimated_tokens=estimate.mean,
+        upper_tokens=estimate.upper,
         limit_tokens=limit_tokens,
+        window_tokens=window_tokens,
         n_stable_messages=len(pieces) + bool(front.text),
         tool_choice=tool_choice,
     )

@@ -57,6 +57,9 @@ class PreparedContext:
     upper_tokens: int
     """Upper estimate (mean + 2 sigma); at most `limit_tokens`."""
     limit_tokens: int
+    window_tokens: int = 0
+    """The model's window, request and answer together, for a service that loads a model with the window it is told. 0:
+    the limit and the reserve."""
     n_stable_messages: int = 0
     """How many leading messages will not change before the next re-cut: where a cache marker belongs."""
     tool_choice: ToolChoice = "auto"

@@ -132,6 +132,9 @@ class Settings:
     """By name. Nobody writes to it."""
     run_command: bool = declare("tools.run_command", False)
     """Whether models may ask to run programs in trusted folders. Each run is shown to you first."""
+    redaction: bool = declare("redaction.enabled", True)
+    """Whether keys, tokens and passwords of known forms are taken out of what a model's service is sent. You still see
+    them, and they stay stored."""
     storage_path: str | None = declare("storage.path")
     """The folder the stores are kept in, an absolute path; `~` is your home. Unset: your data directory."""
     synchronous: Literal["NORMAL", "FULL"] = declare("storage.synchronous", "NORMAL")

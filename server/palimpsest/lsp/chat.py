@@ -27,8 +27,13 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
-    session, conversation_id, content = await _target(ls, params)
-    starting = session.turns.start(conversation_id, params.request_id, content)
+    session, known, content = await _target(ls, params)
+    if known is None:
+        new = session.conversations.blank()
+        starting = session.turns.begin(new, params.request_id, content)
+    else:
+        starting = session.turns.start(known, params.request_id, content)
+    conversation_id = new.id if known is None else known
     return await follow_to_the_end(
         ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token
     )
@@ -69,8 +74,9 @@ async def follow_to_the_end(
         progress.end()
 
 
-async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId, Content]:
-    """The conversation a message goes to, and the message; a new one when none is named and the request is no repeat.
+async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Content]:
+    """The conversation a message goes to, and the message; None for a new one: none is named and the request is no
+    repeat.
 
     A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
     """
@@ -79,12 +85,13 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
 
     if not params.text.strip():
         raise InvalidRequest("The message is empty. Write something, then send it.")
+    await (await ls.folders()).look_for_keys()
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     session = await (ls.session(params.folder) if conversation_id is None else ls.session_of(conversation_id))
     known = await session.conversations.conversation_of_request(params.request_id)
     attached = params.attachments if params.attachments and known is None else ()
     content = user_content(params.text, await snapshots_of(ls, session, attached))
-    return session, conversation_id or known or (await session.conversations.create(None, None)).id, content
+    return session, conversation_id or known, content
 
 
 @answers

@@ -8,8 +8,9 @@ documents itself and has no place to say otherwise, so its class is mended.
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
-from pygls.workspace import TextDocument
+from pygls.workspace import TextDocument, Workspace
 
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _FOREIGN = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -26,3 +27,10 @@ def split_lines(text: str) -> list[str]:
 def mend_documents() -> None:
     """Make pygls count lines as LSP does. Doing it again changes nothing."""
     TextDocument.lines = property(lambda document: tuple(split_lines(document.source)))  # type: ignore[assignment,method-assign]  # pygls's own is a read-only property
+
+
+def open_document(workspace: Workspace, uri: str) -> TextDocument | None:
+    """The document as the editor holds it; None where it holds none. pygls would read the disk instead, and keeps its
+    documents by unquoted URIs."""
+    found: TextDocument | None = workspace.text_documents.get(unquote(uri))
+    return found

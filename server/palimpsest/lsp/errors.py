@@ -9,7 +9,14 @@ from typing import ParamSpec, TypeVar
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from palimpsest.domain.errors import InvalidRequest, LeaseLost, PalimpsestError
+from palimpsest.domain.errors import (
+    NO_HANDLES,
+    InvalidRequest,
+    LeaseLost,
+    PalimpsestError,
+    StoreError,
+    is_out_of_handles,
+)
 from palimpsest.wire.convert import to_json
 from palimpsest.wire.messages import ErrorData
 
@@ -48,5 +55,9 @@ def answers(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
             return await handler(*args, **kwargs)
         except PalimpsestError as error:
             raise to_rpc(error) from error
+        except OSError as error:
+            if is_out_of_handles(error):
+                raise to_rpc(StoreError(NO_HANDLES)) from error
+            raise
 
     return answer

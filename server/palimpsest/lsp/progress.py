@@ -8,6 +8,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.lsp.translate import to_delta
 from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
+from palimpsest.wire.convert import to_json
 from palimpsest.wire.turns import TurnDelta
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ class DeltaStream:
         self._ls, self._token = ls, token
 
     def send(self, delta: TurnDelta) -> None:
+        """As JSON values, which asks no converter: there are many of these."""
         if self._token is not None:
-            self._ls.progress(lsp.ProgressParams(self._token, delta))
+            self._ls.protocol.notify("$/progress", {"token": self._token, "value": to_json(delta)})
 
     def show(self, numbered: Numbered) -> None:
         if (delta := to_delta(numbered)) is not None:

@@ -20,13 +20,15 @@ def register(server: PalimpsestServer) -> None:
 @answers
 async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
     from palimpsest.lsp.translate import to_usage
+    from palimpsest.services.chat_documents import ChatDocuments
     from palimpsest.services.context_reports import usage_status
     from palimpsest.services.purging import Purging, set_aside
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
-    purging = Purging(session.contexts, session.listeners)
+    documents = ChatDocuments(session.root, session.store)
+    purging = Purging(session.contexts, session.listeners, documents)
     scope = await purging.purge(conversation_id, wanted, is_confirmed=bool(params.confirm))
     return PurgeResult(
         MessageRange(scope.start, scope.end),

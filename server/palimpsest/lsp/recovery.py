@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import TurnId
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
+from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.chat import follow_to_the_end, result_of
 from palimpsest.lsp.errors import answers
 from palimpsest.wire.recovery import (
@@ -53,22 +53,30 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def go_on(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
-    session = await ls.session_of_turn(params.turn_id)
+    session, turn_id = await _meant(ls, params)
     from palimpsest.domain.recovery import Resolution
 
-    return await _rerun(
-        ls, session, params.turn_id, Resolution.CONTINUE, params.partial_result_token, params.work_done_token
-    )
+    return await _rerun(ls, session, turn_id, Resolution.CONTINUE, params.partial_result_token, params.work_done_token)
 
 
 @answers
 async def retry(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
-    session = await ls.session_of_turn(params.turn_id)
+    session, turn_id = await _meant(ls, params)
     from palimpsest.domain.recovery import Resolution
 
-    return await _rerun(
-        ls, session, params.turn_id, Resolution.RETRY, params.partial_result_token, params.work_done_token
-    )
+    return await _rerun(ls, session, turn_id, Resolution.RETRY, params.partial_result_token, params.work_done_token)
+
+
+async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSession, str]:
+    """The turn to go on from. Raises InvalidRequest where none is named, or nothing was said yet."""
+    if params.turn_id is not None:
+        return await ls.session_of_turn(params.turn_id), params.turn_id
+    if params.conversation_id is None:
+        raise InvalidRequest("Say which turn, by `turnId`, or which conversation's last one, by `conversationId`.")
+    session = await ls.session_of(params.conversation_id)
+    from palimpsest.services.recovery import Recovery
+
+    return session, await Recovery(session.turns).last_turn(ConversationId(params.conversation_id))
 
 
 @answers
@@ -174,7 +182,7 @@ class Offers:
         """What the user chose; None for nothing, and where they can only be told."""
         window = self._server.client_capabilities.window
         if window is None or window.show_message is None:
-            self._server.warn(sentence)
+            self._server.warn(f"{sentence} The command /recover lists what broke off.")
             return None
         actions = [lsp.MessageActionItem(title) for title in _CHOICES]
         question = lsp.ShowMessageRequestParams(lsp.MessageType.Warning, sentence, actions)

@@ -19,7 +19,10 @@ from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.base import BaseServer
+from palimpsest.lsp.chat_documents import OpenChats
 from palimpsest.lsp.configuration import EditorConfiguration
+from palimpsest.lsp.contributions import Contributions
+from palimpsest.lsp.fact_diagnostics import FactNotes
 from palimpsest.lsp.recovery import Offers
 from palimpsest.lsp.tools import Attachments
 from palimpsest.wire.messages import PROTOCOL_VERSION
@@ -46,10 +49,14 @@ class PalimpsestServer(BaseServer):
         self.configuration = EditorConfiguration(self)
         self.attachments = Attachments(self)
         self.offers = Offers(self)
+        self.contributions = Contributions()
+        self.fact_notes = FactNotes(self)
+        self.chats = OpenChats(self)
         self._told: dict[Path, tuple[str, ...]] = {}
         """What the user of this connection knows about each folder's settings."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
         self._changed: set[tuple[Path, ConversationId]] = set()
+        self._facts_changed: set[Path] = set()
         self._telling: asyncio.Task[None] | None = None
 
     @property
@@ -132,22 +139,30 @@ class PalimpsestServer(BaseServer):
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
         from palimpsest.lsp.translate import to_context_event
-        from palimpsest.services.events import ContextEvent, ContextEventType
+        from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
 
         if isinstance(event, ContextEvent):
             self.protocol.notify("palimpsest/contextEvent", to_context_event(event))
             if event.type is not ContextEventType.RECUT:
                 return
-        self._changed.add((session.root, event.conversation_id))
+        if isinstance(event, FactsChanged):
+            self.fact_notes.facts_changed(session)
+            self._facts_changed.add(session.root)
+        else:
+            self._changed.add((session.root, event.conversation_id))
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(self._tell_changes())
 
     async def _tell_changes(self) -> None:
         """Tells of changed conversations, each once however often it changed meanwhile."""
+        from palimpsest.lsp.facts import changed_params
         from palimpsest.lsp.translate import to_usage
         from palimpsest.services.context_reports import usage_status
 
         folders = await self.folders()
+        while self._facts_changed and not self.is_leaving:
+            session = await folders.get(self._facts_changed.pop())
+            self.protocol.notify("palimpsest/didChangeFacts", await changed_params(self, session))
         while self._changed and not self.is_leaving:
             root, conversation_id = self._changed.pop()
             try:
@@ -164,6 +179,8 @@ class PalimpsestServer(BaseServer):
         await self.configuration.stop()
         self.attachments.end()
         self.offers.end()
+        await self.fact_notes.stop()
+        await self.chats.stop()
         for unsubscribe in self._unsubscribe.values():
             unsubscribe()
         if self._owns_folders and self._loading is not None:
@@ -173,13 +190,19 @@ class PalimpsestServer(BaseServer):
 def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:
     """A server with every handler registered."""
     from palimpsest.lsp import (
+        adoption,
         attachments,
         chat,
+        chat_documents,
         commands,
         configuration,
         context,
+        contributions,
         conversations,
         credentials,
+        fact_actions,
+        fact_diagnostics,
+        facts,
         history,
         ledger,
         models,
@@ -194,12 +217,18 @@ def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> 
 
     areas = (
         configuration,
+        adoption,
         attachments,
         chat,
+        chat_documents,
         commands,
         context,
+        contributions,
         conversations,
         credentials,
+        fact_actions,
+        fact_diagnostics,
+        facts,
         history,
         ledger,
         models,

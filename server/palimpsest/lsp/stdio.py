@@ -2,7 +2,8 @@
 
 Both pipes have a thread of their own, which does nothing but read or write. Reading through the loop's executor would
 compete with handlers, and writing on the loop would stop it when an editor does not read: no cancel, no timer, no
-signal. The threads are daemons, because a read from a pipe cannot be interrupted.
+signal. Only what is sure not to wait is written on the loop: waking a thread takes longer than writing a short frame,
+and every delta of an answer is one. The threads are daemons, because a read from a pipe cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import queue
+import select
 import sys
 import threading
 from collections.abc import Callable
@@ -100,8 +102,13 @@ def _resolve(wanted: asyncio.Future[bytes], chunk: bytes) -> None:
         wanted.set_result(chunk)
 
 
+_AT_ONCE_BYTES = getattr(select, "PIPE_BUF", 0)
+"""So many can be written without waiting when the system says that a pipe can be written to."""
+
+
 class PipeWriter:
-    """Frames to a file descriptor, written in a thread in the order they came."""
+    """Frames to a file descriptor, in the order they came: written at once where nothing has to wait, else in a
+    thread."""
 
     def __init__(self, sink: int, on_lost: Callable[[], None], max_unsent_bytes: int = MAX_UNSENT_BYTES) -> None:
         self._sink = sink
@@ -111,12 +118,19 @@ class PipeWriter:
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._unsent_bytes = 0
+        """Of frames that the thread has, the one it writes included."""
         self._is_lost = False
+        self._readiness = select.poll() if _AT_ONCE_BYTES else None
+        if self._readiness is not None:
+            self._readiness.register(sink, select.POLLOUT)
         self._thread = threading.Thread(target=self._run, name="stdout", daemon=True)
         self._thread.start()
 
     def write(self, data: bytes) -> None:
         """Take a frame; dropped when the editor is lost."""
+        data = self._written_at_once(data)
+        if not data:
+            return
         with self._lock:
             # A single frame may be larger than the bound: it is the frames behind it that nobody reads.
             is_too_much = 0 < self._unsent_bytes and self._unsent_bytes + len(data) > self._max_unsent_bytes
@@ -125,6 +139,19 @@ class PipeWriter:
             self._lose()
         elif not self._is_lost:
             self._frames.put(data)
+
+    def _written_at_once(self, data: bytes) -> bytes:
+        """What is left of the frame. A descriptor that is in trouble is left to the thread."""
+        with self._lock:
+            is_idle = not self._unsent_bytes and not self._is_lost
+        if not is_idle or len(data) > _AT_ONCE_BYTES or self._readiness is None:
+            return data
+        if self._readiness.poll(0) != [(self._sink, select.POLLOUT)]:
+            return data
+        try:
+            return data[os.write(self._sink, data) :]
+        except OSError:
+            return data
 
     async def finish(self, timeout_s: float) -> None:
         """Wait until what was taken is written, at most `timeout_s`."""

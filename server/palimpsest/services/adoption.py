@@ -11,7 +11,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -67,17 +67,40 @@ async def recognise(store: Store, root: Path, environ: Mapping[str, str], *, is_
 
 
 async def find_left(store: Store, stores: Path, folder: FolderIdentity) -> Left | None:
-    """Among `stores`, the one that was of this very folder when it was elsewhere; None when there is none, or the
-    folder has conversations of its own."""
+    """Among `stores`, the one that was of this very folder when it was elsewhere; None when there is none, the user
+    does not want it, or the folder has conversations of its own."""
     if await store.read(stored.list_all):
         return None
-    return await asyncio.to_thread(_find_left, stores, store.directory, folder)
+    passed_over = await store.read(identity.declined) | {store.directory.name}
+    return await asyncio.to_thread(_find_left, stores, passed_over, folder)
 
 
-def _find_left(stores: Path, own: Path, folder: FolderIdentity) -> Left | None:
+async def offered(store: Store) -> Left | None:
+    """As `find_left`, for an open store among the stores beside it."""
+    folder = await store.read(identity.recall)
+    return None if folder is None else await find_left(store, store.directory.parent, folder)
+
+
+async def require_offered(store: Store, name: str) -> Left:
+    """What is offered to the store, when its directory has that name. Raises InvalidRequest: no other directory can be
+    named from outside."""
+    left = await offered(store)
+    if left is None or left.directory.name != name:
+        raise InvalidRequest(
+            "These conversations are not offered any more. List what can be adopted, and choose again."
+        )
+    return left
+
+
+async def decline(store: Store, left: Left) -> None:
+    """What was left is not offered to the store again. `palimpsest adopt` still brings it."""
+    await store.run(identity.decline, left.directory)
+
+
+def _find_left(stores: Path, passed_over: Container[str], folder: FolderIdentity) -> Left | None:
     by_commit: Left | None = None
     for database in sorted(stores.glob(f"*/{DATABASE_NAME}")):
-        known = None if database.parent == own else identity.peek(database.parent)
+        known = None if database.parent.name in passed_over else identity.peek(database.parent)
         if known is None or os.path.lexists(known.path):
             continue
         left = Left(database.parent, known.path)

@@ -20,7 +20,7 @@ class Background:
     _tasks: dict[asyncio.Task[None], ConversationId] = field(default_factory=dict)
 
     def start(self, conversation_id: ConversationId, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(_logged(work), name=f"background {conversation_id}")
+        task = asyncio.create_task(logged(work), name=f"background {conversation_id}")
         self._tasks[task] = conversation_id
         task.add_done_callback(self._tasks.pop)
 
@@ -37,7 +37,8 @@ class Background:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _logged(work: Coroutine[None, None, None]) -> None:
+async def logged(work: Coroutine[None, None, None]) -> None:
+    """Does the work; a failure is logged, without any text of it."""
     try:
         await work
     except PalimpsestError as error:

@@ -17,10 +17,12 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.ledger import EntryState
 from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.recovery import Resolution
 from palimpsest.services import context_reports
 from palimpsest.services.context_reports import Plan
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning, is_ordinary
+from palimpsest.services.recovery import Recovery
 from palimpsest.services.search import Wanted, find
 from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
 from palimpsest.services.transfers import Transfers
@@ -72,6 +74,8 @@ class Commanding:
             case CommandName.NEW:
                 record = await self.session.conversations.create(argument or None, None)
                 return Reply("A new conversation begins with your next message.", record.id)
+            case CommandName.RECOVER:
+                return await self._recover(argument)
             case CommandName.EXPORT:
                 return Reply(await self._export(argument))
             case CommandName.HELP:
@@ -168,6 +172,28 @@ class Commanding:
             for hit in hits
         )
 
+    async def _recover(self, argument: str) -> Reply:
+        recovery = Recovery(self.session.turns)
+        broken = await recovery.unresolved()
+        if not broken:
+            return Reply("No answer broke off, or something was done about each.")
+        if not argument:
+            rows = [
+                (f"{number}", each.title or "untitled", f"{each.n_characters:,}", each.ended_at)
+                for number, each in enumerate(broken, 1)
+            ]
+            table = _table(("No.", "Title", "Characters", "When"), rows)
+            return Reply(
+                f"{table}\n\n`/recover N continue`, or `keep`, `discard` or `retry`, does something about one."
+            )
+        number, _, word = argument.partition(" ")
+        choice = _CHOICES.get(word.strip().lower())
+        if choice is None or not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(broken):
+            raise InvalidRequest("Say which and what: /recover N continue, or keep, discard or retry.")
+        turn = broken[int(number[:9]) - 1].turn
+        await recovery.resolve(turn.id, choice)
+        return Reply(_CHOSEN[choice], turn.conversation_id)
+
     async def _export(self, argument: str) -> str:
         conversation_id = self._conversation
         path = _file_of(self.session.root, argument or f"conversation-{conversation_id[:8]}.jsonl")
@@ -176,6 +202,15 @@ class Commanding:
             f"{done.n_messages} messages were written to {_code(str(path))}. Whoever can read that file can read "
             "everything that was said."
         )
+
+
+_CHOICES = {choice.value: choice for choice in Resolution}
+_CHOSEN = {
+    Resolution.CONTINUE: "The answer goes on in its conversation.",
+    Resolution.RETRY: "The message is answered again in its conversation.",
+    Resolution.KEEP: "The answer is kept as it is.",
+    Resolution.DISCARD: "The answer is hidden; it can still be read.",
+}
 
 
 def _plan(plan: Plan) -> str:

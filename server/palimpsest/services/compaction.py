@@ -64,6 +64,8 @@ BLOCK_SHARE: Final = 0.15
 """Of the budget: the largest single new block."""
 LEAVING_OUT: Final = "leave_out"
 """What stands for a strategy where nothing is summarised."""
+DISTILLING: Final = "distil"
+"""What stands for a strategy in the layout `librarian`."""
 
 Ranges = Sequence[tuple[MessageId, MessageId]]
 
@@ -170,6 +172,17 @@ class Compactor:
             gone = joined([*state.cut.left_out, *more])
             fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
         return current, kept, gone
+
+    async def distil(self, state: ContextState, lease: HeldLease) -> None:
+        """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
+        started = time.monotonic()
+        state.cut = replace(state.cut, estimator=state.model.estimator)
+        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        kept, more = leave_out(current, 0, self.settings.preserve_recent, state.kept)
+        if more:
+            saved = {DISTILLING: total_tokens(current) - total_tokens(kept)}
+            gone = joined([*state.cut.left_out, *more])
+            await self.adopt(state, lease, kept, CutCause.LAYOUT, left_out=gone, saved=saved, started=started)
 
     async def write_ahead(self, state: ContextState) -> None:
         """Has a model write what a re-cut at the threshold would want, as far as that is known now.
@@ -292,7 +305,7 @@ class Compactor:
         has_left_out_others = cut.left_out != state.cut.left_out
         state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
         self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
-        if has_left_out_others:
+        if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
             self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
         for name, tokens in means.items():
             self._emit(

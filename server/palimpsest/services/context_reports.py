@@ -93,7 +93,7 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
         certainty(state),
         state.n_messages,
         tuple(by_kind),
-        await engine.store.read(contexts.last_summary_at, conversation_id),
+        state.last_summary_at,
     )
 
 

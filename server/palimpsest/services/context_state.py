@@ -16,6 +16,7 @@ from palimpsest.domain.front import StandingRules, render_front
 from palimpsest.domain.layout import Frame, FrameTokens, Front
 from palimpsest.domain.ledger import EntryId
 from palimpsest.domain.limits import Budget, Model
+from palimpsest.domain.measured import Estimate, Measured, Part
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId
 from palimpsest.domain.tokens import count_content
 from palimpsest.services.tokenizers import Tokenizer
@@ -56,6 +57,12 @@ class ContextState:
     """As they were last derived; None when they were not yet."""
     written_ahead: int = -1
     """The version of the cut for which summaries were begun ahead of need."""
+    measured: Measured = field(default_factory=Measured)
+    """What the model's service said of the last request."""
+    _estimated: tuple[tuple[object, ...], Estimate] | None = None
+    """The newest estimate, and what it was made of: between re-cuts pieces are only appended or added to."""
+    last_summary_at: str | None = None
+    """When the newest summary was written, as of the last time the state was asked for."""
 
     @property
     def id(self) -> ConversationId:
@@ -70,6 +77,23 @@ class ContextState:
     def raw_tokens(self) -> int:
         """Of the next request, frame included."""
         return self.fixed_tokens + total_tokens(self.pieces)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Of the next request, in its order."""
+        return (Part(-1, 0, self.fixed_tokens), *map(_part, self.pieces))
+
+    @property
+    def estimate(self) -> Estimate:
+        """Of the next request: what was measured counts as measured, the rest by the cut's estimator. A model whose
+        own tokens are counted needs no measuring."""
+        estimator, raw = self.cut.estimator, self.raw_tokens
+        if self.model.is_exact or not self.measured.request:
+            return Estimate(estimator.mean(raw), estimator.upper(raw))
+        made_of = (raw, len(self.pieces), self.cut.version, estimator, self.measured.request, self.measured.real_tokens)
+        if self._estimated is None or self._estimated[0] != made_of:
+            self._estimated = (made_of, self.measured.estimate(self.parts, estimator))
+        return self._estimated[1]
 
     @property
     def n_messages(self) -> int:
@@ -94,6 +118,14 @@ class ContextState:
             self.pieces.append(live(message, size, previews.get(message.id), self.tokenizer))
         if stored:
             self.record = replace(self.record, n_messages=stored[-1].id + 1)
+
+
+def _part(piece: Piece) -> Part:
+    if isinstance(piece, Block):
+        return Part(piece.start, piece.end, piece.tokens, "summary")
+    content = piece.message.content
+    kind = next((f"tool {result.name}" for result in content.results), content.role.value)
+    return Part(piece.start, piece.end, piece.tokens, kind)
 
 
 def live(
@@ -200,6 +232,15 @@ async def load_state(
         front(cut.front, tokenizer),
         rows.expansions,
     )
+
+
+def first_state(
+    record: ConversationRecord, model: Model, budget: Budget, tokenizer: Tokenizer, frame: Frame
+) -> ContextState:
+    """The state of a conversation in which nothing was said yet."""
+    frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
+    cut = first_cut(model, frame.digest())
+    return ContextState(record, model, budget, tokenizer, cut, [], frame, frame_tokens, Front(), ())
 
 
 def first_cut(model: Model, frame_digest: Digest) -> CutRecord:

@@ -14,7 +14,8 @@ from palimpsest.domain.cut import Block, CutCause, Live, choose, leave_out, runn
 from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.layout import Frame, FrameTokens, lay_out
-from palimpsest.domain.limits import Model
+from palimpsest.domain.limits import Budget, Model
+from palimpsest.domain.measured import Measured
 from palimpsest.domain.messages import Content, ConversationId, MessageId, TurnId
 from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
@@ -25,19 +26,29 @@ from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
 from palimpsest.services.clock import utc_now
 from palimpsest.services.compaction import AHEAD_SHARE, KEEP_SHARE, Compactor
-from palimpsest.services.context_state import ContextState, block, front, load_everything, load_state
+from palimpsest.services.context_state import (
+    ContextState,
+    block,
+    first_state,
+    front,
+    load_everything,
+    load_state,
+)
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
+from palimpsest.services.recalling import HEAD, Recall
 from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
-from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.tokenizers import Tokenizer, Tokenizers
 from palimpsest.storage import contexts, conversations, leases
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.models import learn_limit
 from palimpsest.storage.store import Store
 
+_PLANS: Final = 3
+"""Re-cuts that are tried for one request before it counts as too large."""
 _UNNAMED_LIMIT: Final = 0.9
 """Of a request that its service found too long without saying what fits: what is tried next."""
 
@@ -70,6 +81,8 @@ class ContextEngine:
     """Who writes the summaries of a conversation with that model."""
     background: Background = field(default_factory=Background)
     """What is written while nobody waits."""
+    recall: Recall | None = None
+    """What tells a turn of what its context does not hold; None: nothing does."""
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
 
     async def compactor(self, state: ContextState) -> Compactor:
@@ -86,23 +99,21 @@ class ContextEngine:
         """The conversation's state, in step with the store. Raises NotFound."""
         known = self._states.get(conversation_id)
 
-        def read() -> tuple[conversations.ConversationRecord, int]:
-            cut = contexts.latest_cut(conversation_id)
-            return conversations.get(conversation_id), 0 if cut is None else cut.version
+        def read() -> tuple[conversations.ConversationRecord, int, str | None]:
+            record = conversations.get(conversation_id)
+            return record, contexts.latest_version(conversation_id), contexts.last_summary_at(conversation_id)
 
-        record, version = await self.store.read(read)
+        record, version, last_summary_at = await self.store.read(read)
         if known is not None and (known.n_messages, known.record.model, known.cut.version) == (
             record.n_messages,
             record.model,
             version,
         ):
-            known.record = record
+            known.record, known.last_summary_at = record, last_summary_at
             return known
-        family = self.models.assume(record.model)
-        budget = self.models.budget(family)
-        tokenizer = await self.tokenizers.get(family.tokenizer)
-        model = await calibrated(self.store, family, tokenizer.name)
+        model, budget, tokenizer = await self._fitted(record.model)
         state = await load_state(self.store, conversation_id, model, budget, tokenizer, self.frame)
+        state.last_summary_at = last_summary_at
         self._states[conversation_id] = state
         context_debug.init_counters(
             n_messages=state.n_messages,
@@ -113,13 +124,24 @@ class ContextEngine:
         )
         return state
 
+    async def begin(self, record: conversations.ConversationRecord) -> ContextState:
+        """The state of a conversation that is not stored yet: so that its first message can be checked before it is.
+        Nothing keeps it."""
+        return first_state(record, *await self._fitted(record.model), self.frame)
+
+    async def _fitted(self, model_name: str) -> tuple[Model, Budget, Tokenizer]:
+        family = self.models.assume(model_name)
+        tokenizer = await self.tokenizers.get(family.tokenizer)
+        return await calibrated(self.store, family, tokenizer.name), self.models.budget(family), tokenizer
+
     async def observe(self, state: ContextState, raw_tokens: int, usage: TokenUsage) -> None:
         """Learns from what a provider says a request of `raw_tokens` took. The cut keeps its estimator until the
         next re-cut. A provider that says nothing teaches nothing."""
+        estimate = state.estimate
         context_debug.request_metrics(
             raw_tokens=raw_tokens,
-            mean_tokens=state.cut.estimator.mean(raw_tokens),
-            upper_tokens=state.cut.estimator.upper(raw_tokens),
+            mean_tokens=estimate.mean,
+            upper_tokens=estimate.upper,
             real_tokens=usage.prompt_tokens,
         )
         if usage.prompt_tokens > 0:
@@ -127,6 +149,7 @@ class ContextEngine:
             key = key_of(state.model, state.tokenizer.name)
             estimator = await observe(self.store, key, family, raw_tokens, usage.prompt_tokens)
             state.model = replace(state.model, estimator=estimator)
+            state.measured = state.measured.observe(state.parts, state.cut.estimator, usage.prompt_tokens)
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drops what is held in memory; the next `state` reads the store."""
@@ -172,8 +195,11 @@ class ContextEngine:
         """
         if turn_id is not None and state.cut.frame_digest != self.frame.digest():
             await self._take_up_frame(state, lease)
-        if self.settings.infinity and state.cut.left_out:  # summaries were switched on again
+        is_distilled = self.settings.layout == "librarian"
+        if self.settings.infinity and state.cut.left_out and not is_distilled:  # as it was before is wanted again
             await self.adopt_anew(state, lease, CutCause.USER)
+        if is_distilled and turn_id is not None:
+            await (await self.compactor(state)).distil(state, lease)
         if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
             # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
             state.cut = replace(state.cut, estimator=state.model.estimator)
@@ -182,22 +208,37 @@ class ContextEngine:
         news = "" if turn_id is None else await news_of(self.store, state)
         news_tokens = state.tokenizer.count(news) if news else 0
         if self.is_due(state, limit_tokens, news_tokens):
-            await (await self.compactor(state)).by_threshold(state, lease, limit_tokens, news_tokens)
+            await self._compact(state, lease, limit_tokens, news_tokens)
             news = await news_of(self.store, state) if news else ""
         if news and turn_id is not None:
-            await self._inject(state, lease, turn_id, news)
+            await self._inject(state, lease, turn_id, "rules", news)
+        if turn_id is not None and self.recall is not None:
+            await self._recall(self.recall, state, lease, turn_id, limit_tokens)
         prepared = self.lay_out(state, limit_tokens, tool_choice)
         state.n_sent = len(state.pieces)
         return prepared
+
+    async def _compact(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
+        """A re-cut, planned by the estimator and held against what was measured; planned smaller where that says more.
+
+        Raises RecentMessagesTooLarge when what must stay does not fit by what was measured.
+        """
+        compactor = await self.compactor(state)
+        for _ in range(_PLANS):
+            planned = state.model.estimator.upper(state.raw_tokens)
+            room = limit_tokens * planned // max(state.estimate.upper, 1)
+            await compactor.by_threshold(state, lease, room, more_tokens)
+            if state.estimate.upper <= limit_tokens:
+                return
+        raise RecentMessagesTooLarge(state.estimate.upper, limit_tokens, len(state.pieces) - state.n_blocks)
 
     async def _as_counted(
         self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice
     ) -> PreparedContext | None:
         """The request as it stands, where only the spread of the estimate speaks against it, the provider counts it as
         fitting, and a re-cut was found to gain too little."""
-        estimator, raw = state.cut.estimator, state.raw_tokens
-        mean, upper = estimator.mean(raw), estimator.upper(raw)
-        if upper <= limit_tokens or raw >= state.futile_above or not is_near(mean, upper, limit_tokens):
+        mean, upper = state.estimate
+        if upper <= limit_tokens or state.raw_tokens >= state.futile_above or not is_near(mean, upper, limit_tokens):
             return None
         # For the question only: what is sent carries the limit it was proven to fit.
         asked = self.lay_out(state, upper, tool_choice)
@@ -216,16 +257,26 @@ class ContextEngine:
         digest = self.frame.digest()
         await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, frame_digest=digest)
 
-    async def _inject(self, state: ContextState, lease: HeldLease, turn_id: TurnId, text: str) -> None:
+    async def _recall(
+        self, recall: Recall, state: ContextState, lease: HeldLease, turn_id: TurnId, limit_tokens: int
+    ) -> None:
+        """Tells the turn what its context does not hold, as far as there is room without a re-cut; once."""
+        asked = state.pieces[_asked_at(state, turn_id)]
+        assert isinstance(asked, Live)
+        threshold = int(self.settings.threshold * state.budget.budget)
+        room = state.cut.estimator.raw_within(min(limit_tokens, threshold) - state.estimate.upper)
+        if HEAD not in asked.injection and (text := await recall.text(state, asked, room)):
+            await self._inject(state, lease, turn_id, "recall", text)
+
+    async def _inject(self, state: ContextState, lease: HeldLease, turn_id: TurnId, kind: str, text: str) -> None:
         """Adds the text behind the turn's own message, until the next re-cut."""
-        index = next(
-            i for i, piece in enumerate(state.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
-        )
+        index = _asked_at(state, turn_id)
         piece = state.pieces[index]
         assert isinstance(piece, Live)
         version = state.cut.version
-        await self.store.run(contexts.write_injection, lease, turn_id, version, "rules", text, utc_now())
-        state.pieces[index] = replace(piece, injection=text, injection_tokens=state.tokenizer.count(text))
+        await self.store.run(contexts.write_injection, lease, turn_id, version, kind, text, utc_now())
+        whole = f"{piece.injection}\n\n{text}" if piece.injection else text
+        state.pieces[index] = replace(piece, injection=whole, injection_tokens=state.tokenizer.count(whole))
         state.n_sent = min(state.n_sent, index)
 
     async def make_room(self, state: ContextState, lease: HeldLease, tokens: int) -> None:
@@ -238,7 +289,7 @@ class ContextEngine:
 
     def consider_writing_ahead(self, state: ContextState) -> None:
         """Begins, in the background, what the next re-cut will want written: once for every cut."""
-        upper = state.cut.estimator.upper(state.raw_tokens)
+        upper = state.estimate.upper
         share = max(AHEAD_SHARE, self.settings.threshold - KEEP_SHARE)
         is_wanted = self.settings.infinity and upper >= share * state.budget.budget
         if is_wanted and state.written_ahead != state.cut.version:
@@ -250,7 +301,8 @@ class ContextEngine:
 
     def is_due(self, state: ContextState, limit_tokens: int, more_tokens: int = 0) -> bool:
         """Whether a re-cut comes before the next request, with `more_tokens` (raw) added to it."""
-        upper = state.cut.estimator.upper(state.raw_tokens + more_tokens)
+        estimator = state.cut.estimator
+        upper = state.estimate.upper + estimator.upper(more_tokens) - estimator.overhead
         if upper > limit_tokens:
             return True
         return upper > self.settings.threshold * state.budget.budget and state.raw_tokens >= state.futile_above
@@ -265,8 +317,10 @@ class ContextEngine:
             state.front,
             state.pieces,
             state.cut.estimator,
+            state.estimate,
             limit_tokens=limit_tokens,
             max_output_tokens=state.budget.reserve,
+            window_tokens=state.budget.window,
             n_known_pieces=state.n_sent,
             tool_choice=tool_choice,
         )
@@ -298,6 +352,7 @@ class ContextEngine:
             front=front(state.front.text, tokenizer),
             n_sent=0,
             cut=replace(state.cut, estimator=model.estimator),
+            measured=Measured(),
         )
         check_pins(new, await read_rules(self.store, new))
         covered = {i for piece in state.pieces if isinstance(piece, Block) for i in range(piece.start, piece.end)}
@@ -353,6 +408,13 @@ class ContextEngine:
                 fresh = self.models.assume(each.record.model)
                 each.model = replace(fresh, estimator=each.model.estimator)
                 each.budget = self.models.budget(fresh)
+
+
+def _asked_at(state: ContextState, turn_id: TurnId) -> int:
+    """Where the turn's own message stands."""
+    return next(
+        i for i, piece in enumerate(state.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
+    )
 
 
 def check_pins(state: ContextState, rules: StandingRules) -> None:

@@ -86,6 +86,17 @@ class Conversations:
         conversation_id = ConversationId(uuid.uuid4().hex)
         return await self.store.run(conversations.create, conversation_id, title_of(cleaned), chosen.name, utc_now())
 
+    def blank(self) -> ConversationRecord:
+        """A conversation with the default model that is not stored: its first message stores it
+        (`TurnEngine.begin`), so that nothing is left behind when that cannot be."""
+        models = self.contexts.models
+        chosen = models.default()
+        models.provider(chosen)
+        now = utc_now()
+        return ConversationRecord(
+            ConversationId(uuid.uuid4().hex), "", chosen.name, 0, 0, now, now, None, MessageId(0), False, ""
+        )
+
     async def list(self) -> list[tuple[ConversationRecord, TurnId | None]]:
         """The last changed first, each with the turn that runs in it."""
 
@@ -98,7 +109,7 @@ class Conversations:
         return await self.store.read(read)
 
     async def holds(self, conversation_id: ConversationId) -> bool:
-        return await self.store.read(conversations.find, conversation_id) is not None
+        return await self.store.read(conversations.holds, conversation_id)
 
     async def holds_turn(self, turn_id: TurnId) -> bool:
         return await self.store.read(turns.has_turn, turn_id)

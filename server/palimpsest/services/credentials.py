@@ -7,7 +7,7 @@ clients of their services and nowhere else: nothing here prints or logs one, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -35,6 +35,10 @@ class KeyStore(Protocol):
 
     def read(self) -> Mapping[str, str]:
         """By provider. What cannot be read is left out, and the log says so."""
+        ...
+
+    def stamp(self) -> Hashable:
+        """Another one when somebody has written or removed a key since. Asks no keyring."""
         ...
 
     def write(self, provider: str, key: str) -> str:
@@ -67,10 +71,22 @@ class Keys:
     """Raises a PalimpsestError for what cannot be a key of the provider."""
     _sent: dict[str, str] = field(default_factory=dict, repr=False)
     _stored: dict[str, str] = field(default_factory=dict, repr=False)
+    _stamp: Hashable = None
+    """Of the store when it was read."""
 
     def load(self) -> None:
         """Takes up what is stored. Slow where a keyring holds it."""
+        self._stamp = self.store.stamp()
         self._stored = dict(self.store.read())
+
+    def reload(self) -> bool:
+        """Takes up what another process has stored or removed since; whether a key that is stored is another one now.
+        Slow only where something was."""
+        if self.store.stamp() == self._stamp:
+            return False
+        before = self._stored
+        self.load()
+        return self._stored != before
 
     def get(self, provider: str) -> str | None:
         """The key that counts."""

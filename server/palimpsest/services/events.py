@@ -58,7 +58,12 @@ class ConversationChanged:
     conversation_id: ConversationId
 
 
-FolderEvent = ContextEvent | ConversationChanged
+@dataclass(frozen=True, slots=True)
+class FactsChanged:
+    """Facts of the folder, or the condition of their places, have changed."""
+
+
+FolderEvent = ContextEvent | ConversationChanged | FactsChanged
 
 
 class Listeners:

@@ -16,6 +16,7 @@ from palimpsest.services.conversations import Conversations
 from palimpsest.services.credentials import Keys
 from palimpsest.services.editors import Editors
 from palimpsest.services.events import Listeners
+from palimpsest.services.fact_keeping import FactKeeping
 from palimpsest.services.following import Following
 from palimpsest.services.trust import FolderTrust
 from palimpsest.services.turns import TurnEngine
@@ -54,6 +55,8 @@ class FolderSession:
     """Those that have the folder open."""
     following: Following | None = None
     """None where no other server can have the folder."""
+    facts: FactKeeping | None = None
+    """None where nobody keeps facts, such as in tests of something else."""
 
     @property
     def is_trusted(self) -> bool:
@@ -63,6 +66,8 @@ class FolderSession:
     async def close(self) -> None:
         """Stops what runs, keeping what it said, then closes the store."""
         await self.turns.cancel_all()
+        if self.facts is not None:
+            await self.facts.close()
         if self.following is not None:
             await self.following.close()
         await self.contexts.background.close()
@@ -78,10 +83,14 @@ class Folders:
     """The session by what is said and written now: the same one when nothing has changed."""
     shared: Sequence[Callable[[], Awaitable[None]]] = ()
     """Closes what the folders share, after the last of them."""
+    has_store: Callable[[Path], bool] = lambda _: True
+    """Whether anything was ever kept of a resolved folder."""
     keys: Keys | None = None
     """Of the services that all folders ask. None: keys cannot be set here."""
     _sessions: dict[Path, asyncio.Future[FolderSession]] = field(default_factory=dict)
     _words: dict[Path, EditorsWord] = field(default_factory=dict)
+    _homes: dict[ConversationId, Path] = field(default_factory=dict)
+    """Where conversations that were asked for are kept: none ever leaves its folder."""
     _hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """What is said counts in the order it was said."""
 
@@ -91,6 +100,10 @@ class Folders:
         if (opening := self._opening(root)) is None:
             opening = self._sessions[root] = asyncio.create_task(self._open(root))
         return await asyncio.shield(opening)
+
+    async def is_known(self, root: Path) -> bool:
+        """Whether anything is kept of a resolved folder: looking into it must not begin to."""
+        return self._opening(root) is not None or await asyncio.to_thread(self.has_store, root)
 
     def _opening(self, root: Path) -> asyncio.Future[FolderSession] | None:
         """The session that is open or on its way; None when there is none, or it has failed."""
@@ -131,11 +144,17 @@ class Folders:
         for root in list(self._sessions):
             await self.hear(root)
 
+    async def look_for_keys(self) -> None:
+        """What `palimpsest login` and `logout` did in another process counts from now on."""
+        if self.keys is not None and await asyncio.to_thread(self.keys.reload):
+            await self.hear_again()
+
     async def with_conversation(self, roots: Iterable[Path], conversation_id: ConversationId) -> FolderSession:
         """The session among `roots` that holds the conversation. Raises NotFound."""
         for root in roots:
             session = await self.get(root)
-            if await session.conversations.holds(conversation_id):
+            if self._homes.get(conversation_id) == root or await session.conversations.holds(conversation_id):
+                self._homes[conversation_id] = root
                 return session
         raise NotFound(f"There is no conversation {conversation_id!r} in the open folders. List them and choose one.")
 

@@ -114,9 +114,10 @@ class Following:
             try:
                 await self._look()
                 has_failed = False
-            except StoreError as error:
+            except (StoreError, OSError) as error:  # OSError: no handle was left to ask who lives
                 if not has_failed:
-                    log.warning("other servers cannot be followed: %s", error.kind)
+                    kind = error.kind if isinstance(error, StoreError) else type(error).__name__
+                    log.warning("other servers cannot be followed: %s", kind)
                 has_failed = True
 
     async def _look(self) -> None:

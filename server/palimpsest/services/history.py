@@ -18,7 +18,7 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.compaction import Ranges, pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine
-from palimpsest.storage import contexts, conversations
+from palimpsest.storage import contexts, conversations, facts
 from palimpsest.storage.leases import HeldLease
 
 _LONGEST_EXCHANGE: Final = 500
@@ -68,6 +68,7 @@ class HistoryEditor:
 
         def hide() -> None:
             conversations.hide(state.id, start, end, utc_now())
+            facts.close_from(state.id, start, end, utc_now())
             conversations.set_draft(state.id, draft, utc_now())
 
         await store.run(hide)

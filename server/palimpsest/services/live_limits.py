@@ -57,7 +57,8 @@ class LiveLimits:
         self._is_read = False
         self._limits: dict[frozenset[tuple[str, _Key]], dict[str, ModelLimits]] = {}
         """What was given out, by what it was given out for."""
-        self._asked_at: dict[_Key, str] = {}
+        self._asked_at: dict[_Key, tuple[str, LiveProvider]] = {}
+        """When, and through which client: one with another key may be told what the last was refused."""
         self._asking: dict[_Key, asyncio.Task[None]] = {}
         self._at_file = asyncio.Lock()
 
@@ -79,7 +80,7 @@ class LiveLimits:
             if isinstance(provider, LiveProvider):
                 if key in self._told:
                     _take_over(given, name, self._told[key].models)
-                if self._is_due(key):
+                if self._is_due(key, provider):
                     self._begin(key, provider)
         return given
 
@@ -94,18 +95,19 @@ class LiveLimits:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _is_due(self, key: _Key) -> bool:
+    def _is_due(self, key: _Key, provider: LiveProvider) -> bool:
         told = self._told.get(key)
         if key in self._asking or (told is not None and self._is_within(told.at, _GOOD_FOR)):
             return False
-        return key not in self._asked_at or not self._is_within(self._asked_at[key], _NEXT_TRY)
+        at, through = self._asked_at.get(key, ("", None))
+        return through is not provider or not self._is_within(at, _NEXT_TRY)
 
     def _is_within(self, at: str, span: timedelta) -> bool:
         """A time in the future is not: some clock was wrong."""
         return timedelta(0) <= datetime.fromisoformat(self._now()) - datetime.fromisoformat(at) <= span
 
     def _begin(self, key: _Key, provider: LiveProvider) -> None:
-        self._asked_at[key] = self._now()
+        self._asked_at[key] = self._now(), provider
         task = asyncio.create_task(self._ask(key, provider), name=f"models of {provider.name}")
         self._asking[key] = task
         task.add_done_callback(lambda _: self._asking.pop(key))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.limits import (
@@ -22,7 +23,10 @@ from palimpsest.domain.limits import (
 )
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
+from palimpsest.services.redacting import RedactingProvider
 
+OFFLINE: Final = "offline"
+"""The provider that asks nobody."""
 Entry = Mapping[str, int | str]
 """What the user set for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, `tokenizer`
 (of a model). Other keys are not looked at."""
@@ -78,22 +82,28 @@ class Models:
         return self._find(name) or self._resolve(self.table.unknown(name))
 
     def provider(self, model: Model) -> Provider:
-        """The service of a model. Raises NotFound, saying how to configure it, when it is not configured."""
+        """The service of a model, which is sent no secrets unless the user wants it. Raises NotFound, saying how to
+        configure it, when it is not configured."""
         provider = self.providers.get(model.provider)
         if provider is None:
             raise NotFound(f"The model {model.name} cannot be used yet: {self._hint(model.provider)}.")
-        return provider
+        # What the offline one is sent stays in this process.
+        return RedactingProvider(provider) if self.settings.redaction and provider.name != OFFLINE else provider
 
     def default(self) -> Model:
-        """The model of new conversations: the one that is set, else the first of the table that can be used."""
+        """The model of new conversations: the one that is set, else the first that can be used of the table, then of
+        what the providers told. Raises NotFound, saying how to configure one, when there is none."""
         if self.settings.model is not None:
             model = self.get(self.settings.model)
             self.provider(model)
             return model
-        usable = [self.get(name) for name in self.table.names]
-        usable = [model for model in usable if model.provider in self.providers]
+        named = [self.get(name) for name in (*self.table.names, *self._told_names())]
+        usable = [model for model in named if model.provider in self.providers]
+        if not usable:
+            how = "; or ".join(self._hint(provider) for provider in sorted(self.hints)) or "configure a provider"
+            raise NotFound(f"No model can be used yet: {how}.")
         # The offline one is for when there is no other.
-        return min(usable, key=lambda model: model.provider == "offline")
+        return min(usable, key=lambda model: model.provider == OFFLINE)
 
     def learn(self, model: Model, max_input: int) -> None:
         """From now on the model's input is at most `max_input` tokens, unless the user says otherwise."""
@@ -123,10 +133,16 @@ class Models:
     def choices(self) -> list[ModelChoice]:
         """Available ones first, then by name. A prefix that stands for a family is left out."""
         names = {name for name in self.table.names if not name.endswith("-")}
-        names |= {*self.overrides, self.default_name()}
+        names |= {*self.overrides, *self._told_names(), self.default_name()}
         names |= {name for name in self.model_entries if self._find(name) is not None}
         found = [self.choice(self.get(name)) for name in names]
         return sorted(found, key=lambda choice: (not choice.is_available, choice.model.name))
+
+    def _told_names(self) -> list[str]:
+        """Models of providers whose own word is all that is known of them, such as what Ollama has pulled."""
+        in_table = {self.get(name).provider for name in self.table.names}
+        told = [name for name in self.live if name.partition("/")[0] in self.providers.keys() - in_table]
+        return [name for name in told if self._find(name) is not None]
 
     def _find(self, name: str) -> Model | None:
         if name in self.overrides:

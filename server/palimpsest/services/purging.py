@@ -10,6 +10,7 @@ from pathlib import Path
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
@@ -27,6 +28,8 @@ class Purging:
 
     contexts: ContextEngine
     listeners: Listeners
+    documents: ChatDocuments | None = None
+    """Views of conversations, which editors may have saved; None: there are none."""
 
     async def purge(self, conversation_id: ConversationId, wanted: Range, *, is_confirmed: bool) -> Scope:
         """Removes the content of the messages, and what was made of it, from every file of the store and every
@@ -48,6 +51,9 @@ class Purging:
                 self.contexts.forget(each)
             await asyncio.to_thread(purging.empty_log, store.directory)
             await asyncio.to_thread(_drop_copies, store.directory)
+            if self.documents is not None:
+                for each in done.scope.touched:
+                    await self.documents.remove(each)
             for lease in done.held:
                 await self._choose_anew(lease)
         finally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, assert_never
 
-from palimpsest.domain.messages import Role, TurnId
+from palimpsest.domain.messages import ConversationId, Role, TurnId
 from palimpsest.domain.recovery import BatchCall, Break, Resolution, break_of, last_batch
 from palimpsest.services.clock import utc_now
 from palimpsest.services.continuing import choose_cut
@@ -53,6 +53,10 @@ class Recovery:
         """Those that broke off not long ago."""
         since = (datetime.now(UTC) - OFFERED_FOR).isoformat()
         return [each for each in await self.unresolved() if each.ended_at >= since]
+
+    async def last_turn(self, conversation_id: ConversationId) -> TurnId:
+        """What a user means who wants the last answer continued or tried again. Raises InvalidRequest for none."""
+        return await self.engine.store.read(recovering.last_turn, conversation_id)
 
     async def resolve(
         self, turn_id: TurnId, choice: Resolution, hide: Literal["answer", "turn"] = "answer"

@@ -26,6 +26,9 @@ class RunningTurn:
     """Runs the turn; set right after admission. Its result is how the turn ended; it raises only on programming
     errors and store failures."""
     _listeners: list[Listener] = field(default_factory=list)
+    _has_begun: bool = False
+    _is_cancelled: bool = False
+    """Whether it was asked to stop before it had begun."""
 
     @property
     def n_followers(self) -> int:
@@ -52,7 +55,15 @@ class RunningTurn:
         assert self.task is not None
         return await asyncio.shield(self.task)
 
+    def begin(self) -> None:
+        """First thing in its task. Raises CancelledError when it was asked to stop before."""
+        self._has_begun = True
+        if self._is_cancelled:
+            raise asyncio.CancelledError
+
     def cancel(self) -> None:
         """Asks the turn to stop; what was said is kept. `wait` tells when it has."""
-        if self.task is not None:
+        # A task that is cancelled before its first step runs none, so nothing would close the turn.
+        self._is_cancelled = True
+        if self._has_begun and self.task is not None:
             self.task.cancel()

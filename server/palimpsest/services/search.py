@@ -55,7 +55,7 @@ async def find(store: Store, wanted: Wanted) -> list[Hit]:
     if not 1 <= wanted.limit <= MAX_HITS:
         raise InvalidRequest(f"Ask for 1 to {MAX_HITS} messages at a time.")
     query = search.to_query(wanted.text)
-    return [] if query is None else await store.read(_find, wanted, query)
+    return [] if query is None else await store.search(_find, wanted, query)
 
 
 def _find(wanted: Wanted, query: Query) -> list[Hit]:

@@ -26,6 +26,7 @@ class CommandName(StrEnum):
     STATS = "stats"
     SEARCH = "search"
     NEW = "new"
+    RECOVER = "recover"
     EXPORT = "export"
     HELP = "help"
 
@@ -59,6 +60,7 @@ COMMANDS: Final = (
     SlashCommand(CommandName.STATS, "", "Show what summarising has saved, and what it cost."),
     SlashCommand(CommandName.SEARCH, "TEXT", "Find messages of this folder's conversations."),
     SlashCommand(CommandName.NEW, "[TITLE]", "Begin another conversation."),
+    SlashCommand(CommandName.RECOVER, "[N WHAT]", "List answers that broke off; continue, keep, discard or retry one."),
     SlashCommand(CommandName.EXPORT, "[PATH]", "Write this conversation to a file."),
     SlashCommand(CommandName.HELP, "", "List the commands."),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +10,7 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.limits import Model
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.domain.summaries import Prompts
-from palimpsest.services.models import Models
+from palimpsest.services.asking import Helpers
 from palimpsest.services.summarizers import (
     ExtractiveSummarizer,
     HybridSummarizer,
@@ -19,7 +18,6 @@ from palimpsest.services.summarizers import (
     PatientSummarizer,
     Summarizer,
 )
-from palimpsest.services.tokenizers import Tokenizers
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +31,9 @@ MODEL_MAY_TAKE_S: Final = 60.0
 class SummarizerChoice:
     """Chooses for one folder."""
 
-    models: Models
-    tokenizers: Tokenizers
+    helpers: Helpers
     settings: ContextSettings
     prompts: Prompts
-    moved: Collection[str] = ()
-    """Providers that are reached at an address of the user's: they may not have their namesake's models."""
 
     async def choose(self, model: Model) -> Summarizer:
         """The summarizer for conversations with `model`: the small model of its provider unless the settings name
@@ -47,22 +42,12 @@ class SummarizerChoice:
             model.provider == "offline" and self.settings.summary_model is None
         ):
             return ExtractiveSummarizer()
+        small = self.helpers.models.table.small_model(model.provider)
         try:
-            writer = self._writer(model)
-            provider = self.models.provider(writer)
-            budget = self.models.budget(writer)
+            helper = await self.helpers.helper(model, self.settings.summary_model, small and small[0])
         except PalimpsestError as error:
             log.warning("no model writes summaries: %s", error.kind)
             return ExtractiveSummarizer()
-        tokenizer = await self.tokenizers.get(writer.tokenizer)
-        llm = LlmSummarizer(provider, writer, budget, self.prompts, tokenizer.count)
+        llm = LlmSummarizer(helper, self.prompts)
         first: Summarizer = llm if self.settings.summary_kind == "llm" else HybridSummarizer(llm)
         return PatientSummarizer(first, TURN_WAITS_S, MODEL_MAY_TAKE_S)
-
-    def _writer(self, model: Model) -> Model:
-        if self.settings.summary_model is not None:
-            return self.models.get(self.settings.summary_model)
-        small = self.models.table.small_model(model.provider)
-        if small is None or model.provider in self.moved:
-            return model
-        return self.models.get(small[0])

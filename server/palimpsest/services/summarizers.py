@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -20,11 +19,8 @@ from palimpsest.domain.errors import ErrorKind, PalimpsestError
 from palimpsest.domain.extractive import AUTHOR, KIND, summarize_extractively
 from palimpsest.domain.hybrid import LISTS_SHARE, as_quotable, hybrid_text
 from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import Budget, Model
-from palimpsest.domain.messages import ConversationId, clean_text, user_message
-from palimpsest.domain.prepared import PreparedContext, Segment
 from palimpsest.domain.previews import SMALLEST_PREVIEW
-from palimpsest.domain.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.provider import StopReason, TokenUsage
 from palimpsest.domain.summaries import (
     CAP_TOKENS,
     PART_TOKENS,
@@ -37,20 +33,16 @@ from palimpsest.domain.summaries import (
     problem,
     record,
 )
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, count_content
+from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText
+from palimpsest.services.asking import HelpingModel
 
 log = logging.getLogger(__name__)
 
-MAX_OUTPUT_TOKENS: Final = 8_192
-"""What a model may take for one text; far above the cap, because some think aloud in it."""
-MAX_CHARS: Final = 40_000
-"""After that many characters nobody listens any more."""
 REQUEST_ROOM: Final = 400
 """Raw tokens kept for what stands behind the transcript: the length wanted, and what was wrong the first time."""
 SMALLEST_AIM: Final = 60
 """Raw tokens: a model is never asked for less."""
-CACHE_KEY: Final = ConversationId("summaries")
-"""Requests for summaries share their instructions, not a conversation."""
+_TOPIC: Final = "summaries"
 
 
 class UnusableSummary(PalimpsestError):
@@ -126,13 +118,9 @@ class LlmSummarizer:
     ProviderError when the provider fails.
     """
 
-    provider: Provider
-    model: Model
-    budget: Budget
-    """Of the model that summarises."""
+    helper: HelpingModel
+    """Its vocabulary may not be the conversation's."""
     prompts: Prompts
-    count_request: CountText
-    """By the vocabulary of the model that summarises, which may not be the conversation's."""
 
     async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
         aim = max(min(target_tokens, CAP_TOKENS), SMALLEST_AIM)
@@ -144,14 +132,16 @@ class LlmSummarizer:
         texts = [await self._ask(instructions, stretch, each, job) for stretch in stretches]
         while len(texts) > 1 and count("\n\n".join(texts)) > aim:
             texts = await self._merge(texts, aim, job)
-        return Written("\n\n".join(texts), "llm", self.model.name, usage=job.usage)
+        return Written("\n\n".join(texts), "llm", self.helper.model.name, usage=job.usage)
 
     def _room(self, instructions: str) -> int:
         """Raw tokens that a transcript may take."""
-        frame = Frame(instructions, ()).system_tokens(self.count_request)
-        room = self.model.estimator.raw_within(self.budget.budget) - frame - MESSAGE_OVERHEAD - REQUEST_ROOM
+        frame = Frame(instructions, ()).system_tokens(self.helper.count)
+        room = (
+            self.helper.model.estimator.raw_within(self.helper.budget.budget) - frame - MESSAGE_OVERHEAD - REQUEST_ROOM
+        )
         # A text counted in parts may take a little less than the whole.
-        return room - room // 50 - self.count_request(enclose([]))
+        return room - room // 50 - self.helper.count(enclose([]))
 
     def _split(self, pieces: Sequence[Piece], room: int) -> list[list[str]]:
         """Records of the pieces in stretches that fit, whole blocks and exchanges, oldest first."""
@@ -164,16 +154,16 @@ class LlmSummarizer:
         part_tokens = PART_TOKENS
         while part_tokens >= SMALLEST_PREVIEW:
             text = "\n".join(record(piece, part_tokens) for piece in unit)
-            if self.count_request(text) < room:
+            if self.helper.count(text) < room:
                 return text
             part_tokens //= 2
-        raise UnusableSummary(f"One exchange is too large for the window of {self.model.name}.")
+        raise UnusableSummary(f"One exchange is too large for the window of {self.helper.model.name}.")
 
     def _fill(self, records: Sequence[str], room: int) -> list[list[str]]:
         stretches: list[list[str]] = [[]]
         used = 0
         for text in records:
-            size = self.count_request(text) + 1
+            size = self.helper.count(text) + 1
             if stretches[-1] and used + size > room:
                 stretches.append([])
                 used = 0
@@ -186,7 +176,7 @@ class LlmSummarizer:
         notes = [behind_gutter(f"note {number}", text) for number, text in enumerate(texts, 1)]
         groups = await asyncio.to_thread(self._fill, notes, self._room(self.prompts.merge))
         if len(groups) == len(texts):
-            raise UnusableSummary(f"The window of {self.model.name} is too small to merge partial summaries.")
+            raise UnusableSummary(f"The window of {self.helper.model.name} is too small to merge partial summaries.")
         merged: list[str] = []
         for group in groups:
             if len(group) > 1:
@@ -204,52 +194,20 @@ class LlmSummarizer:
             again = f"{request} A first attempt could not be used: {fault.for_model} Write it without this fault."
             text, fault = await self._attempt(instructions, again, job)
         if fault is not None:
-            raise UnusableSummary(f"The text by {self.model.name} could not be used, twice. {fault.sentence}")
+            raise UnusableSummary(f"The text by {self.helper.model.name} could not be used, twice. {fault.sentence}")
         return text
 
     async def _attempt(self, instructions: str, request: str, job: _Job) -> tuple[str, Problem | None]:
-        context = await asyncio.to_thread(self._prepare, instructions, request)
-        text, finished = "", None
-        async with aclosing(self.provider.stream(context)) as events:
-            async for event in events:
-                match event:
-                    case TextDelta():
-                        text += event.text
-                        if len(text) > MAX_CHARS:
-                            break
-                    case Finished():
-                        finished = event
-                        job.spend(event.usage)
-        text = clean_text(text)[0].strip()
-        if finished is None:
-            return text, Problem("The summary did not come to an end.")
-        if finished.stop_reason is StopReason.FILTERED:
-            return text, Problem("The summary was held back by a filter of the provider.")
-        if finished.stop_reason is StopReason.OUTPUT_LIMIT and text:
-            return text, Problem("The summary was too long and broke off.")
-        return text, await asyncio.to_thread(job.problem, text)
-
-    def _prepare(self, instructions: str, request: str) -> PreparedContext:
-        """The request, proven to fit the budget of the model that summarises (invariant 4). Raises OverLimit."""
-        content = user_message(request)
-        frame = Frame(instructions, ())
-        estimator = self.model.estimator
-        system, message = frame.system_tokens(self.count_request), count_content(content, self.count_request)
-        return PreparedContext(
-            conversation_id=CACHE_KEY,
-            model=self.model.service_name,
-            system=frame.system,
-            tools=frame.tools,
-            segments=(
-                Segment("system", estimator.mean(system), "how to summarise", ()),
-                Segment("message", estimator.mean(message), "what to summarise", (content,)),
-            ),
-            max_output_tokens=min(self.budget.reserve, MAX_OUTPUT_TOKENS),
-            estimated_tokens=estimator.mean(system + message),
-            upper_tokens=estimator.upper(system + message),
-            limit_tokens=self.budget.budget,
-            tool_choice="none",
-        )
+        reply = await self.helper.ask(instructions, request, _TOPIC)
+        job.spend(reply.usage)
+        match reply.stop_reason:
+            case None:
+                return reply.text, Problem("The summary did not come to an end.")
+            case StopReason.FILTERED:
+                return reply.text, Problem("The summary was held back by a filter of the provider.")
+            case StopReason.OUTPUT_LIMIT if reply.text:
+                return reply.text, Problem("The summary was too long and broke off.")
+        return reply.text, await asyncio.to_thread(job.problem, reply.text)
 
 
 @dataclass(frozen=True, slots=True)

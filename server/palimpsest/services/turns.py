@@ -16,11 +16,13 @@ from typing import Final, assert_never
 
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import (
+    NO_HANDLES,
     ErrorKind,
     InvalidRequest,
     PalimpsestError,
     ProviderError,
     RecentMessagesTooLarge,
+    is_out_of_handles,
 )
 from palimpsest.domain.guard import Counters, Decision, Outcome, tool_preflight, turn_preflight
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
@@ -51,6 +53,7 @@ from palimpsest.services.fallback import Fallback
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, Toolbox, ToolOutput, TurnScope
 from palimpsest.storage import recovering, turns
+from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.recovering import Reopened
 from palimpsest.storage.store import Store
@@ -60,6 +63,9 @@ log = logging.getLogger(__name__)
 
 MAX_STEPS: Final = 500
 """Model calls in one turn before the model is asked to answer with what it has."""
+_BROKE: Final = "The turn failed inside Palimpsest. What was said is kept; see the server's log."
+_CLOSE_AGAIN_S: Final = 1.0
+"""Until a turn is tried to be closed again, where the store could not be written."""
 _REFUSED: Final = (
     "token_budget_exceeded: this result does not fit the context any more and was not kept. Answer with what you have."
 )
@@ -89,8 +95,10 @@ class TurnEngine:
     frame_now: Callable[[], Awaitable[Frame]] | None = None
     """What stands before a conversation whose turn begins now; None where that never changes."""
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
-    _abandoned: set[ConversationId] = field(default_factory=set)
-    """Conversations whose last turn could not be closed, because the store could not be written."""
+    _abandoned: dict[ConversationId, HeldLease] = field(default_factory=dict)
+    """Of conversations whose last turn could not be closed, because the store could not be written."""
+    _closing: set[asyncio.Task[None]] = field(default_factory=set)
+    """Those that try again to close such turns."""
 
     async def start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
         """Admits a turn with the user's message and sets it going. The id of the turn instead, when `request_id` had
@@ -99,7 +107,11 @@ class TurnEngine:
         The user's message is durable when this returns. Raises InvalidRequest, NotFound, ConversationBusy or
         RecentMessagesTooLarge; then nothing was stored. A caller that is cancelled meanwhile cancels the turn.
         """
-        return await _started(self._start(conversation_id, request_id, content))
+        return await _started(self._start(conversation_id, request_id, content, None))
+
+    async def begin(self, conversation: ConversationRecord, request_id: str, content: Content) -> RunningTurn | TurnId:
+        """As `start`, in a conversation that is stored together with its first message, or not at all."""
+        return await _started(self._start(conversation.id, request_id, content, conversation))
 
     async def go_on(self, ended: TurnId, how: Rerun) -> RunningTurn | TurnId:
         """Sets a turn going with the user's message of an ended one: to continue its partial answer, or, hiding that,
@@ -110,8 +122,10 @@ class TurnEngine:
         """
         return await _started(self._go_on(ended, how))
 
-    async def _start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
-        state = await self.contexts.state(conversation_id)
+    async def _start(
+        self, conversation_id: ConversationId, request_id: str, content: Content, new: ConversationRecord | None
+    ) -> RunningTurn | TurnId:
+        state = await (self.contexts.state(conversation_id) if new is None else self.contexts.begin(new))
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
         if not content.text.strip():
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
@@ -127,6 +141,7 @@ class TurnEngine:
             self.store.server_id,
             self.store.is_alive,
             utc_now(),
+            new,
         )
         turn, lease = admission.turn, admission.lease
         if lease is None:
@@ -157,16 +172,33 @@ class TurnEngine:
 
     def _set_going(self, turn: TurnRecord, lease: HeldLease, reopened: Reopened | None) -> RunningTurn:
         running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id)
-        self.changed(turn.conversation_id)
         self.running[turn.id] = running
         running.task = asyncio.create_task(self._run(running, lease, reopened), name=f"turn {turn.id}")
         running.task.add_done_callback(lambda task: self._forget(turn.id, task))
+        self.changed(turn.conversation_id)
         return running
 
+    def _abandon(self, lease: HeldLease) -> None:
+        """The turn cannot be closed now. It is as soon as the store can be written, so that nobody has to chat before
+        the conversation is free."""
+        self._abandoned[lease.conversation_id] = lease
+        task = asyncio.create_task(self._close_later(lease.conversation_id), name="close an abandoned turn")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _close_later(self, conversation_id: ConversationId) -> None:
+        while conversation_id in self._abandoned:
+            await asyncio.sleep(_CLOSE_AGAIN_S)
+            with contextlib.suppress(PalimpsestError):
+                await self._close_abandoned(conversation_id)
+
     async def _close_abandoned(self, conversation_id: ConversationId) -> None:
-        if conversation_id in self._abandoned:
-            await self.store.run(turns.close_abandoned, conversation_id, self.store.server_id, utc_now())
-            self._abandoned.discard(conversation_id)
+        if (lease := self._abandoned.get(conversation_id)) is not None:
+            await self.store.run(turns.close_abandoned, lease, utc_now())
+            if self._abandoned.get(conversation_id) is lease:
+                del self._abandoned[conversation_id]
+            self.contexts.forget(conversation_id)
+            self.changed(conversation_id)
 
     def _forget(self, turn_id: TurnId, task: asyncio.Task[TurnEnd]) -> None:
         self.running.pop(turn_id, None)
@@ -175,10 +207,12 @@ class TurnEngine:
 
     async def cancel_all(self) -> None:
         """Stops every turn and waits until what they said is committed."""
-        tasks = [turn.task for turn in self.running.values() if turn.task is not None]
-        for task in tasks:
+        running = list(self.running.values())
+        for turn in running:
+            turn.cancel()
+        await asyncio.gather(*(turn.task for turn in running if turn.task is not None), return_exceptions=True)
+        for task in list(self._closing):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, turn: RunningTurn, lease: HeldLease, reopened: Reopened | None) -> TurnEnd:
         """All steps of a turn. Whatever happens, the turn is closed and its lease released. `reopened`: None for a turn
@@ -186,6 +220,7 @@ class TurnEngine:
         step: _Step | None = None
         state: ContextState | None = None
         try:
+            turn.begin()
             if reopened is not None:
                 await choose_cut(self.contexts, turn.conversation_id, lease, has_hidden=reopened.has_hidden)
             behind = await self.store.read(recovering.behind_which_turns_go_on, turn.conversation_id)
@@ -245,10 +280,12 @@ class TurnEngine:
         except PalimpsestError as error:
             log.warning("turn %s failed: %s", turn.id, error.kind)
             ending, end = Ending.ERRORED, TurnEnd(TurnState.ERRORED, None, error.kind, str(error))
-        except Exception:
+        except Exception as error:
             log.exception("turn %s broke", turn.id)
-            sentence = "The turn failed inside Palimpsest. What was said is kept; see the server's log."
-            ending, end = Ending.ERRORED, TurnEnd(TurnState.ERRORED, None, ErrorKind.INTERNAL, sentence)
+            kind, sentence = ErrorKind.INTERNAL, _BROKE
+            if is_out_of_handles(error):
+                kind, sentence = ErrorKind.STORE, NO_HANDLES
+            ending, end = Ending.ERRORED, TurnEnd(TurnState.ERRORED, None, kind, sentence)
         await _to_the_end(self._close(turn, lease, state, step, ending, end))
         return end
 
@@ -420,9 +457,10 @@ class TurnEngine:
                 await step.journal.append(JournalEvent(EventType.ERROR, end.error_message))
                 await step.journal.drain()
             await self._commit(turn, lease, state, step, ending, end)
-        except PalimpsestError as error:
-            log.error("turn %s could not be closed and is left to recovery: %s", turn.id, error.kind)
-            self._abandoned.add(turn.conversation_id)
+        except Exception as error:
+            kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
+            log.error("turn %s could not be closed yet, or is left to recovery: %s", turn.id, kind)
+            self._abandon(lease)
             raise
 
     def _report(self, state: ContextState, decision: Decision) -> None:

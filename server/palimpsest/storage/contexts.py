@@ -19,6 +19,7 @@ from palimpsest.domain.tokens import Estimator
 from palimpsest.storage import conversations, leases, tables
 from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.tables import execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,12 @@ class NewSummary:
     input_tokens: int = 0
     """What the model that wrote it was sent, cached or not; 0 for a deterministic one."""
     output_tokens: int = 0
+
+
+def latest_version(conversation_id: ConversationId) -> int:
+    """Of the conversation's cuts; 0 when none was stored."""
+    ((version,),) = execute("SELECT COALESCE(MAX(version), 0) FROM cut WHERE conversation = ?", conversation_id)
+    return int(version)
 
 
 def latest_cut(conversation_id: ConversationId) -> CutRecord | None:
@@ -345,13 +352,8 @@ def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
 
 
 def last_summary_at(conversation_id: ConversationId) -> str | None:
-    row = (
-        tables.Summary.select(tables.Summary.created_at)
-        .where(tables.Summary.conversation == conversation_id)
-        .order_by(tables.Summary.id.desc())
-        .first()
-    )
-    return None if row is None else row.created_at
+    found = execute("SELECT created_at FROM summary WHERE conversation = ? ORDER BY id DESC LIMIT 1", conversation_id)
+    return next((created_at for (created_at,) in found), None)
 
 
 def _summary(row: tables.Summary) -> Summary:

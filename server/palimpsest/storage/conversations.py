@@ -21,8 +21,8 @@ from palimpsest.domain.messages import (
     canonical_json,
 )
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import search
-from palimpsest.storage.tables import Conversation, Hidden, Message, Summary, TokenCount, rows
+from palimpsest.storage import passages, search
+from palimpsest.storage.tables import Conversation, Hidden, Message, Summary, TokenCount, execute, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,33 @@ def readers(owner: str, start: int, end: int) -> list[tuple[ConversationId, int,
     return found
 
 
+def holds(conversation_id: ConversationId) -> bool:
+    """Whether there is such a conversation. In plain SQL, as every request about one begins with it."""
+    return any(True for _ in execute("SELECT 1 FROM conversation WHERE id = ?", conversation_id))
+
+
 def find(conversation_id: ConversationId) -> ConversationRecord | None:
-    row = Conversation.get_or_none(Conversation.id == conversation_id)
-    return None if row is None else _record(row)
+    """In plain SQL, because most requests begin with it: peewee's query takes five times as long."""
+    found = execute(
+        "SELECT id, title, model, next_message_id, change_seq, created_at, updated_at, parent, fork_message_id, "
+        "is_archived, draft FROM conversation WHERE id = ?",
+        conversation_id,
+    )
+    for owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, draft in found:
+        return ConversationRecord(
+            ConversationId(owner),
+            title,
+            model,
+            n_messages,
+            seq,
+            created_at,
+            updated_at,
+            None if parent is None else ConversationId(parent),
+            MessageId(fork_at),
+            bool(is_archived),
+            draft,
+        )
+    return None
 
 
 def get(conversation_id: ConversationId) -> ConversationRecord:
@@ -180,6 +204,7 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
         last_summary=newest or 0,
         created_at=now,
     )
+    passages.refresh(conversation_id, start, end)
     _touch(conversation_id, now)
 
 
@@ -218,6 +243,7 @@ def append(
     row = Conversation.get_by_id(conversation_id)
     predecessor = None if row.head_digest is None else Digest(row.head_digest)
     stored: list[StoredMessage] = []
+    added: list[passages.Added] = []
     for offset, content in enumerate(contents):
         message_id = MessageId(row.next_message_id + offset)
         own = content_digest(content)
@@ -234,9 +260,11 @@ def append(
             content=canonical_json(content.to_json()),
         )
         search.add(message.id, content)
+        added.append(passages.Added(message.id, message_id, now, content))
         if counts is not None:
             TokenCount.create(message=message.id, tokenizer=counts.tokenizer, tokens=counts.tokens[offset])
         stored.append(StoredMessage(conversation_id, message_id, content, now, turn_id, predecessor))
+    passages.add(conversation_id, added)
     title = row.title
     if not title:
         first = next((content.text for content in contents if content.role is Role.USER), "")

@@ -25,7 +25,7 @@ from playhouse.migrations import Runner
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import FINAL_STATES
-from palimpsest.storage import chain_check, forest_check, search, tables
+from palimpsest.storage import chain_check, forest_check, passages, search, tables
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
 from palimpsest.storage.tables import execute
 
@@ -121,7 +121,22 @@ def _schema(database: SqliteDatabase) -> Finding:
     return _guarded("schema", _unknown_columns, f"The store has the schema of this version ({done[-1]}).")
 
 
-_ELSEWHERE: Final = {"approval_rule": {"number", "tool", "words", "answer", "created_at"}}
+_ELSEWHERE: Final = {
+    "approval_rule": {"number", "tool", "words", "answer", "created_at"},
+    "extraction": {"conversation", "next_message_id"},
+    "fact": {
+        *("id", "fact_type", "content", "turn_number", "conversation", "message_id", "quote", "origin"),
+        *("created_at", "closed_at", "superseded_by", "verified_at", "n_uses"),
+    },
+    "fact_entity": {"fact", "entity"},
+    "fact_source": {"id", "file_path", "sha256", "lines", "updated_at"},
+    "fact_source_link": {"id", "fact", "source", "anchor", "symbol", "start_line", "end_line", "state"},
+    "forgotten_fact": {"digest"},
+    "librarian_use": {"day", "tokens"},
+    "indexed_message": {
+        *("message", "conversation", "message_id", "role", "name", "n_words", "is_rule", "session", "day", "around"),
+    },
+}
 """Tables without a model."""
 
 
@@ -130,7 +145,7 @@ def _unknown_columns() -> list[str]:
     faults: list[str] = []
     listed = [name for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for name in sorted(set(listed) | set(known)):
-        if name.startswith(("sqlite_", "message_search", "schema_migration")):
+        if name.startswith(("sqlite_", "message_search", "passage_search", "schema_migration")):
             continue
         columns = {row[1] for row in execute(f'PRAGMA table_info("{name}")')}
         if name not in known:
@@ -200,7 +215,7 @@ def _search_faults() -> list[str]:
     faults = _count("messages are not in the search index", f"SELECT count(*) FROM ({in_store} EXCEPT {indexed})")
     gone = f"SELECT count(*) FROM ({indexed} EXCEPT {in_store})"
     faults += _count("messages that are not there, or were purged, are in the search index", gone)
-    return faults or _differing_sizes()
+    return [*(faults or _differing_sizes()), *_passage_faults()]
 
 
 def _differing_sizes() -> list[str]:
@@ -226,3 +241,43 @@ def _sizes(contents: Mapping[int, Content]) -> dict[int, str]:
             [(row_id, *search.columns(content)) for row_id, content in contents.items()],
         )
         return dict(memory.execute("SELECT id, hex(sz) FROM message_search_docsize"))
+
+
+def _passage_faults() -> list[str]:
+    """The same of the index that retrieval reads, where facts stand too."""
+    faults = _count(
+        "messages are not known to retrieval",
+        "SELECT count(*) FROM (SELECT id FROM message EXCEPT SELECT message FROM indexed_message)",
+    )
+    faults += _count(
+        "messages that were purged are in the index of retrieval",
+        """SELECT count(*) FROM indexed_message JOIN message ON message.id = indexed_message.message
+        WHERE content IS NULL AND (role <> '' OR name <> '' OR around <> '')""",
+    )
+    in_store, indexed = "SELECT -id FROM fact", "SELECT id FROM passage_search_docsize WHERE id < 0"
+    faults += _count("facts cannot be found", f"SELECT count(*) FROM ({in_store} EXCEPT {indexed})")
+    faults += _count("facts can be found that are gone", f"SELECT count(*) FROM ({indexed} EXCEPT {in_store})")
+    return faults or _differing_passages()
+
+
+def _differing_passages() -> list[str]:
+    ((sql,),) = execute("SELECT sql FROM sqlite_master WHERE name = 'passage_search'")
+    ((n_indexed,),) = execute("SELECT count(*) FROM passage_search_docsize WHERE id >= 0")
+    n_expected = n_differing = last = 0
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(sql)
+        while batch := passages.expected(last, _ROWS_AT_ONCE):
+            memory.execute("DELETE FROM passage_search_docsize")
+            for row_id, rows in batch:
+                memory.executemany("INSERT INTO passage_search (rowid, words, parts, around) VALUES (?, ?, ?, ?)", rows)
+                sizes = dict(memory.execute("SELECT id, hex(sz) FROM passage_search_docsize"))
+                memory.execute("DELETE FROM passage_search_docsize")
+                known = dict(execute(_SIZES, *passages.row_ids(row_id)))
+                n_differing += sizes != known
+                n_expected += len(rows)
+                last = row_id
+    is_complete = n_expected == n_indexed
+    return [] if is_complete and not n_differing else ["retrieval knows messages otherwise than they are"]
+
+
+_SIZES: Final = "SELECT id, hex(sz) FROM passage_search_docsize WHERE id >= ? AND id < ?"

@@ -14,6 +14,7 @@ from palimpsest.storage.tables import Meta
 TOO_LONG: Final = "too long"
 """Stands for the first commit where looking for it took too long, so that it is not done again."""
 _ADOPTED_BY: Final = "folder.adopted_by"
+_DECLINED: Final = "declined."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,17 @@ def recall() -> FolderIdentity | None:
 def mark_adopted(path: str) -> None:
     """The conversations of this store were brought to the folder at `path`: they are not offered again."""
     _write(_ADOPTED_BY, path)
+
+
+def decline(directory: Path) -> None:
+    """The user does not want what is in the other store: it is not offered to this one again."""
+    _write(f"{_DECLINED}{directory.name}", "1")
+
+
+def declined() -> set[str]:
+    """The names of the stores' directories that `decline` was told of."""
+    rows = Meta.select(Meta.key).where(Meta.key.startswith(_DECLINED))
+    return {row.key.removeprefix(_DECLINED) for row in rows}
 
 
 def peek(directory: Path) -> FolderIdentity | None:

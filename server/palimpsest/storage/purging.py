@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,10 +20,11 @@ from peewee import ModelSelect
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.exchanges import exchange_starts
+from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.tokens import Estimator
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import conversations, leases, search, tables, turns
+from palimpsest.storage import conversations, facts, leases, passages, search, tables, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
 
@@ -44,7 +45,8 @@ class Scope:
     stretches: tuple[tuple[str, int, int], ...]
     """The rows: (conversation that holds them, first, after)."""
     touched: dict[ConversationId, tuple[int, int]]
-    """Every conversation that has some of it, with the [first, after) whose messages no request of it shows then."""
+    """Every conversation that has some of it, with the [first, after) whose messages no request of it shows then;
+    empty for one that was only told a fact that rests on it."""
     n_contents: int
     """Messages whose content is still there."""
     n_summaries: int
@@ -52,7 +54,9 @@ class Scope:
     @property
     def others(self) -> tuple[ConversationId, ...]:
         """Conversations that share the messages."""
-        return tuple(each for each in self.touched if each != self.conversation_id)
+        return tuple(
+            each for each, (first, after) in self.touched.items() if each != self.conversation_id and first < after
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, Message
         for reader, first, after in conversations.readers(*stretch):
             known = touched.get(reader, (first, after))
             touched[reader] = (min(first, known[0]), max(after, known[1]))
+    for teller in facts.told_in(_facts_of(stretches)):
+        touched.setdefault(teller, (0, 0))
     n_contents = sum(_rows(stretch).count() for stretch in stretches)
     n_summaries = sum(len(_overlapping(each, *span)) for each, span in touched.items())
     return Scope(conversation_id, start, end, wanted is None, stretches, touched, n_contents, n_summaries)
@@ -100,7 +106,9 @@ def purge(
     titles: set[str] = set()
     for stretch in scope.stretches:
         titles |= _purge_rows(stretch)
+    facts.remove(_facts_of(scope.stretches))
     search.settle()
+    passages.settle()
     for each, (first, after) in scope.touched.items():
         _purge_words(each, first, after, titles, now)
         _purge_derived(each, first, after, now)
@@ -108,6 +116,15 @@ def purge(
         conversations.retitle(conversation_id, "", now)
         conversations.set_draft(conversation_id, "", now)
     return Purged(scope, held)
+
+
+def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
+    """The facts that rest on words of the messages."""
+    return [
+        fact_id
+        for owner, first, after in stretches
+        for fact_id in facts.from_messages(ConversationId(owner), first, after)
+    ]
 
 
 def empty_log(directory: Path) -> None:
@@ -156,7 +173,7 @@ def _take(
     if turns.running_turn(conversation_id) is None:
         return lease
     # A dead server's: what it had shown becomes messages, which frees the conversation.
-    turns.close_abandoned(conversation_id, server_id, now)
+    turns.close_abandoned(lease, now)
     return leases.acquire(conversation_id, server_id, "a purge", is_alive, now)
 
 
@@ -178,8 +195,11 @@ def _purge_rows(stretch: tuple[str, int, int]) -> set[str]:
         if content.role is Role.USER:
             titles.add(title_of(content.text))
         search.remove(row.id, content)
+        passages.remove(row.id, content)
         tables.TokenCount.delete().where(tables.TokenCount.message == row.id).execute()
         tables.Message.update(content=None, purged_role=content.role.value).where(tables.Message.id == row.id).execute()
+    # Their words stand in the rows of those beside them too.
+    passages.refresh(ConversationId(stretch[0]), stretch[1], stretch[2])
     return titles - {""}
 
 

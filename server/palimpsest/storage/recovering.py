@@ -16,7 +16,7 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.domain.turns import TurnState
-from palimpsest.storage import conversations, leases, turns
+from palimpsest.storage import conversations, facts, leases, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import Turn, rows
 from palimpsest.storage.turns import TurnRecord
@@ -62,6 +62,21 @@ def unresolved() -> list[UnresolvedTurn]:
                 UnresolvedTurn(turns.find(TurnId(row.id)), title, tuple(answer), row.ended_at or row.started_at)
             )
     return found
+
+
+def last_turn(conversation_id: ConversationId) -> TurnId:
+    """The one for the newest visible message of the user that no other turn took the place of. Raises InvalidRequest
+    when there is none: nothing was said yet, or only where the conversation was forked from."""
+    went_on = (Resolution.CONTINUE.value, Resolution.RETRY.value)
+    query = (
+        Turn.select()
+        .where(Turn.conversation == conversation_id, Turn.resolution.is_null() | Turn.resolution.not_in(went_on))
+        .order_by(Turn.user_message_id.desc(), Turn.started_at.desc())
+    )
+    for row in query:
+        if not _is_hidden(conversation_id, MessageId(row.user_message_id)):
+            return TurnId(row.id)
+    raise InvalidRequest("Nothing was asked in this conversation yet, so there is nothing to go on from.")
 
 
 def behind_which_turns_go_on(conversation_id: ConversationId) -> frozenset[MessageId]:
@@ -223,5 +238,7 @@ def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> bool:
     newest = _newest_visible(conversation_id)
     if newest is None or newest < start:
         return False
-    conversations.hide(conversation_id, start, MessageId(conversations.get(conversation_id).n_messages), now)
+    end = MessageId(conversations.get(conversation_id).n_messages)
+    conversations.hide(conversation_id, start, end, now)
+    facts.close_from(conversation_id, start, end, now)
     return True

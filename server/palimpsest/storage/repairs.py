@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import Content
-from palimpsest.storage import search, tables, turns
+from palimpsest.storage import fact_search, facts, passages, search, tables, turns
 from palimpsest.storage.tables import Message, execute
 
 _LEFTOVERS = (
@@ -38,7 +38,7 @@ def remove_leftovers() -> int:
 
 
 def rebuild_search() -> int:
-    """The index anew, from the messages. Raises StoreError when one of them cannot be read."""
+    """The indexes anew, from the messages and facts. Raises StoreError when one of them cannot be read."""
     execute("INSERT INTO message_search (message_search) VALUES ('delete-all')")
     n_messages = 0
     query = Message.select(Message.id, Message.content).where(Message.content.is_null(False))
@@ -51,5 +51,9 @@ def rebuild_search() -> int:
                 "`palimpsest doctor` names the conversation."
             ) from error
         n_messages += 1
+    passages.rebuild()
+    for fact in facts.all_known():
+        fact_search.add(fact.id, fact.fact)
     search.settle()
+    passages.settle()
     return n_messages

@@ -1,9 +1,8 @@
 """The full-text index over what was said, and what a person's words mean to it.
 
 The index holds no text of its own (FTS5, contentless), so a row is taken out by saying again what was put in:
-`columns` must give the same for the same message for ever, or a migration builds the index anew. It splits what lies
-between punctuation by itself; only humps (`maxTokens`) are told apart here, with ASCII rules that depend on no version
-of Unicode.
+`columns` must give the same for the same message for ever, or a migration builds the index anew. `passages` is the
+other index, which retrieval reads: this one finds every word of a message as a whole.
 """
 
 from __future__ import annotations
@@ -29,21 +28,20 @@ from palimpsest.domain.messages import (
     clean_text,
 )
 from palimpsest.domain.quoting.lexicon import STOP
+from palimpsest.domain.retrieval.words import HUMP, RUN, WORD, humped
 from palimpsest.storage.tables import Message, execute
 
 _TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
 """As the migration has it."""
-_RUN: Final = re.compile(r"[A-Za-z0-9]+")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_WORD: Final = re.compile(r"[^\W_]+")
-_LONGEST_IDENTIFIER: Final = 100
-"""Characters: longer runs are encoded data, not names."""
 _LONGEST_QUERY: Final = 2_000
 """Characters; the rest of a query is not looked at."""
 _MOST_WORDS: Final = 32
 _SEPARATOR: Final = "\u2063"
 """The invisible separator: the index takes it for a space, and no text has it."""
 _SNIPPET_TOKENS: Final = 32
+_LOOKED_THROUGH: Final = 4_000
+"""Characters of a message in which its passage is looked for."""
+_QUOTED: Final = re.compile(r'"([^"]+)"')
 _SNIPPET_LENGTH: Final = 300
 """Characters."""
 
@@ -70,8 +68,7 @@ def _texts(part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | Atta
 def columns(content: Content) -> tuple[str, str]:
     """What is indexed of a message: its text, and the humped identifiers in it as separate words."""
     text = text_of(content)
-    humped = (run for run in _RUN.findall(text) if len(run) <= _LONGEST_IDENTIFIER and _HUMP.search(run))
-    return text, " ".join(dict.fromkeys(_HUMP.sub(" ", run) for run in humped))
+    return text, humped(text)
 
 
 def add(row_id: int, content: Content) -> None:
@@ -127,13 +124,13 @@ def to_query(text: str) -> Query | None:
     """What to look for; None when the text has no letter and no digit. Stop words count only when there is nothing
     else."""
     cleaned, _ = clean_text(text[:_LONGEST_QUERY])
-    words = [word for word in dict.fromkeys(cleaned.split()) if _WORD.search(word)]
+    words = [word for word in dict.fromkeys(cleaned.split()) if WORD.search(word)]
     words = ([word for word in words if word.casefold() not in STOP] or words)[:_MOST_WORDS]
     if not words:
         return None
-    parts = dict.fromkeys(part for word in words for run in _WORD.findall(word) for part in (run, *_HUMP.split(run)))
+    parts = dict.fromkeys(part for word in words for run in WORD.findall(word) for part in (run, *HUMP.split(run)))
     telling = [part for part in parts if part.casefold() not in STOP] or list(parts)
-    strict = " AND ".join(f"({_quoted(word)} OR {_quoted(_HUMP.sub(' ', word))})" for word in words)
+    strict = " AND ".join(f"({_quoted(word)} OR {_quoted(HUMP.sub(' ', word))})" for word in words)
     return Query(strict, " OR ".join(_quoted(part) for part in telling[: 2 * _MOST_WORDS]))
 
 
@@ -176,13 +173,15 @@ _WITHIN: Final = """AND EXISTS (
 def snippets(expression: str, texts: Mapping[int, str]) -> dict[int, str]:
     """The passage of each text where it matches, on one line.
 
-    The index has no text, so the few texts that are shown are indexed once more, in memory.
+    The index has no text, so the few texts that are shown are indexed once more, in memory; of a long one the part
+    around the first word of the query, because what chooses a passage takes the square of the matches it has.
     """
+    texts = {key: _around_first_word(expression, text) for key, text in texts.items()}
     with contextlib.closing(sqlite3.connect(":memory:")) as memory:
         memory.execute(f"CREATE VIRTUAL TABLE shown USING fts5(words, parts, tokenize='{_TOKENIZE}')")
         memory.executemany(
             "INSERT INTO shown (rowid, words, parts) VALUES (?, ?, ?)",
-            [(key, text, _RUN.sub(_separated, text)) for key, text in texts.items()],
+            [(key, text, RUN.sub(_separated, text)) for key, text in texts.items()],
         )
         found = memory.execute(
             "SELECT rowid, snippet(shown, -1, char(2), char(3), '…', ?) FROM shown WHERE shown MATCH ?",
@@ -192,8 +191,17 @@ def snippets(expression: str, texts: Mapping[int, str]) -> dict[int, str]:
     return {key: passages.get(key) or _on_one_line(text) for key, text in texts.items()}
 
 
+def _around_first_word(expression: str, text: str) -> str:
+    if len(text) <= _LOOKED_THROUGH:
+        return text
+    folded = text.casefold()
+    places = [at for quoted in _QUOTED.findall(expression) for word in quoted.split() if (at := folded.find(word)) >= 0]
+    start = max(0, min(places, default=0) - _SNIPPET_LENGTH)
+    return text[start : start + _LOOKED_THROUGH]
+
+
 def _separated(run: re.Match[str]) -> str:
-    return _HUMP.sub(_SEPARATOR, run.group())
+    return HUMP.sub(_SEPARATOR, run.group())
 
 
 def _on_one_line(passage: str) -> str:

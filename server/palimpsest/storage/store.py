@@ -1,8 +1,8 @@
 """One store: the SQLite file of a workspace folder, its threads, its liveness lock.
 
 One writer thread owns the writing connection, and one call of `run` is one transaction: nothing awaits inside it, so
-no other task's rows can be rolled back with it. A second, read-only connection on a thread of its own serves long
-reads. Every file is 0600 in a folder that is 0700.
+no other task's rows can be rolled back with it. Two read-only connections on threads of their own serve reads, one of
+them those that may take long. Every file is 0600 in a folder that is 0700.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sqlite3
 import stat
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
@@ -25,8 +24,9 @@ from filelock import FileLock, SoftFileLock, Timeout
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
-from palimpsest.domain.errors import InvalidRequest, PalimpsestError, StoreError
+from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
 from palimpsest.storage import backups, tables
+from palimpsest.storage.database_thread import DatabaseThread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +41,10 @@ _LIVENESS_TIMEOUT_S = 5
 """Somebody who asks whether a server lives holds its lock for a moment."""
 ONLY_SERVER_NAME = "only-server.lock"
 """A file that is there while a server writes in a place where file locks do not work."""
+_CACHE_KIB = -4_000
+"""Of each connection, as SQLite wants it said. The system caches the file as well, and a server runs for weeks."""
+_HANDLES_OF_SQLITE = 8
+"""At least as many as it opens for a database: the file, its log, the log's index, and what it sorts in."""
 _NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL))
 """What a file system answers that has no locks."""
 
@@ -61,8 +65,9 @@ class Store:
         """What the user should know about the place, in sentences."""
         self.refusal: str | None = None
         """Why this server may not write; None when it may."""
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
+        self._writer = DatabaseThread("store-writer")
+        self._reader = DatabaseThread("store-reader")
+        self._searcher = DatabaseThread("store-searcher")
         self._write_db = SqliteDatabase(
             str(directory / DATABASE_NAME),
             timeout=_BUSY_TIMEOUT_S,
@@ -71,17 +76,20 @@ class Store:
                 "journal_mode": "wal",
                 "synchronous": synchronous,
                 "foreign_keys": 1,
-                "cache_size": -16_000,
+                "cache_size": _CACHE_KIB,
                 "temp_store": "memory",
                 "secure_delete": 1,
                 "journal_size_limit": 64 << 20,
             },
         )
-        self._read_db = SqliteDatabase(
-            f"{(directory / DATABASE_NAME).as_uri()}?mode=ro",
+        self._read_db, self._search_db = (self._reading_database() for _ in range(2))
+
+    def _reading_database(self) -> SqliteDatabase:
+        return SqliteDatabase(
+            f"{(self.directory / DATABASE_NAME).as_uri()}?mode=ro",
             uri=True,
             timeout=_BUSY_TIMEOUT_S,
-            pragmas={"query_only": 1, "cache_size": -16_000},
+            pragmas={"query_only": 1, "cache_size": _CACHE_KIB},
         )
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -93,16 +101,21 @@ class Store:
         if self.refusal is not None:
             raise StoreError(self.refusal)
         call = functools.partial(self._in_transaction, self._write_db, function, *args, **kwargs)
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, call))
+        return await asyncio.shield(self._writer.run(call))
 
     async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of `function` on the reader thread, in one read transaction; it sees what was committed before."""
         call = functools.partial(self._in_transaction, self._read_db, function, *args, **kwargs)
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._reader, call))
+        return await asyncio.shield(self._reader.run(call))
+
+    async def search(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `read`, on a thread of its own: for what may look at much of the store. Nothing else waits behind it."""
+        call = functools.partial(self._in_transaction, self._search_db, function, *args, **kwargs)
+        return await asyncio.shield(self._searcher.run(call))
 
     async def data_version(self) -> int:
         """Another number whenever another server has written; this one's own transactions do not change it."""
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, self._data_version))
+        return await asyncio.shield(self._writer.run(self._data_version))
 
     def _data_version(self) -> int:
         # On the writing connection, because SQLite does not count a connection's own commits; outside a transaction,
@@ -129,11 +142,9 @@ class Store:
 
     async def close(self) -> None:
         """Waits for running transactions, then closes. A closed store is not opened again."""
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._reader, self._read_db.close)
-        await loop.run_in_executor(self._writer, self._write_db.close)
-        self._reader.shutdown()
-        self._writer.shutdown()
+        await asyncio.to_thread(self._reader.end, self._read_db.close)
+        await asyncio.to_thread(self._searcher.end, self._search_db.close)
+        await asyncio.to_thread(self._writer.end, self._write_db.close)
         self._liveness.release()
         self._only.release()
         _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
@@ -161,10 +172,17 @@ class Store:
         with opening_lock(self.directory) if locks_work else contextlib.nullcontext():
             tables.bind_thread(self._write_db)
             self._write_db.connect()
+            runner = Runner(self._write_db, str(MIGRATIONS))
+            status = runner.status()
+            if newer := [each.name for each in status if each.path is None]:
+                raise StoreError(
+                    f"The store in {self.directory} was last used by a newer Palimpsest ({', '.join(newer)}), and this "
+                    "version cannot read it. Install the newest Palimpsest, then open the folder again; nothing was "
+                    "changed."
+                )
             if self.refusal is not None:
                 return
-            runner = Runner(self._write_db, str(MIGRATIONS))
-            if len({bool(each.applied) for each in runner.status()}) == 2:
+            if len({bool(each.applied) for each in status}) == 2:
                 # An older store: some migrations were applied, some were not.
                 backups.keep(self.directory / DATABASE_NAME, "migration")
             runner.up()
@@ -197,9 +215,9 @@ class Store:
 
     def _abandon(self) -> None:
         """Leaves a store that could not be opened as it is, and lets go of it."""
-        self._writer.submit(self._write_db.close).result()
-        self._reader.shutdown()
-        self._writer.shutdown()
+        self._writer.end(self._write_db.close)
+        self._reader.end(self._read_db.close)
+        self._searcher.end(self._search_db.close)
         self._liveness.release()
         self._only.release()
         _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
@@ -214,7 +232,7 @@ async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "
         _secure(directory)
         store = Store(directory, synchronous)
         try:
-            await asyncio.get_running_loop().run_in_executor(store._writer, store._open)
+            await store._writer.run(store._open)
         except BaseException:
             await asyncio.to_thread(store._abandon)
             raise
@@ -283,9 +301,25 @@ def _mark_suspect(directory: Path) -> None:
         os.close(os.open(directory / SUSPECT_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
+def _are_handles_short() -> bool:
+    """Whether SQLite could not have opened what it needs. It does not say so, and has let go of some since."""
+    taken: list[int] = []
+    try:
+        while len(taken) < _HANDLES_OF_SQLITE:
+            taken.append(os.dup(2))
+    except OSError as refused:
+        return is_out_of_handles(refused)
+    finally:
+        for handle in taken:
+            os.close(handle)
+    return False
+
+
 def explain(error: Exception, directory: Path) -> str:
     """A sentence for the user about a failure of the database or the disk."""
     text = str(error).lower()
+    if is_out_of_handles(error) or ("unable to open" in text and _are_handles_short()):
+        return NO_HANDLES
     if "full" in text or "no space" in text:
         return f"The disk that holds {directory} is full. Free some space and try again; nothing stored is lost."
     if "readonly" in text or "read-only" in text or isinstance(error, PermissionError) or "unable to open" in text:
@@ -297,6 +331,8 @@ def explain(error: Exception, directory: Path) -> str:
         return f"The disk that holds {directory} is full or failing. Check it, then try again."
     if "locked" in text or "busy" in text:
         return f"The store in {directory} is in use by another program that does not let go. Try again."
+    if isinstance(error, (peewee.DatabaseError, sqlite3.Error)) and _are_handles_short():
+        return NO_HANDLES
     return f"The store in {directory} could not be used ({type(error).__name__})."
 
 

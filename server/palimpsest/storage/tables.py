@@ -6,6 +6,7 @@ each store has threads of its own (`Store`).
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -251,6 +252,12 @@ def execute(sql: str, *parameters: object) -> Iterable[tuple[Any, ...]]:
     """The rows of a statement that peewee has no words for, on the database of this thread."""
     result: Iterable[tuple[Any, ...]] = _Base._meta.database.execute_sql(sql, parameters)
     return result
+
+
+def raw_connection() -> sqlite3.Connection:
+    """The connection under the database of this thread. What it raises is SQLite's own."""
+    connection: sqlite3.Connection = _Base._meta.database.connection()
+    return connection
 
 
 def rows(query: ModelSelect[Any]) -> Iterable[tuple[Any, ...]]:

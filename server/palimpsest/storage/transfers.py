@@ -37,7 +37,7 @@ from palimpsest.domain.transfer import (
     WithdrawalLine,
 )
 from palimpsest.domain.turns import FINAL_STATES, TurnState
-from palimpsest.storage import contexts, conversations, search, tables
+from palimpsest.storage import contexts, conversations, passages, search, tables
 from palimpsest.storage.conversations import ConversationRecord
 
 _ROWS_AT_ONCE: Final = 500
@@ -124,6 +124,7 @@ def write(transfer: Transfer, now: str) -> ConversationRecord:
     _write_turns(transfer)
     ids = _write_summaries(transfer)
     _write_context(transfer, ids)
+    passages.add_conversation(header.id)
     return conversations.get(header.id)
 
 

@@ -19,9 +19,19 @@ from palimpsest.domain.messages import Content, ConversationId, MessageId, Role,
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.turns import ENDING_STATES, FINAL_STATES, TurnState, may_follow
 from palimpsest.storage import contexts, conversations, leases
-from palimpsest.storage.conversations import Counts
+from palimpsest.storage.conversations import ConversationRecord, Counts
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import Conversation, Lease, Message, Step, StreamJournal, Turn, execute, rows
+from palimpsest.storage.tables import (
+    Conversation,
+    Lease,
+    Message,
+    Step,
+    StreamJournal,
+    Turn,
+    execute,
+    raw_connection,
+    rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +119,18 @@ def admit(
     server_id: str,
     is_alive: Callable[[str | None], bool],
     now: str,
+    new: ConversationRecord | None = None,
 ) -> Admission:
-    """Commits the user's message and begins the turn. Raises ConversationBusy or NotFound.
+    """Commits the user's message and begins the turn. Raises ConversationBusy or NotFound. `new`: the conversation,
+    when it is to be stored at the same time.
 
     What a dead server left open in this conversation is closed first, so that the messages stand in order.
     """
     existing = Turn.get_or_none(Turn.request_id == request_id)
     if existing is not None:
         return Admission(_record(existing), None, None)
+    if new is not None:
+        conversations.create(conversation_id, new.title, new.model, now)
     record = conversations.get(conversation_id)
     lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
     has_closed = bool(close_open_turns(conversation_id, now))
@@ -167,13 +181,15 @@ def append_events(
 ) -> list[Numbered]:
     """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2).
 
-    In plain SQL, because every delta of an answer waits for it: peewee's queries take several times as long.
+    In plain SQL on the connection itself, because every delta of an answer waits for it: peewee's queries take several
+    times as long, and its way to a connection as long again.
     """
+    connection = raw_connection()
     found = list(
-        execute(
+        connection.execute(
             "SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation "
             "WHERE turn.id = ? AND lease.server = ? AND lease.epoch = ?",
-            *(turn_id, lease.server_id, lease.epoch),
+            (turn_id, lease.server_id, lease.epoch),
         )
     )
     if not found:
@@ -182,17 +198,18 @@ def append_events(
     ((next_seq, stored_state),) = found
     numbered = [Numbered(next_seq + offset, event) for offset, event in enumerate(events)]
     for seq, event in ((each.seq, each.event) for each in numbered):
-        execute(
+        connection.execute(
             "INSERT INTO stream_journal (step, seq, event_type, content, call_id, name, is_error, created_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            *(step_id, seq, event.type.value, event.text, event.call_id, event.name, event.is_error, now),
+            (step_id, seq, event.type.value, event.text, event.call_id, event.name, event.is_error, now),
         )
     state = TurnState(stored_state)
     if state is TurnState.PREPARED:
         state = _following(state, TurnState.STREAMING)
     if state is TurnState.STREAMING and any(event.type is EventType.TOOL_START for event in events):
         state = _following(state, TurnState.TOOLS)
-    execute("UPDATE turn SET next_seq = ?, state = ? WHERE id = ?", next_seq + len(events), state.value, turn_id)
+    ended = (next_seq + len(events), state.value, turn_id)
+    connection.execute("UPDATE turn SET next_seq = ?, state = ? WHERE id = ?", ended)
     return numbered
 
 
@@ -244,11 +261,11 @@ def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
     return recovered
 
 
-def close_abandoned(conversation_id: ConversationId, server_id: str, now: str) -> None:
-    """Closes what this very server could not close when it should have, for instance because the disk was full."""
-    lease = leases.holder_of(conversation_id)
-    if lease is not None and lease.server_id == server_id:
-        close_open_turns(conversation_id, now)
+def close_abandoned(lease: HeldLease, now: str) -> None:
+    """Closes what its own server could not close when it should have, for instance because the disk was full. Without
+    effect when the lease went to somebody else meanwhile."""
+    if leases.holder_of(lease.conversation_id) == lease:
+        close_open_turns(lease.conversation_id, now)
         leases.release(lease)
 
 
@@ -306,6 +323,31 @@ def message_ids(turn_id: TurnId) -> list[MessageId]:
     )
     asked = MessageId(turn.user_message_id)
     return [asked, *(MessageId(message_id) for (message_id,) in rows(query) if message_id != asked)]
+
+
+def first_unfinished(conversation_id: ConversationId, n_messages: int) -> MessageId:
+    """The first message of a turn that goes on; the next message's id when none does."""
+    final = [state.value for state in TurnState if state.is_final]
+    marks = ", ".join("?" for _ in final)
+    ((first,),) = execute(
+        f"SELECT MIN(user_message_id) FROM turn WHERE conversation = ? AND state NOT IN ({marks})",
+        *(conversation_id, *final),
+    )
+    return MessageId(n_messages if first is None else first)
+
+
+def number_of(conversation_id: ConversationId, message_id: MessageId) -> int:
+    """Which turn of the conversation the message belongs to, counted from 1; 0 when it came from none."""
+    ((number,),) = execute(
+        "SELECT COUNT(*) FROM turn WHERE conversation = ? AND user_message_id <= ?", conversation_id, message_id
+    )
+    return int(number)
+
+
+def count() -> int:
+    """Of the folder, however they ended."""
+    ((n_turns,),) = execute("SELECT COUNT(*) FROM turn")
+    return int(n_turns)
 
 
 def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:

@@ -49,9 +49,12 @@ class Call(Generic[T]):
         self._outcome: T | Exception | None = None
         self._title = ""
         self._has_unknown = False
+        self.is_followed = False
+        """Whether somebody sees its events."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Everything up to the answer, in the order the server sent it. To be read once, before `result`."""
+        self.is_followed = True
         with self._cancelled_with_its_caller():
             while (event := await self._events.get()) is not None:
                 yield event

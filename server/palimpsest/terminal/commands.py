@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.render import View, ending, local_time, one_line
-from palimpsest.terminal.session import Session, follow
+from palimpsest.terminal.session import Session, Turn, follow
+from palimpsest.wire.adoption import AdoptionAction
 from palimpsest.wire.commands import RunCommandParams, RunCommandResult
 from palimpsest.wire.context import (
     PrepareContextParams,
@@ -37,10 +38,12 @@ from palimpsest.wire.conversations import (
 )
 from palimpsest.wire.models import SwitchModelParams, SwitchModelResult
 from palimpsest.wire.places import ConversationParams, MessageRange
+from palimpsest.wire.recovery import AnswerBreak, BrokenAnswer, RecoveryAction
 from palimpsest.wire.usage import ContextStatus, ContextUsage
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:[ \t]+(.*))?")
 _PAGE = 20
+_SHOWN_OF_ANSWER = 40
 _NOTHING_YET = "Nothing has been said in this conversation yet."
 
 
@@ -69,6 +72,10 @@ class Commands:
         self._view = view
         self._listed: list[ConversationInfo] = []
         """What the numbers of `/open` mean: the list that was shown last."""
+        self._broken: list[BrokenAnswer] = []
+        """What the numbers of `/recover` mean."""
+        self.turn: Turn | None = None
+        """What a command is answered by, while it is: it can be stopped as any turn can."""
         self.wants_to_quit = False
 
     async def run(self, name: str, argument: str) -> None:
@@ -244,6 +251,57 @@ class Commands:
             self._view.note("What you had said there:")
             self._view.say(done.draft)
 
+    async def recover(self, argument: str) -> None:
+        number, _, word = argument.partition(" ")
+        if not argument:
+            await self._list_broken()
+            return
+        action = _ACTIONS.get(word.strip().lower())
+        if action is None:
+            raise CommandFailed("Say what to do: /recover N continue, /recover N retry, …, keep or discard.")
+        self._broken = self._broken or await self._session.broken()
+        index = _to_number(number, "/recover N, with a number of /recover") - 1
+        if not 0 <= index < len(self._broken):
+            raise CommandFailed("There is no such number; /recover lists what broke off.")
+        broken = self._broken[index]
+        self._broken = []  # what is said or chosen changes the numbers
+        if action is RecoveryAction.CONTINUE or action is RecoveryAction.RETRY:
+            await self._take(self._session.run_again(broken, action))
+            return
+        await self._session.settle(broken, action)
+        done = "is kept as it is" if action is RecoveryAction.KEEP else "is hidden; /read still shows it"
+        self._view.note(f"The answer {done}.")
+
+    async def retry(self, argument: str) -> None:
+        await self._take(self._session.go_on(self._conversation().conversation_id, "palimpsest/turn/retry"))
+
+    async def go_on(self, argument: str) -> None:
+        await self._take(self._session.go_on(self._conversation().conversation_id, "palimpsest/turn/continue"))
+
+    async def adopt(self, argument: str) -> None:
+        offered = await self._session.left_behind()
+        if not offered:
+            self._view.note("No conversations were left behind that could be brought here.")
+            return
+        (left, *_) = offered
+        if not argument:
+            self._view.say(f"The conversations of {left.path}, which is not there any more, can be brought here.")
+            self._view.note("/adopt yes copies them; /adopt no does not offer them again.")
+        elif argument.lower() in ("yes", "y"):
+            done = await self._session.adopt(left, AdoptionAction.ADOPT)
+            self._view.note(
+                f"{done.conversation_count} conversations and {done.pin_count} pins are here; /list shows them."
+            )
+            if done.refused:
+                self._view.note(
+                    f"Not sound, so not brought: {', '.join(done.refused)}. `palimpsest rescue` may save them."
+                )
+        elif argument.lower() in ("no", "n"):
+            await self._session.adopt(left, AdoptionAction.DECLINE)
+            self._view.note("They are not offered here again; `palimpsest adopt` can still bring them.")
+        else:
+            raise CommandFailed("Say whether: /adopt yes or /adopt no.")
+
     async def expand(self, argument: str) -> None:
         number = _to_number(argument, "/expand N, with a summary's number of /context")
         await self._recut("palimpsest/summary/expand", SummaryParams(self._conversation().conversation_id, number))
@@ -292,6 +350,35 @@ class Commands:
         if self._session.conversation_id is None:
             raise CommandFailed(_NOTHING_YET)
         return ConversationParams(self._session.conversation_id)
+
+    async def _take(self, turn: Turn) -> None:
+        """Follows a turn that a command began, to its end."""
+        self.turn = turn
+        try:
+            result = await follow(self._view, turn)
+        finally:
+            self.turn = None
+        if (sentence := ending(result)) is not None:
+            self._view.note(sentence)
+
+    async def _list_broken(self) -> None:
+        self._broken = await self._session.broken()
+        if not self._broken:
+            self._view.note("No answer broke off, or something was done about each.")
+            return
+        rows = [
+            (
+                str(number),
+                broken.title or "untitled",
+                _BREAKS[broken.class_],
+                f"{broken.text_length:,}",
+                local_time(broken.ended_at),
+                broken.text[-_SHOWN_OF_ANSWER:],
+            )
+            for number, broken in enumerate(self._broken, 1)
+        ]
+        self._view.table(("No.", "Title", "How", "Characters", "When", "Its end"), rows)
+        self._view.note("/recover N continue, keep, discard or retry does something about one of them.")
 
     async def _list_models(self) -> None:
         rows = [
@@ -346,6 +433,12 @@ def _suggestion(name: str) -> str:
     return f"Did you mean /{near[0]}?" if near else "/help lists them."
 
 
+_ACTIONS = {action.value: action for action in RecoveryAction}
+_BREAKS = {
+    AnswerBreak.COMPLETE: "results of its tools are missing",
+    AnswerBreak.ERRORED: "it failed",
+    AnswerBreak.INCOMPLETE: "its server ended",
+}
 COMMANDS = (
     Command("help", "", "List the commands.", Commands.help),
     Command("new", "[TITLE]", "Begin another conversation.", Commands.new),
@@ -362,6 +455,12 @@ COMMANDS = (
     Command("rename", "TITLE", "Name this conversation.", Commands.rename),
     Command("fork", "[N]", "Go on from message N in another conversation.", Commands.fork),
     Command("rollback", "[N]", "Take back the newest message, or those from N on.", Commands.rollback),
+    Command("continue", "", "Go on with the last answer where it broke off.", Commands.go_on),
+    Command("retry", "", "Answer the last message again.", Commands.retry),
+    Command(
+        "recover", "[N WHAT]", "List answers that broke off; continue, keep, discard or retry one.", Commands.recover
+    ),
+    Command("adopt", "[yes|no]", "Bring the conversations that a moved folder left behind.", Commands.adopt),
     Command("pin", "TEXT", "Make a rule hold in every conversation of this folder.", Commands.pin),
     Command("rules", "", "List the standing rules and pins.", Commands.rules),
     Command("withdraw", "ID", "Take a standing rule or a pin back.", Commands.withdraw),

@@ -42,6 +42,8 @@ class Connection:
         self.approve: Callable[[ApprovalRequestParams], Awaitable[ApprovalAnswer]] | None = None
         """Asks the user whether a tool may do something. None: nobody can be asked, and the server is told so. It is
         cancelled when the question is settled elsewhere, or the server is gone."""
+        self.note: Callable[[str], None] | None = None
+        """Shows a sentence of the server's that comes while no call is followed. None: it is dropped."""
         self._approvals: dict[Any, asyncio.Future[ApprovalAnswer]] = {}
         self._ids = itertools.count(1)
         self._calls: dict[int, Call[Any]] = {}
@@ -213,7 +215,7 @@ class Connection:
             self._hear("window/showMessage", params)
             reply["result"] = None
         elif method == "palimpsest/approval/request":
-            self._tell_all(ServerNote(f"Not approved, because nobody can be asked here: {_dig(params, 'title')}"))
+            self._tell(f"Not approved, because nobody can be asked here: {_dig(params, 'title')}")
             reply["error"] = _NOT_ASKED
         else:
             reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"This client does not answer {method}."}
@@ -238,7 +240,15 @@ class Connection:
             with contextlib.suppress(WireError):
                 self._tell_all(from_json(params, ContextEvent))
         elif method == "window/showMessage" and isinstance(text := _dig(params, "message"), str):
-            self._tell_all(ServerNote(text))
+            self._tell(text)
+
+    def _tell(self, sentence: str) -> None:
+        """Where the user sees it: among the events of a call that is followed, once."""
+        followed = next((call for call in self._calls.values() if call.is_followed), None)
+        if followed is not None:
+            followed.add(ServerNote(sentence))
+        elif self.note is not None:
+            self.note(sentence)
 
     def _tell_all(self, event: Event) -> None:
         for call in self._calls.values():

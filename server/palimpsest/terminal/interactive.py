@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -72,6 +73,7 @@ class Conversation:
         self._interrupts = interrupts
         self._commands = Commands(session, view)
         session.connection.approve = self._approve
+        session.connection.note = self._note
         history, sentence = open_history()
         if sentence is not None:
             view.note(sentence)
@@ -129,6 +131,13 @@ class Conversation:
             self._view.note(sentence)
         self._view.note(f"{result.usage.compact} · {result.usage.model}")
 
+    def _note(self, sentence: str) -> None:
+        """What the server says while no answer is followed: above the prompt, when one is there."""
+        if self._prompt.app.is_running:
+            run_in_terminal(lambda: self._view.note(sentence))
+        else:
+            self._view.note(sentence)
+
     async def _approve(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
         """What the user says to a tool call. Ctrl-C and Ctrl-D say no."""
         choices = "yes, no, always or never" if asked.may_be_always else "yes, no or never"
@@ -176,9 +185,9 @@ class Conversation:
 
         def stop(count: int) -> None:
             nonlocal is_abandoned
-            if turn is not None and count == 1:
+            if (running := turn or self._commands.turn) is not None and count == 1:
                 self._view.show_stopping()
-                stops.append(asyncio.create_task(turn.cancel()))
+                stops.append(asyncio.create_task(running.cancel()))
             else:
                 is_abandoned = True
                 task.cancel()

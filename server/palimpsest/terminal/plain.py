@@ -99,6 +99,7 @@ class PlainConversation:
         self._interrupts = interrupts
         self._view = PlainView(sys.stdout, sys.stderr)
         self._commands = Commands(session, self._view)
+        session.connection.note = self._view.fail
         self._turn: Turn | None = None
         self._has_failed = False
         self._is_interrupted = False
@@ -110,11 +111,12 @@ class PlainConversation:
 
         def stop(count: int) -> None:
             self._is_interrupted = True
-            if self._turn is None or count > 1:
+            turn = self._turn or self._commands.turn
+            if turn is None or count > 1:
                 work.cancel()
             else:
                 # The turn's end is waited for, so that what was said is printed; not for ever.
-                stops.append(asyncio.create_task(self._turn.cancel()))
+                stops.append(asyncio.create_task(turn.cancel()))
                 asyncio.get_running_loop().call_later(_CANCEL_PATIENCE_S, work.cancel)
 
         try:

@@ -8,12 +8,20 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from palimpsest.terminal.calls import Call, Event
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError
 from palimpsest.terminal.render import View
+from palimpsest.wire.adoption import (
+    AdoptionAction,
+    AdoptionResult,
+    LeftBehind,
+    ListAdoptionParams,
+    ListAdoptionResult,
+    ResolveAdoptionParams,
+)
 from palimpsest.wire.conversations import (
     ConversationInfo,
     CreateConversationParams,
@@ -21,6 +29,14 @@ from palimpsest.wire.conversations import (
     ListConversationsResult,
 )
 from palimpsest.wire.models import ListModelsParams, ListModelsResult
+from palimpsest.wire.recovery import (
+    BrokenAnswer,
+    GoOnParams,
+    ListRecoveryParams,
+    ListRecoveryResult,
+    RecoveryAction,
+    ResolveParams,
+)
 from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, ChatParams, ChatResult, DeltaType, TurnDelta
 
 T_co = TypeVar("T_co", covariant=True)
@@ -114,6 +130,35 @@ class Session:
         """Follow a turn that runs already, from its beginning. To stop following does not stop it."""
         params = AttachParams(turn_id, partial_result_token=str(uuid.uuid4()))
         return self.connection.call("palimpsest/turn/attach", params, ChatResult)
+
+    async def broken(self) -> list[BrokenAnswer]:
+        """The folder's answers that broke off, the last one last."""
+        params = ListRecoveryParams(self.folder)
+        return (await self.connection.request("palimpsest/recovery/list", params, ListRecoveryResult)).turns
+
+    def run_again(self, broken: BrokenAnswer, action: RecoveryAction) -> Turn:
+        """Continue or retry one of them; its conversation is the current one then."""
+        params = ResolveParams(broken.turn_id, action, None, str(uuid.uuid4()), str(uuid.uuid4()))
+        return Turn(self, self.connection.call("palimpsest/recovery/resolve", params, ChatResult))
+
+    async def settle(self, broken: BrokenAnswer, action: RecoveryAction) -> None:
+        """Keep or discard one of them."""
+        params = ResolveParams(broken.turn_id, action)
+        await self.connection.request("palimpsest/recovery/resolve", params, ChatResult)
+
+    def go_on(self, conversation_id: str, method: Literal["palimpsest/turn/continue", "palimpsest/turn/retry"]) -> Turn:
+        """Continue the last answer, or ask for it again."""
+        params = GoOnParams(None, conversation_id, str(uuid.uuid4()), str(uuid.uuid4()))
+        return Turn(self, self.connection.call(method, params, ChatResult))
+
+    async def left_behind(self) -> list[LeftBehind]:
+        """Conversations that can be brought here, because the folder was moved."""
+        params = ListAdoptionParams(self.folder)
+        return (await self.connection.request("palimpsest/adoption/list", params, ListAdoptionResult)).stores
+
+    async def adopt(self, left: LeftBehind, action: AdoptionAction) -> AdoptionResult:
+        params = ResolveAdoptionParams(left.folder_uri, left.store, action)
+        return await self.connection.request("palimpsest/adoption/resolve", params, AdoptionResult)
 
     async def models(self) -> ListModelsResult:
         """Every model, and its name remembered for `model_names`."""

@@ -14,11 +14,13 @@ from __future__ import annotations
 import attrs
 
 from palimpsest.wire import (
+    adoption,
     attachments,
     commands,
     context,
     conversations,
     credentials,
+    facts,
     ledger,
     models,
     places,
@@ -40,9 +42,11 @@ AREAS = (
     attachments,
     turns,
     recovery,
+    adoption,
     commands,
     context,
     ledger,
+    facts,
     conversations,
     search,
     models,
@@ -82,10 +86,12 @@ class ErrorData(Wire):
 MESSAGES: tuple[Request | Notification, ...] = (
     *turns.MESSAGES,
     *recovery.MESSAGES,
+    *adoption.MESSAGES,
     *attachments.MESSAGES,
     *commands.MESSAGES,
     *context.MESSAGES,
     *ledger.MESSAGES,
+    *facts.MESSAGES,
     *usage.MESSAGES,
     *conversations.MESSAGES,
     *search.MESSAGES,

@@ -129,8 +129,11 @@ class ResolveParams(Wire):
 class GoOnParams(Wire):
     """Go on from an ended turn, the conversation's last one, by another turn for the same message."""
 
-    turn_id: str
+    turn_id: str | None = None
     """The turn. The same request again answers with the turn that it made."""
+    conversation_id: str | None = None
+    """Without `turnId`: the conversation whose last turn is meant. The same request again means the turn that the
+    first one made."""
     partial_result_token: int | str | None = None
     """Names the stream, as in `chat`."""
     work_done_token: int | str | None = None

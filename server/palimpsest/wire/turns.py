@@ -118,7 +118,8 @@ class AttachParams(Wire):
     turn_id: str
     """The turn."""
     after_seq: int | None = None
-    """The last delta already seen. Absent: from the start."""
+    """The last delta already seen. Absent: from the start. In a step of another server that is committed already, its
+    whole text comes again."""
     partial_result_token: int | str | None = None
     """Names the stream, as in `chat`. What was already committed comes as one delta."""
 

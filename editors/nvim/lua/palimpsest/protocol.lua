@@ -85,6 +85,11 @@
 ---| "notRun" # It was never begun.
 ---| "unknown" # It was begun, and it is unknown whether it took effect.
 
+--- What to do about conversations that were left behind.
+---@alias palimpsest.AdoptionAction
+---| "adopt" # Copy them here. What they were copied from stays as it is.
+---| "decline" # Leave them, and do not offer them to this folder again.
+
 --- What an item stands for.
 ---@alias palimpsest.MentionKind
 ---| "file" # A file: it can be attached.
@@ -97,6 +102,21 @@
 ---| "superseded" # A later rule took its place.
 ---| "withdrawn" # The user took it back.
 ---| "ordinary" # All rules together take too much of the budget, so it counts as ordinary text.
+
+--- What kind of statement a fact is.
+---@alias palimpsest.FactKind
+---| "entity" # What a file, a function, a variable, a path or an address is.
+---| "decision" # A choice of design, with its reason.
+---| "constraint" # A limit or a requirement.
+---| "codeState" # What was made, changed or removed.
+---| "pinned" # What the user marked as important.
+
+--- How a place stands to what the fact rests on.
+---@alias palimpsest.SourceCondition
+---| "fresh" # Unchanged, at the same lines.
+---| "moved" # Unchanged but for its formatting, at other lines.
+---| "changed" # It says something else now.
+---| "missing" # It is gone.
 
 --- Who said it.
 ---@alias palimpsest.MessageRole
@@ -288,7 +308,7 @@
 --- Follow a turn.
 ---@class palimpsest.AttachParams
 ---@field turnId string The turn.
----@field afterSeq? integer The last delta already seen. Absent: from the start.
+---@field afterSeq? integer The last delta already seen. Absent: from the start. In a step of another server that is committed already, its whole text comes again.
 ---@field partialResultToken? integer|string Names the stream, as in `chat`. What was already committed comes as one delta.
 
 --- Stop a turn.
@@ -341,9 +361,36 @@
 
 --- Go on from an ended turn, the conversation's last one, by another turn for the same message.
 ---@class palimpsest.GoOnParams
----@field turnId string The turn. The same request again answers with the turn that it made.
+---@field turnId? string The turn. The same request again answers with the turn that it made.
+---@field conversationId? string Without `turnId`: the conversation whose last turn is meant. The same request again means the turn that the first one made.
 ---@field partialResultToken? integer|string Names the stream, as in `chat`.
 ---@field workDoneToken? integer|string Names a work-done progress, as in `chat`.
+
+--- The conversations of a folder that is not where it was, and that this one is taken for.
+---@class palimpsest.LeftBehind
+---@field folderUri string URI of the workspace folder they can be brought to.
+---@field store string Names them, for `adoption/resolve`.
+---@field path string Where the folder was.
+
+--- Where to look.
+---@class palimpsest.ListAdoptionParams
+---@field folderUri? string URI of the workspace folder. Absent: every open folder.
+
+--- What can be brought here. A folder with conversations of its own is offered nothing.
+---@class palimpsest.ListAdoptionResult
+---@field stores palimpsest.LeftBehind[] At most one a folder.
+
+--- Do something about conversations that `adoption/list` offered.
+---@class palimpsest.ResolveAdoptionParams
+---@field folderUri string As in the list.
+---@field store string As in the list.
+---@field action palimpsest.AdoptionAction What to do. The user has to be asked first.
+
+--- What was brought.
+---@class palimpsest.AdoptionResult
+---@field conversationCount integer How many conversations are here now that were there.
+---@field pinCount integer How many pins were brought.
+---@field refused string[] Ids of conversations that are not sound and stayed where they are.
 
 --- Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`.
 ---@class palimpsest.CompleteMentionsParams
@@ -484,6 +531,80 @@
 ---@class palimpsest.WithdrawParams
 ---@field conversationId string The conversation.
 ---@field ruleId string The rule.
+
+--- A place that a fact rests on.
+---@class palimpsest.FactSource
+---@field uri string The file.
+---@field path string The file, below the folder, with `/`.
+---@field condition palimpsest.SourceCondition As the file on disk was last checked.
+---@field startLine? integer Its first line, counted from 0. Absent: the whole file is meant.
+---@field endLine? integer Its last line, counted from 0.
+---@field symbol? string The function, class or heading that is meant.
+
+--- A fact.
+---@class palimpsest.FactInfo
+---@field id integer Its id in its folder.
+---@field factType palimpsest.FactKind What kind of statement it is.
+---@field content string The statement, on one line.
+---@field entities string[] The names it is found by.
+---@field sources palimpsest.FactSource[] The places it rests on.
+---@field isStale boolean Whether one of them is changed or missing.
+---@field turnNumber integer The turn it was learned in, counted from 1 in its conversation; 0: none.
+---@field createdAt string When it was learned.
+---@field uses integer How often it was given to a model.
+---@field conversationId? string The conversation that it was said in.
+---@field messageId? integer The message that it was said in.
+---@field quote? string The words it rests on, exactly as they stand there.
+---@field closedAt? string When it ceased to hold. Absent: it holds.
+---@field supersededBy? integer The fact that contradicted it.
+---@field verifiedAt? string When a person last said that it holds.
+
+--- List the facts of a folder, the newest first.
+---@class palimpsest.ListFactsParams
+---@field folderUri? string URI of the workspace folder. Absent: the first open folder.
+---@field factTypes? palimpsest.FactKind[] Only these kinds. Absent: all.
+---@field path? string Only facts that rest on this file, below the folder, with `/`.
+---@field stale? boolean Only stale ones, or only those that are not. Absent: both.
+---@field includeClosed? boolean Whether to list those that ceased to hold, too. Absent: no.
+---@field limit? integer How many at most, 1 to 1,000. Absent: 100.
+---@field before? integer Only ids below this: the last of the page before.
+
+--- Find facts by their words, parts of identifiers, and the names they are about.
+---@class palimpsest.SearchFactsParams
+---@field query string What is looked for, as it was typed: no character has a special meaning.
+---@field folderUri? string URI of the workspace folder. Absent: the first open folder.
+---@field limit? integer How many at most, 1 to 100. Absent: 20.
+
+--- Facts of one folder.
+---@class palimpsest.FactsResult
+---@field facts palimpsest.FactInfo[] In the order the request names: the newest first, or the best first.
+---@field open integer How many facts of the folder hold.
+---@field stale integer How many of those are stale.
+
+--- Keep a statement of the user's as a fact of the folder.
+---@class palimpsest.PinFactParams
+---@field content string The statement, at most 1,000 characters.
+---@field entities? string[] The names it should be found by. Absent: those that stand in it.
+---@field folderUri? string URI of the workspace folder. Absent: the first open folder.
+---@field fileUri? string A file it rests on.
+---@field startLine? integer The first line it rests on, counted from 0. Absent: the whole file.
+---@field endLine? integer The last line, counted from 0. Absent: the first.
+
+--- A fact of a folder.
+---@class palimpsest.FactParams
+---@field factId integer The fact.
+---@field folderUri? string URI of the workspace folder. Absent: the first open folder.
+
+--- What is left.
+---@class palimpsest.ForgetFactResult
+---@field open integer How many facts of the folder hold.
+---@field stale integer How many of those are stale.
+
+--- The facts of a folder have changed, or the condition of their places.
+---@class palimpsest.FactsChangedParams
+---@field folderUri string URI of the workspace folder.
+---@field open integer How many facts hold.
+---@field stale integer How many of those are stale.
 
 --- A conversation in a list.
 ---@class palimpsest.ConversationInfo
@@ -802,6 +923,10 @@ return {
     RecoveryListRequest = "palimpsest/recovery/list",
     --- Continue, keep, discard or retry an answer that broke off. `keep` and `discard` answer how its turn ended.
     RecoveryResolveRequest = "palimpsest/recovery/resolve",
+    --- List the conversations that a moved folder left behind and that can be brought to where it is now.
+    AdoptionListRequest = "palimpsest/adoption/list",
+    --- Bring such conversations here, or decline them for good. Nothing is taken away where they were.
+    AdoptionResolveRequest = "palimpsest/adoption/resolve",
     --- How much attachments would take, and which cannot be attached. Sends nothing.
     AttachmentsEstimateRequest = "palimpsest/attachments/estimate",
     --- Complete a mention of a file or a slash command in a chat.
@@ -826,6 +951,18 @@ return {
     LedgerPinRequest = "palimpsest/ledger/pin",
     --- Take a standing rule or a pin back.
     LedgerWithdrawRequest = "palimpsest/ledger/withdraw",
+    --- List the facts of a folder.
+    FactsListRequest = "palimpsest/facts/list",
+    --- Find facts of a folder, the best first.
+    FactsSearchRequest = "palimpsest/facts/search",
+    --- Keep a statement of the user's as a fact.
+    FactsPinRequest = "palimpsest/facts/pin",
+    --- The user says that a fact holds as its files are now: its places are taken anew, and it is stale no longer.
+    FactsVerifyRequest = "palimpsest/facts/verify",
+    --- Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Without a model that can be asked, its places are taken anew as by `facts/verify`.
+    FactsUpdateRequest = "palimpsest/facts/update",
+    --- Remove a fact for ever. The messages stay.
+    FactsForgetRequest = "palimpsest/facts/forget",
     --- How full the context is.
     UsageRequest = "palimpsest/usage",
     --- Begin a conversation.
@@ -870,6 +1007,8 @@ return {
     ConversationImportRequest = "palimpsest/conversation/import",
     --- Delete messages, or all of a conversation, for good: content, previews, summaries and search entries.
     ConversationPurgeRequest = "palimpsest/conversation/purge",
+    --- Facts of a folder, or the condition of their places, have changed.
+    DidChangeFactsNotification = "palimpsest/didChangeFacts",
     --- The context of a conversation is fuller or emptier.
     DidChangeUsageNotification = "palimpsest/didChangeUsage",
     --- A conversation has new content; read it.

@@ -1,0 +1,176 @@
+"""Recorded sessions through the real engine: messages come one at a time, and a context may be asked for before each.
+
+A message is {"role": "user" | "assistant" | "tool", "content", "tool_calls"?: [{"id", "name", "arguments"}],
+"tool_call_id"?}. Each user message begins a turn, so what is recalled for it stands behind it as it would in a chat.
+Budgets cover the messages alone, so there is no system prompt. Summaries and facts are made without a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.conversation import Conversation, open_conversation
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.cut import Live
+from palimpsest.domain.errors import RecentMessagesTooLarge
+from palimpsest.domain.layout import Frame
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    Digest,
+    MessageId,
+    Part,
+    Role,
+    TextPart,
+    ToolCallPart,
+    TurnId,
+    clean_text,
+    tool_result,
+    user_message,
+)
+from palimpsest.domain.previews import with_preview
+from palimpsest.services.recalling import Recall
+
+Message = dict[str, Any]
+_LARGEST_BATCH: Final = 16
+"""Assistant messages in a row whose calls may still be answered: parallel calls, recorded one message each."""
+_NO_RESULT: Final = "No result was recorded."
+
+
+class SessionSystem:
+    """One conversation. Calls without results are closed as a turn closes them."""
+
+    def __init__(self, budget: int, *, recalls: bool = True) -> None:
+        """`recalls`: whether turns are told what their context does not hold (`librarian.enabled`)."""
+        self._budget = budget
+        self._directory = tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-")
+        self._runner = asyncio.Runner()
+        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()))
+        self._conversation: Conversation = self._runner.run(opening)
+        self._conversation.engine.recall = Recall(self._conversation.store) if recalls else None
+        self._turn_id: TurnId | None = None
+        """The turn that the next request is the first of."""
+        self._open_calls: list[ToolCallPart] = []
+        self._n_in_batch = 0
+        self._n_appended = 0
+
+    def append(self, message: Mapping[str, Any]) -> None:
+        self._n_appended += 1
+        contents = self._contents(message)
+        self._runner.run(self._store(contents))
+
+    def context(self) -> list[Message]:
+        """The messages of the next request, at most the budget in tokens as `cost` counts them."""
+        return self._runner.run(self._context())
+
+    def close(self) -> None:
+        self._runner.run(self._conversation.store.close())
+        self._runner.close()
+        self._directory.cleanup()
+
+    async def _store(self, contents: Sequence[Content]) -> None:
+        engine, state = self._conversation.engine, self._conversation.state
+        for content in contents:
+            if content.role is Role.USER:
+                try:
+                    await engine.check_admission(state, content)
+                except RecentMessagesTooLarge:
+                    content = self._shortened(content)
+                self._turn_id = await self._conversation.ask(content)
+            else:
+                await self._conversation.append([content])
+
+    def _shortened(self, content: Content) -> Content:
+        """A message over the budget is refused; whoever wrote it would shorten it and send it again."""
+        state = self._conversation.state
+        stored = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
+        size = state.tokenizer.count(content.text)
+        return with_preview(Live(stored, size), self._budget // 2, state.tokenizer.count).content
+
+    async def _context(self) -> list[Message]:
+        conversation, limit = self._conversation, self._budget
+        while True:
+            context = await conversation.engine.prepare(
+                conversation.state, conversation.lease, limit, turn_id=self._turn_id
+            )
+            messages = [message for content in context.messages for message in rendered(content)]
+            excess = sum(self.cost(message) for message in messages) - self._budget
+            if excess <= 0:
+                self._turn_id = None
+                return messages
+            limit -= excess
+
+    def cost(self, message: Message) -> int:
+        """Tokens of a rendered message: of its text with all calls, and 4."""
+        calls = "".join(f"\n{call['name']} {call['arguments']}" for call in message.get("tool_calls", ()))
+        return self._conversation.state.tokenizer.count(message["content"] + calls) + 4
+
+    def _contents(self, message: Mapping[str, Any]) -> list[Content]:
+        """What to store: the message, and before it what makes calls and results whole pairs."""
+        said = message.get("content") or ""
+        match Role(message["role"]):
+            case Role.USER:
+                return [*self._closed(), user_message(said)]
+            case Role.ASSISTANT:
+                is_batch = 0 < self._n_in_batch < _LARGEST_BATCH
+                before = [] if is_batch else self._closed()
+                self._n_in_batch += 1
+                content = self._assistant(message, said)
+                self._open_calls += content.calls
+                return [*before, content]
+            case Role.TOOL:
+                self._n_in_batch = 0
+                call = self._answered(message.get("tool_call_id"))
+                if call is not None:
+                    return [tool_result(call, said)]
+                call = ToolCallPart(f"unknown-{self._n_appended}", "unknown", "{}")
+                return [*self._closed(), Content(Role.ASSISTANT, (call,)), tool_result(call, said)]
+
+    def _assistant(self, message: Mapping[str, Any], said: str) -> Content:
+        text, notes = clean_text(said)
+        parts: list[Part] = [TextPart(text)] if text else []
+        for index, call in enumerate(message.get("tool_calls") or ()):
+            arguments = call.get("arguments") or "{}"
+            if not isinstance(arguments, str):
+                arguments = json.dumps(arguments)
+            call_id = call.get("id") or f"call-{self._n_appended}-{index}"
+            parts.append(ToolCallPart(call_id, call.get("name") or "unknown", clean_text(arguments)[0]))
+        return Content(Role.ASSISTANT, tuple(parts or [TextPart("")]), notes=notes)
+
+    def _answered(self, call_id: str | None) -> ToolCallPart | None:
+        """The open call of that id, or the oldest when the result names none."""
+        for index, call in enumerate(self._open_calls):
+            if call_id is None or call.call_id == call_id:
+                return self._open_calls.pop(index)
+        return None
+
+    def _closed(self) -> list[Content]:
+        """Results for the calls that got none."""
+        results = [tool_result(call, _NO_RESULT, is_error=True) for call in self._open_calls]
+        self._open_calls, self._n_in_batch = [], 0
+        return results
+
+
+def rendered(content: Content) -> list[Message]:
+    """A message as the protocol has it; one for each result of a tool message."""
+    text = "".join(part.text for part in content.parts if isinstance(part, TextPart | AttachmentPart))
+    match content.role:
+        case Role.USER:
+            return [{"role": "user", "content": text}]
+        case Role.ASSISTANT:
+            message: Message = {"role": "assistant", "content": text}
+            if content.calls:
+                message["tool_calls"] = [
+                    {"id": call.call_id, "name": call.name, "arguments": call.arguments} for call in content.calls
+                ]
+            return [message]
+        case Role.TOOL:
+            return [
+                {"role": "tool", "content": result.text, "tool_call_id": result.call_id} for result in content.results
+            ]

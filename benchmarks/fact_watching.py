@@ -1,0 +1,176 @@
+"""How soon facts are known to be stale: one file saved, and thousands changed at once.
+
+    python -m benchmarks.fact_watching [FILES]
+
+A folder of FILES (5,000) generated Python files, two facts on functions of each, watched by the real services. One file
+is saved again and again: from the write to the news of it, whose debounce is the reference. Then all files change at
+once, as by a checkout: until every fact is right, whose reference is one look at every file's status (the poll).
+Meanwhile the store is asked something small every 20 ms, as a request would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from palimpsest.domain.facts import Fact, FactType, Place, Span
+from palimpsest.lsp.process import SWITCH_INTERVAL_S
+from palimpsest.services.background import Background
+from palimpsest.services.clock import utc_now
+from palimpsest.services.events import FactsChanged, FolderEvent, Listeners
+from palimpsest.services.fact_keeping import FactKeeping
+from palimpsest.services.fact_places import FactPlaces, Tie
+from palimpsest.services.librarian import Librarian
+from palimpsest.services.watching import DEBOUNCE_S, POLL_S
+from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.storage import fact_sources, facts
+from palimpsest.storage.store import Store, open_store
+
+_SEED: Final = 20_261_122
+_N_FOLDERS: Final = 100
+_N_SAVES: Final = 20
+_PING_S: Final = 0.02
+_TARGET_MS: Final = 50.0
+_EDITED: Final = 3
+
+
+def _text(number: int, value: int) -> str:
+    functions = [f"def step_{number}_{n}(x):\n    y = x + {value + n}\n    return y * {n}\n\n" for n in range(12)]
+    return f'"""Part {number}."""\n\n' + "\n".join(functions)
+
+
+def _path(number: int) -> str:
+    return f"src/part_{number % _N_FOLDERS}/file_{number}.py"
+
+
+async def _fill(store: Store, places: FactPlaces, root: Path, n_files: int) -> None:
+    for number in range(n_files):
+        file = root / _path(number)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(_text(number, 0))
+    spans = [Span(3, 5), Span(18, 20)]
+    for first in range(0, n_files, 500):
+        numbers = range(first, min(first + 500, n_files))
+        tied = await places.tie([Place(_path(number), span) for number in numbers for span in spans])
+
+        def write(numbers: range = numbers, tied: list[list[Tie]] = tied) -> None:
+            for index, number in enumerate(n for n in numbers for _ in spans):
+                said = f"Step {number} of part {index} adds before it multiplies."
+                fact_id = facts.add(Fact(FactType.ENTITY, said), 0, None, utc_now())
+                for tie in tied[index]:
+                    fact_sources.add(fact_id, tie.version, tie.anchor, tie.symbol, tie.span, utc_now())
+
+        await store.run(write)
+
+
+class Waiting:
+    """For the next time that facts are told to have changed."""
+
+    def __init__(self) -> None:
+        self._told = asyncio.Event()
+
+    def hear(self, event: FolderEvent) -> None:
+        if isinstance(event, FactsChanged):
+            self._told.set()
+
+    async def next(self) -> None:
+        await asyncio.wait_for(self._told.wait(), 300)
+        self._told.clear()
+
+
+async def _ping(librarian: Librarian, delays: list[float]) -> None:
+    while True:
+        started = time.perf_counter()
+        await asyncio.sleep(_PING_S)
+        await librarian.store.read(lambda: None)
+        delays.append((time.perf_counter() - started - _PING_S) * 1000)
+
+
+def _edited(number: int) -> str:
+    """A line above, and the second of the two functions edited that facts rest on."""
+    text = _text(number, 0)
+    return "import math\n" + text.replace(f"y = x + {_EDITED}\n", f"y = x - {_EDITED}\n")
+
+
+async def _change_all(
+    librarian: Librarian, root: Path, n_files: int, what: str, text: Callable[[int], str], n_stale: int
+) -> None:
+    """All files get another text, after which `n_stale` of each file's two facts are stale."""
+    delays: list[float] = []
+    pinging = asyncio.create_task(_ping(librarian, delays))
+    started = time.perf_counter()
+    await asyncio.to_thread(lambda: [(root / _path(n)).write_text(text(n)) for n in range(n_files)])
+    written = time.perf_counter()
+    async with asyncio.timeout(300):
+        while (await librarian.counts()).n_stale != n_stale * n_files:  # noqa: ASYNC110  # as an editor would ask
+            await asyncio.sleep(0.05)
+    took, within = time.perf_counter() - written, POLL_S + 1
+    pinging.cancel()
+    print(
+        f"  all files changed ({what}; written in {written - started:.1f} s): right {took:.1f} s after the last write "
+        f"(target one poll and 1 s = {within:.0f} s: {'met' if took <= within else 'NOT MET'})"
+    )
+    worst = max(delays)
+    print(
+        f"    meanwhile {len(delays)} pings: median {statistics.median(delays):.1f} ms late, max {worst:.1f} ms "
+        f"(target {_TARGET_MS:.0f} ms: {'met' if worst <= _TARGET_MS else 'NOT MET'})"
+    )
+
+
+async def _choose(_: object) -> None:
+    return None
+
+
+async def run(directory: Path, n_files: int) -> None:
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    root = directory / "folder"
+    root.mkdir()
+    store = await open_store(directory / "store")
+    places = FactPlaces(store, WorkspaceFiles(root))
+    await _fill(store, places, root, n_files)
+    librarian = Librarian(store, places, root.as_posix(), _choose, 0, Background())
+    listeners, waiting = Listeners(), Waiting()
+    listeners.add(waiting.hear)
+    keeping = FactKeeping(root, librarian, listeners)
+    keeping.start()
+    async with asyncio.timeout(60):
+        while not keeping.watcher.n_watched:  # noqa: ASYNC110  # nothing tells of the first look
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(2 * DEBOUNCE_S)
+    chance = random.Random(_SEED)
+    print(f"facts: {2 * n_files} in {n_files} files of {_N_FOLDERS} folders; seed {_SEED}")
+
+    saves: list[float] = []
+    for turn in range(_N_SAVES):
+        number = chance.randrange(n_files)
+        started = time.perf_counter()
+        (root / _path(number)).write_text(_text(number, 1_000 + turn))
+        await waiting.next()
+        saves.append((time.perf_counter() - started - DEBOUNCE_S) * 1000)
+    median, p95 = statistics.median(saves), statistics.quantiles(saves, n=20)[-1]
+    verdict = "met" if median <= _TARGET_MS else "NOT MET"
+    print(
+        f"  one file saved: debounce {DEBOUNCE_S * 1000:.0f} ms, and beyond it median {median:.1f} ms,"
+        f" p95 {p95:.1f} ms (target {_TARGET_MS:.0f} ms: {verdict})"
+    )
+
+    await _change_all(librarian, root, n_files, "a line added above, one function edited", _edited, 1)
+    await _change_all(librarian, root, n_files, "every function edited", lambda number: _text(number, 5_000), 2)
+    await keeping.close()
+    await store.close()
+
+
+def main(n_files: int = 5_000) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(run(Path(directory).resolve(), n_files))
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:2]))

@@ -1,0 +1,1 @@
+return require("palimpsest.client").lsp_config()

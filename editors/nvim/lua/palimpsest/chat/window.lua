@@ -1,0 +1,148 @@
+--- Where the chat stands on the screen: the transcript and, below it, the input.
+local config = require("palimpsest.config")
+
+local M = {}
+
+---@class palimpsest.Windows
+---@field transcript integer
+---@field input integer
+---@field group integer
+
+local function amount(value, whole)
+  return math.max(1, math.floor(value < 1 and value * whole or value))
+end
+
+local function is_valid(win)
+  return win ~= nil and vim.api.nvim_win_is_valid(win)
+end
+
+---@param win integer
+---@param values table<string, any>
+local function set_options(win, values)
+  for name, value in pairs(values) do
+    vim.api.nvim_set_option_value(name, value, { win = win, scope = "local" })
+  end
+end
+
+local TRANSCRIPT_OPTIONS = {
+  wrap = true,
+  linebreak = true,
+  number = false,
+  relativenumber = false,
+  signcolumn = "no",
+  foldcolumn = "0",
+  spell = false,
+  list = false,
+  conceallevel = 0, -- Nothing a model wrote is hidden, such as where a link leads.
+  foldenable = true,
+  foldmethod = "expr",
+  foldexpr = "v:lua.require'palimpsest.chat.view'.level(v:lnum)",
+  foldtext = "v:lua.require'palimpsest.chat.view'.label()",
+  foldlevel = 0,
+}
+
+local INPUT_OPTIONS = {
+  wrap = true,
+  linebreak = true,
+  number = false,
+  relativenumber = false,
+  signcolumn = "no",
+  winfixheight = true,
+  winbar = "%#PalimpsestAbout# Your message%*",
+}
+
+---@param transcript integer Buffer.
+---@return integer win
+local function open_transcript(transcript)
+  local window = config.current.window
+  if window.layout == "full" then
+    vim.cmd.tabnew()
+    local win, empty = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
+    vim.api.nvim_win_set_buf(win, transcript)
+    vim.api.nvim_buf_delete(empty, { force = true })
+    return win
+  elseif window.layout == "float" then
+    local width = math.min(amount(window.width, vim.o.columns), vim.o.columns - 2)
+    local height = math.min(amount(window.height, vim.o.lines), vim.o.lines - 4)
+    return vim.api.nvim_open_win(transcript, true, {
+      relative = "editor",
+      row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1),
+      col = math.floor((vim.o.columns - width) / 2),
+      width = width,
+      height = math.max(2, height - window.input_height - 3),
+      border = "rounded",
+    })
+  end
+  local is_beside = window.side == "left" or window.side == "right"
+  return vim.api.nvim_open_win(transcript, true, {
+    split = window.side,
+    win = -1,
+    width = is_beside and amount(window.width, vim.o.columns) or nil,
+    height = not is_beside and amount(window.height, vim.o.lines) or nil,
+  })
+end
+
+---@param input integer Buffer.
+---@param above integer Window.
+---@return integer win
+local function open_input(input, above)
+  local height = config.current.window.input_height
+  local outer = vim.api.nvim_win_get_config(above)
+  if outer.relative ~= "" then
+    return vim.api.nvim_open_win(input, true, {
+      relative = "editor",
+      row = outer.row + outer.height + 2,
+      col = outer.col,
+      width = outer.width,
+      height = height,
+      border = "rounded",
+    })
+  end
+  return vim.api.nvim_open_win(input, true, { split = "below", win = above, height = height })
+end
+
+--- The cursor is in the input afterwards.
+---@param transcript integer Buffer.
+---@param input integer Buffer.
+---@return palimpsest.Windows
+function M.open(transcript, input)
+  local windows = { transcript = open_transcript(transcript) }
+  set_options(windows.transcript, TRANSCRIPT_OPTIONS)
+  windows.input = open_input(input, windows.transcript)
+  set_options(windows.input, INPUT_OPTIONS)
+  vim.api.nvim_win_set_cursor(windows.transcript, { vim.api.nvim_buf_line_count(transcript), 0 })
+  windows.group = vim.api.nvim_create_augroup("palimpsest_windows_" .. windows.transcript, {})
+  vim.api.nvim_create_autocmd("WinClosed", {
+    group = windows.group,
+    pattern = { tostring(windows.transcript), tostring(windows.input) },
+    callback = vim.schedule_wrap(function()
+      M.close(windows)
+    end),
+  })
+  return windows
+end
+
+---@param windows palimpsest.Windows|nil
+---@return boolean
+function M.is_open(windows)
+  return windows ~= nil and is_valid(windows.transcript) and is_valid(windows.input)
+end
+
+--- The buffers stay.
+---@param windows palimpsest.Windows|nil
+function M.close(windows)
+  if not windows then
+    return
+  end
+  pcall(vim.api.nvim_del_augroup_by_id, windows.group)
+  for _, win in ipairs({ windows.input, windows.transcript }) do
+    -- The last window of Neovim cannot be closed.
+    if is_valid(win) and not pcall(vim.api.nvim_win_close, win, true) then
+      vim.api.nvim_win_call(win, function()
+        vim.cmd.enew()
+      end)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,368 @@
+--- `:Palimpsest`, its sub-commands and their completion.
+local client = require("palimpsest.client")
+local methods = require("palimpsest.protocol").methods
+
+local M = {}
+
+---@class palimpsest.Call What `nvim_create_user_command` passes, as far as it counts here.
+---@field fargs string[]
+---@field range? integer
+---@field line1? integer
+---@field line2? integer
+
+---@class palimpsest.Command
+---@field about string
+---@field argument? string How it is written; in brackets where it may be left out.
+---@field run fun(chat: palimpsest.Chat, argument: string, call: palimpsest.Call)
+---@field complete? fun(lead: string): string[]
+
+---@param err lsp.ResponseError
+local function complain(err)
+  vim.notify("Palimpsest: " .. err.message, vim.log.levels.ERROR)
+end
+
+---@param chat palimpsest.Chat
+---@return boolean
+local function has_conversation(chat)
+  if not chat.conversation_id then
+    vim.notify("Palimpsest: there is no conversation yet. Send a message first.")
+  end
+  return chat.conversation_id ~= nil
+end
+
+--- Asks the server about the shown conversation, once the panel is open.
+---@param chat palimpsest.Chat
+---@param method string
+---@param params table
+---@param done fun(result: any)
+local function about_conversation(chat, method, params, done)
+  if has_conversation(chat) then
+    params.conversationId = chat.conversation_id
+    client.request(chat.root, method, params, function(err, result)
+      if err then
+        complain(err)
+      else
+        done(result)
+      end
+    end)
+  end
+end
+
+--- The summary whose messages the cursor is in.
+---@param chat palimpsest.Chat
+---@return integer|nil
+local function summary_under_cursor(chat)
+  local entry = chat:entry_under_cursor()
+  for _, summary in ipairs(entry and entry.id and chat.summaries or {}) do
+    if entry.id >= summary.first and entry.id < summary.last then
+      return summary.id
+    end
+  end
+end
+
+---@param method string
+local function on_summary(method)
+  return function(chat, argument)
+    local id = tonumber(argument) or summary_under_cursor(chat)
+    if not id then
+      vim.notify("Palimpsest: put the cursor on a summarised message, or name the summary.")
+      return
+    end
+    about_conversation(chat, method, { summaryId = id }, function(result)
+      chat:note(("%d → %d tokens."):format(result.tokensBefore, result.tokensAfter))
+      chat:reload()
+    end)
+  end
+end
+
+---@param chat palimpsest.Chat
+---@param call palimpsest.Call
+local function attach(chat, argument, call)
+  local bufnr = vim.api.nvim_get_current_buf()
+  local attachment, label
+  if argument ~= "" then
+    attachment, label = { type = "file", path = vim.fn.fnamemodify(argument, ":p") }, argument
+  elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
+    vim.notify("Palimpsest: this buffer is no file. Name one: :Palimpsest attach FILE")
+    return
+  elseif (call.range or 0) > 0 then
+    attachment = { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
+  else
+    attachment = { type = "file", path = vim.uri_from_bufnr(bufnr) }
+  end
+  label = label or vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+  chat:open()
+  chat.input:attach(label, attachment)
+end
+
+---@param chat palimpsest.Chat
+local function attach_diagnostics(chat)
+  local bufnr = vim.api.nvim_get_current_buf()
+  local severities = { "error", "warning", "information", "hint" }
+  local found = vim.tbl_map(function(each)
+    return {
+      path = vim.uri_from_bufnr(bufnr),
+      line = each.lnum + 1,
+      severity = severities[each.severity],
+      message = each.message,
+      source = each.source,
+      code = each.code and tostring(each.code) or nil,
+    }
+  end, vim.diagnostic.get(bufnr))
+  if #found == 0 then
+    vim.notify("Palimpsest: this buffer has no diagnostics.")
+    return
+  end
+  chat:open()
+  chat.input:attach("problems", { type = "diagnostics", diagnostics = found })
+end
+
+---@type table<string, palimpsest.Command>
+M.commands = {
+  open = {
+    about = "Open the chat, or go to its input.",
+    run = function(chat)
+      chat:open()
+    end,
+  },
+  close = {
+    about = "Close the chat's windows. An answer goes on coming.",
+    run = function(chat)
+      chat:close()
+    end,
+  },
+  toggle = {
+    about = "Open the chat, or close it.",
+    run = function(chat)
+      chat:toggle()
+    end,
+  },
+  new = {
+    about = "Begin another conversation with the next message.",
+    run = function(chat)
+      chat:open(function()
+        chat:show(nil)
+      end)
+    end,
+  },
+  pick = {
+    about = "Choose a conversation.",
+    run = function(chat)
+      require("palimpsest.picker").conversations(chat)
+    end,
+  },
+  conversations = {
+    about = "List the folder's conversations in the quickfix list.",
+    run = function(chat)
+      require("palimpsest.quickfix").conversations(chat)
+    end,
+  },
+  search = {
+    about = "List the messages in which something was said in the quickfix list.",
+    argument = "TEXT",
+    run = function(chat, argument)
+      require("palimpsest.quickfix").search(chat, argument)
+    end,
+  },
+  facts = {
+    about = "List the folder's facts in the quickfix list.",
+    argument = "[TEXT]",
+    run = function(chat, argument)
+      require("palimpsest.quickfix").facts(chat, argument)
+    end,
+  },
+  ask = {
+    about = "Send a message.",
+    argument = "TEXT",
+    run = function(chat, argument)
+      if chat:is_answering() then
+        vim.notify("Palimpsest: an answer is still coming.")
+        return
+      end
+      chat:open(function()
+        chat:say(argument)
+      end)
+    end,
+  },
+  send = {
+    about = "Send what is typed in the chat's input.",
+    run = function(chat)
+      if chat.input then
+        chat:send()
+      end
+    end,
+  },
+  attach = {
+    about = "Attach a file, this file, or the lines of a range to the next message.",
+    argument = "[FILE]",
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, "file")
+    end,
+    run = attach,
+  },
+  diagnostics = { about = "Attach this buffer's diagnostics to the next message.", run = attach_diagnostics },
+  stop = {
+    about = "Stop the answer; what has come is kept.",
+    run = function(chat)
+      chat:stop()
+    end,
+  },
+  retry = {
+    about = "Answer the last message again.",
+    run = function(chat)
+      chat:go_on(methods.TurnRetryRequest)
+    end,
+  },
+  continue = {
+    about = "Continue an answer that broke off or was stopped.",
+    run = function(chat)
+      chat:go_on(methods.TurnContinueRequest)
+    end,
+  },
+  recover = {
+    about = "List the answers that broke off, and continue, keep, discard or retry one.",
+    run = function(chat)
+      require("palimpsest.picker").recovery(chat)
+    end,
+  },
+  fork = {
+    about = "Go on from the message under the cursor, or the newest, in another conversation.",
+    run = function(chat)
+      local entry = chat:entry_under_cursor()
+      about_conversation(chat, methods.ConversationForkRequest, { messageId = entry and entry.id }, function(info)
+        chat:show(info.conversationId)
+      end)
+    end,
+  },
+  rollback = {
+    about = "Take back the end from the message under the cursor, or the newest, on. It stays readable.",
+    run = function(chat)
+      local entry = chat:entry_under_cursor()
+      about_conversation(chat, methods.ConversationRollbackRequest, { messageId = entry and entry.id }, function(result)
+        if chat.input:text() == "" then
+          chat.input:take_draft(result.draft)
+        end
+        chat:reload()
+      end)
+    end,
+  },
+  rename = {
+    about = "Name the conversation.",
+    argument = "TITLE",
+    run = function(chat, argument)
+      about_conversation(chat, methods.ConversationRenameRequest, { title = argument }, function()
+        chat:reload()
+      end)
+    end,
+  },
+  model = {
+    about = "Choose a model, or go on with the named one.",
+    argument = "[NAME]",
+    run = function(chat, argument)
+      if argument ~= "" then
+        chat:run_command("/model " .. argument)
+      else
+        require("palimpsest.picker").models(chat, function(name)
+          chat:run_command("/model " .. name)
+        end)
+      end
+    end,
+  },
+  summarize = {
+    about = "Summarise older messages now.",
+    run = function(chat)
+      chat:open()
+      about_conversation(chat, methods.SummarizeRequest, {}, function(result)
+        chat:note(result.reason)
+        chat:reload()
+      end)
+    end,
+  },
+  expand = {
+    about = "Put back into the context what the summary under the cursor stands for.",
+    argument = "[SUMMARY]",
+    run = on_summary(methods.SummaryExpandRequest),
+  },
+  regenerate = {
+    about = "Write the summary under the cursor again.",
+    argument = "[SUMMARY]",
+    run = on_summary(methods.SummaryRegenerateRequest),
+  },
+  undo = {
+    about = "Take the last change of summaries back.",
+    run = function(chat)
+      about_conversation(chat, methods.SummaryUndoRequest, {}, function(result)
+        chat:note(("%d → %d tokens."):format(result.tokensBefore, result.tokensAfter))
+        chat:reload()
+      end)
+    end,
+  },
+  approvals = {
+    about = "List the kept answers about tools, and take one back.",
+    run = function(chat)
+      require("palimpsest.picker").approvals(chat)
+    end,
+  },
+  reload = {
+    about = "Read the conversation again.",
+    run = function(chat)
+      if has_conversation(chat) then
+        chat:reload()
+      end
+    end,
+  },
+  restart = {
+    about = "Stop the server and start it again.",
+    run = function(chat)
+      client.restart(chat.root)
+    end,
+  },
+}
+
+---@return string[]
+local function names()
+  local list = vim.tbl_keys(M.commands)
+  table.sort(list)
+  return list
+end
+
+---@param call palimpsest.Call
+function M.run(call)
+  local name = call.fargs[1] or "open"
+  local command = M.commands[name]
+  if not command then
+    vim.notify(
+      ("Palimpsest: there is no :Palimpsest %s. There are: %s."):format(name, table.concat(names(), ", ")),
+      vim.log.levels.ERROR
+    )
+    return
+  end
+  local argument = table.concat(call.fargs, " ", 2)
+  if command.argument and command.argument:sub(1, 1) ~= "[" and argument == "" then
+    vim.notify(("Palimpsest: write :Palimpsest %s %s."):format(name, command.argument), vim.log.levels.ERROR)
+    return
+  end
+  local root = client.root()
+  if not root then
+    vim.notify("Palimpsest: this file lies in no workspace folder. Go to its folder with :cd.", vim.log.levels.ERROR)
+    return
+  end
+  command.run(require("palimpsest.chat").get(root), argument, call)
+end
+
+---@param lead string
+---@param line string
+---@return string[]
+function M.complete(lead, line)
+  local before = line:match("Palimpsest!?%s+(.*)$") or ""
+  local name, rest = before:match("^(%S+)%s+(.*)$")
+  if not name then
+    return vim.tbl_filter(function(each)
+      return vim.startswith(each, lead)
+    end, names())
+  end
+  local command = M.commands[name]
+  return command and command.complete and command.complete(rest) or {}
+end
+
+return M

@@ -1,0 +1,30 @@
+--- What the server sends of its own accord.
+local client = require("palimpsest.client")
+local methods = require("palimpsest.protocol").methods
+
+---@param event palimpsest.Event
+local function telling(event)
+  return function(_, params, ctx)
+    client.emit(event, ctx.client_id, params)
+  end
+end
+
+return {
+  ["$/progress"] = function(err, params, ctx)
+    local stream = client.stream(params.token)
+    if stream then
+      return stream(params.value)
+    end
+    return vim.lsp.handlers["$/progress"](err, params, ctx)
+  end,
+  ["$/cancelRequest"] = function()
+    require("palimpsest.approvals").cancelled()
+  end,
+  [methods.DidChangeConversationNotification] = telling("conversation"),
+  [methods.DidChangeUsageNotification] = telling("usage"),
+  [methods.ContextEventNotification] = telling("context"),
+  [methods.DidChangeFactsNotification] = telling("facts"),
+  [methods.ApprovalRequestRequest] = function(_, params)
+    return require("palimpsest.approvals").ask(params)
+  end,
+}

@@ -1,0 +1,44 @@
+// Bundles the two programs of the extension: the one in the extension host, and the one in the panel.
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const isProduction = process.argv.includes("--production");
+const shared = {
+    absWorkingDir: root,
+    bundle: true,
+    minify: isProduction,
+    sourcemap: isProduction ? false : "linked",
+    logLevel: "warning",
+    define: { "process.env.NODE_ENV": '"production"' },
+};
+
+rmSync(`${root}/dist`, { recursive: true, force: true });
+mkdirSync(`${root}/dist`);
+mkdirSync(`${root}/build`, { recursive: true });
+await Promise.all([
+    build({
+        ...shared,
+        entryPoints: ["src/extension.ts"],
+        outfile: "dist/extension.js",
+        platform: "node",
+        format: "cjs",
+        target: "node20",
+        external: ["vscode"],
+        define: {},
+        mainFields: ["module", "main"],
+    }),
+    build({
+        ...shared,
+        entryPoints: ["src/view/main.tsx"],
+        outfile: "dist/view.js",
+        platform: "browser",
+        format: "iife",
+        target: "chrome128",
+        jsx: "automatic",
+        jsxImportSource: "preact",
+    }),
+    build({ ...shared, entryPoints: ["src/view/style.css"], outfile: "dist/view.css", target: "chrome128", minify: isProduction }),
+]);
+copyFileSync(`${root}/../../LICENSE`, `${root}/LICENSE`);

@@ -1,0 +1,63 @@
+/** What will go with the next message. The panel sees labels and costs; paths and texts stay here. */
+import type { Chip } from "../messages";
+import type { ServerPort } from "../port";
+import { AttachmentsEstimateRequest, type Attachment } from "../protocol.gen";
+
+export class Attachments {
+    private items: Array<{ readonly id: string; readonly attachment: Attachment; chip: Chip }> = [];
+    private counter = 0;
+
+    constructor(
+        private readonly server: ServerPort,
+        private readonly tell: (chips: Chip[]) => void,
+    ) {}
+
+    get all(): Attachment[] {
+        return this.items.map((each) => each.attachment);
+    }
+
+    /** Adds them and asks what they would cost. The same thing is attached once. */
+    async add(attachments: readonly Attachment[], conversationId: string | undefined): Promise<void> {
+        for (const attachment of attachments) {
+            const key = JSON.stringify(attachment);
+            if (!this.items.some((each) => JSON.stringify(each.attachment) === key)) {
+                const id = `a${++this.counter}`;
+                const label = attachment.path ?? attachment.type;
+                this.items.push({ id, attachment, chip: { id, label, tokens: 0, isSelection: attachment.type === "selection" } });
+            }
+        }
+        this.show();
+        await this.estimate(conversationId);
+    }
+
+    remove(id: string): void {
+        this.items = this.items.filter((each) => each.id !== id);
+        this.show();
+    }
+
+    clear(): void {
+        this.items = [];
+        this.show();
+    }
+
+    show(): void {
+        this.tell(this.items.map((each) => each.chip));
+    }
+
+    private async estimate(conversationId: string | undefined): Promise<void> {
+        const asked = [...this.items];
+        if (asked.length === 0) {
+            return;
+        }
+        const params = { attachments: asked.map((each) => each.attachment), ...(conversationId === undefined ? {} : { conversationId }) };
+        const { attachments } = await this.server.request(AttachmentsEstimateRequest, params);
+        for (const [index, each] of asked.entries()) {
+            const found = attachments[index];
+            if (found !== undefined) {
+                const problem = found.problem ?? found.leftOut?.join(" ");
+                each.chip = { ...each.chip, label: found.label, tokens: found.tokens, ...(problem === undefined ? {} : { problem }) };
+            }
+        }
+        this.show();
+    }
+}

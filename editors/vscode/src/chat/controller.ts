@@ -1,0 +1,289 @@
+/**
+ * What happens when somebody does something in the panel: one request of the protocol each, and what the panel is told of
+ * it. Nothing is decided here that another editor could decide otherwise.
+ */
+import type { FromHost, FromView } from "../messages";
+import { toFailure, type ServerPort } from "../port";
+import * as p from "../protocol.gen";
+import { Attachments } from "./attachments";
+import { ContextPage } from "./context_page";
+import { OpenConversation } from "./conversation";
+import type { Desk } from "./desk";
+import { Questions } from "./questions";
+import { RunningTurns } from "./turns";
+
+/** PROTOCOL.md, `command/run`. */
+const COMMAND = /^\/[A-Za-z]+(\s|$)/;
+
+export class ChatController {
+    private readonly turns: RunningTurns;
+    private readonly conversation: OpenConversation;
+    private readonly attachments: Attachments;
+    private readonly context: ContextPage;
+    private readonly questions: Questions;
+    private phase: Extract<FromHost, { type: "server" }> = { type: "server", phase: "starting", sentence: "The server is starting." };
+
+    constructor(
+        private readonly server: ServerPort,
+        private readonly desk: Desk,
+        private readonly tell: (message: FromHost) => void,
+    ) {
+        this.conversation = new OpenConversation(server, tell);
+        this.attachments = new Attachments(server, (chips) => {
+            tell({ type: "chips", chips });
+        });
+        this.context = new ContextPage(server, tell);
+        this.questions = new Questions(tell);
+        this.turns = new RunningTurns(server, tell, (conversationId, hasEnded) => this.turnChanged(conversationId, hasEnded));
+    }
+
+    /** The server has started, stopped, or is about to. */
+    async serverIs(phase: "starting" | "ready" | "stopped", sentence: string): Promise<void> {
+        const was = this.phase.phase;
+        this.phase = { type: "server", phase, sentence };
+        this.tell(this.phase);
+        if (phase === "ready" && was !== "ready") {
+            this.turns.leave();
+            await this.guard(() => this.show());
+        }
+    }
+
+    /** Whatever goes wrong is told; nothing that was typed is lost by it. */
+    async handle(message: FromView): Promise<void> {
+        await this.guard(() => this.act(message));
+    }
+
+    heard(event: p.ContextEvent): void {
+        this.context.heard(event);
+    }
+
+    async conversationChanged(params: p.ConversationChangedParams): Promise<void> {
+        await this.guard(() => this.conversation.changed(params.conversationId, params.seq, this.turns));
+    }
+
+    usageChanged(params: p.UsageChangedParams): void {
+        if (params.conversationId === this.conversation.id) {
+            this.tell({ type: "usage", usage: params.usage });
+        }
+    }
+
+    /** Asks in the panel. `withdrawn` resolves when somebody else has answered. */
+    ask(request: p.ApprovalRequestParams, withdrawn: Promise<void>): Promise<p.ApprovalAnswer> {
+        return this.questions.ask(request, withdrawn);
+    }
+
+    private async show(): Promise<void> {
+        const { conversations } = await this.server.request(p.ConversationListRequest, {});
+        this.tell({ type: "conversations", items: conversations });
+        this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });
+        const wanted = this.conversation.id ?? this.desk.lastConversation;
+        const known = conversations.find((each) => each.conversationId === wanted) ?? conversations.find((each) => !each.isArchived);
+        if (known === undefined) {
+            this.conversation.close();
+        } else {
+            await this.open(known.conversationId);
+        }
+        this.questions.show();
+        this.attachments.show();
+    }
+
+    private async open(conversationId: string, messageId?: number): Promise<void> {
+        if (conversationId !== this.conversation.id) {
+            this.turns.leave();
+        }
+        this.desk.lastConversation = conversationId;
+        await this.conversation.open(conversationId, this.turns, messageId);
+    }
+
+    private async act(message: FromView): Promise<void> {
+        const conversationId = this.conversation.id;
+        switch (message.type) {
+            case "ready":
+                this.tell(this.phase);
+                return this.phase.phase === "ready" ? this.show() : undefined;
+            case "startServer":
+                return this.desk.startServer();
+            case "showLog":
+                return this.desk.showLog();
+            case "listConversations":
+                return this.list();
+            case "search": {
+                const { hits } = message.query === "" ? { hits: [] } : await this.server.request(p.ConversationSearchRequest, { query: message.query });
+                return this.tell({ type: "hits", query: message.query, hits });
+            }
+            case "open":
+                return this.open(message.conversationId, message.messageId);
+            case "newConversation":
+                this.turns.leave();
+                this.desk.lastConversation = undefined;
+                this.conversation.close();
+                return this.tell({ type: "focus" });
+            case "rename":
+                return this.rename(message.conversationId);
+            case "archive":
+                await this.server.request(p.ConversationArchiveRequest, { conversationId: message.conversationId, isArchived: message.isArchived });
+                return this.list();
+            case "fork": {
+                const at = message.messageId === undefined ? {} : { messageId: message.messageId };
+                const fork = conversationId === undefined ? undefined : await this.server.request(p.ConversationForkRequest, { conversationId, ...at });
+                return fork === undefined ? undefined : this.open(fork.conversationId);
+            }
+            case "read":
+                return this.conversation.readPage(message.conversationId, message.start);
+            case "send":
+                return this.send(message.text);
+            case "stop":
+                return this.turns.stop();
+            case "continue":
+                await this.turns.goOn(p.TurnContinueRequest, message.turnId, this.conversation.total);
+                return;
+            case "retry":
+                await this.turns.goOn(p.TurnRetryRequest, message.turnId, this.conversation.total);
+                return;
+            case "editAndFork":
+                return this.editAndFork(message.messageId, message.text);
+            case "draft":
+                if (message.conversationId !== undefined) {
+                    await this.server.request(p.DraftSetRequest, { conversationId: message.conversationId, text: message.text });
+                }
+                return;
+            case "complete": {
+                const found = await this.server.request(p.MentionsCompleteRequest, { text: message.text, position: message.position, ...this.here() });
+                return this.tell({ type: "completions", seq: message.seq, start: found.start, items: found.items });
+            }
+            case "attachFiles":
+                return this.attachments.add(message.uris.map((path) => ({ type: "file", path })), conversationId);
+            case "attachPath":
+                return this.attachments.add([{ type: "file", path: message.path }], conversationId);
+            case "attachSelection": {
+                const selection = this.desk.selection();
+                return selection === undefined ? this.note("Nothing is selected in an editor.") : this.attachments.add([selection], conversationId);
+            }
+            case "detach":
+                return this.attachments.remove(message.id);
+            case "copy":
+                return this.desk.copy(message.text);
+            case "insert":
+                return this.desk.insert(message.text);
+            case "apply":
+                return this.desk.apply(message.text, message.path);
+            case "openLink":
+                return this.desk.openLink(message.href);
+            case "approve":
+                return this.questions.answer(message.id, message.answer);
+            case "recover":
+                return this.recover(message);
+            case "explain":
+                return this.context.explain(conversationId);
+            case "summarize":
+            case "expand":
+            case "regenerate":
+            case "undo":
+                return this.context.change(message, conversationId);
+            case "pickModel":
+                return this.pickModel();
+        }
+    }
+
+    private async list(): Promise<void> {
+        this.tell({ type: "conversations", items: (await this.server.request(p.ConversationListRequest, {})).conversations });
+    }
+
+    private async rename(conversationId: string): Promise<void> {
+        const known = (await this.server.request(p.ConversationListRequest, {})).conversations.find((each) => each.conversationId === conversationId);
+        const title = await this.desk.input("Name of the conversation", known?.title ?? "");
+        if (title !== undefined) {
+            this.tell({ type: "conversation", conversation: await this.server.request(p.ConversationRenameRequest, { conversationId, title }) });
+        }
+    }
+
+    private async send(text: string): Promise<void> {
+        if (COMMAND.test(text)) {
+            const run = () => this.server.request(p.CommandRunRequest, { text, ...this.here() });
+            const reply = /^\/summarize\b/.test(text) ? await this.context.whileChanging(this.conversation.id, run) : await run();
+            if (reply.conversationId !== undefined && reply.conversationId !== this.conversation.id) {
+                await this.open(reply.conversationId);
+            }
+            return this.tell({ type: "reply", command: text, text: reply.text });
+        }
+        const attachments = this.attachments.all;
+        const sent = { text, ...this.here(), ...(attachments.length === 0 ? {} : { attachments }) };
+        if (await this.turns.chat(sent, this.conversation.total)) {
+            this.attachments.clear();
+        } else {
+            this.tell({ type: "setDraft", text });
+        }
+    }
+
+    /** In front of the first message there is nothing to fork: the edited one begins a conversation. */
+    private async editAndFork(messageId: number, text: string): Promise<void> {
+        if (messageId === 0 || this.conversation.id === undefined) {
+            this.turns.leave();
+            this.conversation.close();
+        } else {
+            const fork = await this.server.request(p.ConversationForkRequest, { conversationId: this.conversation.id, messageId: messageId - 1 });
+            await this.open(fork.conversationId);
+        }
+        await this.send(text);
+    }
+
+    private async recover(message: Extract<FromView, { type: "recover" }>): Promise<void> {
+        const { turns } = await this.server.request(p.RecoveryListRequest, {});
+        const broken = turns.find((each) => each.turnId === message.turnId);
+        if (broken !== undefined && broken.conversationId !== this.conversation.id) {
+            await this.open(broken.conversationId);
+        }
+        const params = { turnId: message.turnId, action: message.action, ...(message.asDraft === undefined ? {} : { asDraft: message.asDraft }) };
+        if (message.action === "continue" || message.action === "retry") {
+            await this.turns.resolve(params, this.conversation.total);
+        } else {
+            await this.server.request(p.RecoveryResolveRequest, params);
+            if (this.conversation.id !== undefined) {
+                await this.conversation.open(this.conversation.id, this.turns);
+                this.tell({ type: "setDraft", text: this.conversation.info?.draft ?? "" });
+            }
+        }
+        this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });
+    }
+
+    private async pickModel(): Promise<void> {
+        const { models } = await this.server.request(p.ModelListRequest, {});
+        const model = await this.desk.pickModel(models, this.conversation.info?.model);
+        if (model === undefined) {
+            return;
+        }
+        const conversationId = this.conversation.id ?? (await this.server.request(p.ConversationCreateRequest, { model })).conversationId;
+        const { usage } = await this.server.request(p.ModelSwitchRequest, { conversationId, model });
+        if (conversationId !== this.conversation.id) {
+            await this.open(conversationId);
+        }
+        this.tell({ type: "usage", usage });
+    }
+
+    private async turnChanged(conversationId: string | undefined, hasEnded: boolean): Promise<void> {
+        if (conversationId === undefined) {
+            return;
+        }
+        this.desk.lastConversation = conversationId;
+        await this.conversation.reread(conversationId, this.turns);
+        if (hasEnded) {
+            await this.list();
+        }
+    }
+
+    private here(): { conversationId?: string } {
+        return this.conversation.id === undefined ? {} : { conversationId: this.conversation.id };
+    }
+
+    private note(text: string): void {
+        this.tell({ type: "notice", level: "info", text });
+    }
+
+    private async guard(work: () => unknown): Promise<void> {
+        try {
+            await work();
+        } catch (error) {
+            this.tell({ type: "notice", level: "error", text: toFailure(error).sentence });
+        }
+    }
+}

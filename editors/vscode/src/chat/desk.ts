@@ -1,0 +1,19 @@
+/** What the panel wants of the editor around it. The extension has one made of VS Code; tests have another. */
+import type { Attachment, ModelInfo } from "../protocol.gen";
+
+export interface Desk {
+    copy(text: string): Promise<void>;
+    insert(text: string): Promise<void>;
+    /** Shows what would change in a file of the workspace, and changes it when the user agrees. */
+    apply(text: string, path: string | undefined): Promise<void>;
+    /** Opens a page or a file when the user agrees. */
+    openLink(href: string): Promise<void>;
+    input(prompt: string, value: string): Promise<string | undefined>;
+    pickModel(models: readonly ModelInfo[], current: string | undefined): Promise<string | undefined>;
+    /** What is selected in the editor, or the lines the cursor is in; undefined without an editor. */
+    selection(): Attachment | undefined;
+    /** The conversation that was open last in this window. */
+    lastConversation: string | undefined;
+    startServer(): void;
+    showLog(): void;
+}

@@ -1,0 +1,44 @@
+/** What happened to a context, as a line of the time line. */
+import type { ContextEventLine } from "../messages";
+import type { ContextEvent } from "../protocol.gen";
+
+const CAUSES: Readonly<Record<string, string>> = {
+    threshold: "the context was too full",
+    model: "another model was chosen",
+    user: "you asked for it",
+    rollback: "messages were taken back",
+    frame: "instructions or tools changed",
+};
+
+/** Undefined for what is only progress. */
+export function describeEvent(event: ContextEvent): ContextEventLine | undefined {
+    const at = event.timestamp;
+    const sizes = event.currentTokens !== undefined && event.newTokenCount !== undefined ? `${event.currentTokens} to ${event.newTokenCount} tokens` : "";
+    const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? `${event.tokensSaved} tokens saved` : "";
+    const line = (what: string, ...details: string[]) => ({ at, what, detail: details.filter((each) => each !== "").join(", ") });
+    switch (event.type) {
+        case "context_summarization_start":
+        case "context_summarization_progress":
+            return undefined;
+        case "context_summarization_complete":
+            return line("Summary written", event.strategy ?? "", saved);
+        case "context_summarization_error":
+            return line("Summary failed", event.error ?? "");
+        case "context_recut":
+            return line("Re-cut", event.cause === undefined ? "" : `because ${CAUSES[event.cause] ?? event.cause}`, sizes, saved);
+        case "context_left_out":
+            return line("Oldest messages left out", saved);
+        case "context_ledger_cap":
+            return line("Standing rules became ordinary text", `${event.rules?.length ?? 0} of them`);
+        case "context_guard":
+            return line("The guard stepped in", event.outcome ?? "", event.projectedTokens === undefined ? "" : `${event.projectedTokens} of ${event.limitTokens ?? 0} tokens`);
+    }
+}
+
+/** How far a summary is; undefined for what is no progress. */
+export function describeProgress(event: ContextEvent): string | undefined {
+    if (event.type !== "context_summarization_start" && event.type !== "context_summarization_progress") {
+        return undefined;
+    }
+    return event.totalItems === undefined ? "A summary is being written." : `A summary of ${event.totalItems} messages is being written (${event.itemsProcessed ?? 0} done).`;
+}

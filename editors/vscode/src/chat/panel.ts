@@ -1,0 +1,72 @@
+/** The chat panel: a webview that may run one script of the extension, load nothing, and say what `messages.ts` declares. */
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+
+import { readFromView, type FromHost, type FromView } from "../messages";
+
+export class ChatPanel implements vscode.WebviewViewProvider {
+    static readonly id = "palimpsest.chat";
+    private view: vscode.WebviewView | undefined;
+    private isReady = false;
+
+    constructor(
+        private readonly root: vscode.Uri,
+        private readonly log: vscode.LogOutputChannel,
+        private readonly handle: (message: FromView) => void,
+    ) {}
+
+    resolveWebviewView(view: vscode.WebviewView): void {
+        this.view = view;
+        this.isReady = false;
+        const { webview } = view;
+        webview.options = { enableScripts: true, enableCommandUris: false, enableForms: false, localResourceRoots: [vscode.Uri.joinPath(this.root, "dist")], portMapping: [] };
+        webview.onDidReceiveMessage((value: unknown) => {
+            const message = readFromView(value);
+            if (message === undefined) {
+                this.log.warn("A message of the panel was not understood and was dropped.");
+                return;
+            }
+            if (message.type === "ready") {
+                this.isReady = true;
+            }
+            this.handle(message);
+        });
+        view.onDidDispose(() => {
+            this.view = undefined;
+            this.isReady = false;
+        });
+        webview.html = this.page(webview);
+    }
+
+    /** A panel that is not there yet is told everything when it is: it asks by `ready`. */
+    tell(message: FromHost): void {
+        if (this.isReady) {
+            void this.view?.webview.postMessage(message);
+        }
+    }
+
+    get isVisible(): boolean {
+        return this.view?.visible === true;
+    }
+
+    async reveal(): Promise<void> {
+        await vscode.commands.executeCommand(`${ChatPanel.id}.focus`);
+    }
+
+    private page(webview: vscode.Webview): string {
+        const nonce = randomBytes(18).toString("base64");
+        const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.root, "dist", name)).toString();
+        const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; base-uri 'none'; form-action 'none'`;
+        return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Palimpsest</title>
+<link rel="stylesheet" href="${file("view.css")}">
+</head>
+<body><script nonce="${nonce}" src="${file("view.js")}"></script></body>
+</html>`;
+    }
+}

@@ -1,0 +1,147 @@
+/** The desk made of VS Code. Files are changed only where they lie in the workspace, and only after their diff was shown. */
+import * as vscode from "vscode";
+
+import type { Attachment, ModelInfo } from "../protocol.gen";
+import { followable } from "../view/links";
+import type { Desk } from "./desk";
+
+const LAST = "lastConversation";
+
+export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
+    static readonly scheme = "palimpsest-proposal";
+    private readonly proposals = new Map<string, string>();
+    private counter = 0;
+
+    constructor(
+        private readonly memory: vscode.Memento,
+        private readonly log: vscode.LogOutputChannel,
+        private readonly start: () => void,
+    ) {}
+
+    get lastConversation(): string | undefined {
+        return this.memory.get<string>(LAST);
+    }
+
+    set lastConversation(conversationId: string | undefined) {
+        void this.memory.update(LAST, conversationId);
+    }
+
+    provideTextDocumentContent(uri: vscode.Uri): string {
+        return this.proposals.get(uri.query) ?? "";
+    }
+
+    async copy(text: string): Promise<void> {
+        await vscode.env.clipboard.writeText(text);
+    }
+
+    async insert(text: string): Promise<void> {
+        const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
+        if (editor === undefined) {
+            throw new Error("Open the file to insert into first.");
+        }
+        await editor.edit((edit) => {
+            edit.replace(editor.selection, text);
+        });
+    }
+
+    async apply(text: string, path: string | undefined): Promise<void> {
+        const target = path === undefined ? (vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0])?.document.uri : await findInWorkspace(path);
+        if (target === undefined || vscode.workspace.getWorkspaceFolder(target) === undefined) {
+            throw new Error("Open the file of the workspace to apply this to first.");
+        }
+        const document = await vscode.workspace.openTextDocument(target);
+        const editor = vscode.window.visibleTextEditors.find((each) => each.document === document);
+        const range = editor === undefined || editor.selection.isEmpty ? new vscode.Range(0, 0, document.lineCount, 0) : new vscode.Range(editor.selection.start, editor.selection.end);
+        const whole = document.validateRange(range);
+        const before = document.version;
+        const all = document.getText();
+        const proposed = all.slice(0, document.offsetAt(whole.start)) + text + all.slice(document.offsetAt(whole.end));
+        const id = String(++this.counter);
+        this.proposals.set(id, proposed);
+        const name = vscode.workspace.asRelativePath(target);
+        try {
+            const shown = target.with({ scheme: VscodeDesk.scheme, query: id });
+            await vscode.commands.executeCommand("vscode.diff", target, shown, `${name}: as it is and as proposed`, { preview: true });
+            const answer = await vscode.window.showInformationMessage(`Apply this change to ${name}?`, "Apply");
+            if (answer === "Apply") {
+                if (document.version !== before) {
+                    throw new Error(`${name} has changed meanwhile. Nothing was applied.`);
+                }
+                const edit = new vscode.WorkspaceEdit();
+                edit.replace(target, whole, text);
+                await vscode.workspace.applyEdit(edit);
+            }
+        } finally {
+            this.proposals.delete(id);
+        }
+    }
+
+    async openLink(href: string): Promise<void> {
+        const address = followable(href);
+        if (address === undefined) {
+            throw new Error("This is no link to a page or a file.");
+        }
+        const uri = vscode.Uri.parse(address, true);
+        if (uri.scheme === "file") {
+            if (vscode.workspace.getWorkspaceFolder(uri) === undefined && !(await confirm(`Open the file ${uri.fsPath}, which is not in the workspace?`))) {
+                return;
+            }
+            await vscode.window.showTextDocument(uri);
+        } else if (await confirm(`Open ${address} in your browser?`)) {
+            await vscode.env.openExternal(uri);
+        }
+    }
+
+    async input(prompt: string, value: string): Promise<string | undefined> {
+        return vscode.window.showInputBox({ prompt, value });
+    }
+
+    async pickModel(models: readonly ModelInfo[], current: string | undefined): Promise<string | undefined> {
+        const items = models.map((model) => ({
+            label: model.name,
+            description: `${model.provider} · ${model.windowTokens.toLocaleString("en")} tokens${model.name === current ? " · in use" : ""}`,
+            ...(model.isAvailable ? {} : { detail: `Not available. ${model.hint ?? ""}` }),
+        }));
+        return (await vscode.window.showQuickPick(items, { title: "Model of the conversation", matchOnDescription: true }))?.label;
+    }
+
+    selection(): Attachment | undefined {
+        const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
+        if (editor === undefined) {
+            return undefined;
+        }
+        const path = editor.document.uri.toString();
+        const { selection } = editor;
+        if (selection.isEmpty) {
+            return { type: "file", path };
+        }
+        return { type: "selection", path, text: editor.document.getText(selection), startLine: selection.start.line + 1, endLine: selection.end.line + 1 };
+    }
+
+    startServer(): void {
+        this.start();
+    }
+
+    showLog(): void {
+        this.log.show();
+    }
+}
+
+async function confirm(question: string): Promise<boolean> {
+    return (await vscode.window.showWarningMessage(question, { modal: true }, "Open")) === "Open";
+}
+
+async function findInWorkspace(path: string): Promise<vscode.Uri | undefined> {
+    for (const folder of vscode.workspace.workspaceFolders ?? []) {
+        const uri = vscode.Uri.joinPath(folder.uri, path);
+        if (vscode.workspace.getWorkspaceFolder(uri) !== undefined) {
+            try {
+                await vscode.workspace.fs.stat(uri);
+                return uri;
+            } catch {
+                // It may lie in another folder.
+            }
+        }
+    }
+    return undefined;
+}

@@ -1,0 +1,119 @@
+/** The extension: its parts put together. */
+import * as vscode from "vscode";
+
+import { ChatController } from "./chat/controller";
+import { ChatPanel } from "./chat/panel";
+import { VscodeDesk } from "./chat/vscode_desk";
+import { FactsTree } from "./facts/tree";
+import type { FromView } from "./messages";
+import { askApproval } from "./native/approvals";
+import { Keys } from "./native/keys";
+import { registerParticipant } from "./native/participant";
+import { StatusItem } from "./native/status";
+import { runTool, TOOL_INFOS } from "./native/tools";
+import { toFailure } from "./port";
+import * as p from "./protocol.gen";
+import { ServerLife } from "./server/life";
+
+export function activate(context: vscode.ExtensionContext): void {
+    const log = vscode.window.createOutputChannel("Palimpsest", { log: true });
+    const status = new StatusItem();
+    const life: ServerLife = new ServerLife(
+        context,
+        log,
+        (client) => {
+            client.onNotification(p.DidChangeUsageNotification.method, (params: p.UsageChangedParams) => {
+                status.show(params.usage);
+                controller.usageChanged(params);
+            });
+            client.onNotification(p.DidChangeConversationNotification.method, (params: p.ConversationChangedParams) => void controller.conversationChanged(params));
+            client.onNotification(p.ContextEventNotification.method, (params: p.ContextEvent) => {
+                controller.heard(params);
+            });
+            client.onNotification(p.DidChangeFactsNotification.method, () => {
+                facts.refresh();
+            });
+            client.onRequest(p.ApprovalRequestRequest.method, (params: p.ApprovalRequestParams, token: vscode.CancellationToken) => askApproval(params, token, panel, controller));
+            client.onRequest(p.ToolsRunRequest.method, (params: p.RunToolParams) => runTool(params));
+        },
+        async () => {
+            const tell = async (what: string, work: () => Promise<unknown>) => work().catch((error: unknown) => { log.warn(`${what}: ${toFailure(error).sentence}`); });
+            await tell("Keys were not taken", () => keys.sendAll());
+            await tell("Tools were not taken", () => life.request(p.ToolsRegisterRequest, { tools: TOOL_INFOS }));
+            facts.refresh();
+            ready.fire();
+        },
+    );
+    const keys = new Keys(context.secrets, life);
+    const facts = new FactsTree(life);
+    const desk = new VscodeDesk(context.workspaceState, log, () => void life.start());
+    const panel: ChatPanel = new ChatPanel(context.extensionUri, log, (message) => void controller.handle(message));
+    const controller = new ChatController(life, desk, (message) => {
+        panel.tell(message);
+    });
+    const ready = new vscode.EventEmitter<void>();
+    const inPanel = (message: FromView) => async () => {
+        await panel.reveal();
+        await controller.handle(message);
+    };
+    const command = (name: string, run: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`palimpsest.${name}`, async (...args: unknown[]) => {
+        try {
+            await run(...args);
+        } catch (error) {
+            void vscode.window.showErrorMessage(toFailure(error).sentence);
+        }
+    });
+    context.subscriptions.push(
+        log,
+        ready,
+        status,
+        life,
+        facts.register(),
+        life.onPhase(({ phase, sentence }) => {
+            log.info(`server: ${phase}`);
+            if (phase === "stopped") {
+                status.stopped(sentence);
+            } else {
+                status.phase(sentence);
+            }
+            void controller.serverIs(phase, sentence);
+        }),
+        vscode.window.registerWebviewViewProvider(ChatPanel.id, panel),
+        vscode.workspace.registerTextDocumentContentProvider(VscodeDesk.scheme, desk),
+        vscode.workspace.onDidGrantWorkspaceTrust(() => {
+            for (const folder of vscode.workspace.workspaceFolders ?? []) {
+                life.notify(p.DidChangeTrustNotification.method, { folderUri: folder.uri.toString(), isTrusted: true });
+            }
+        }),
+        vscode.workspace.onDidChangeConfiguration((event) => {
+            if (event.affectsConfiguration("palimpsest.server")) {
+                void life.start();
+            }
+        }),
+        command("open", () => panel.reveal()),
+        command("newConversation", inPanel({ type: "newConversation" })),
+        command("listConversations", async () => {
+            await inPanel({ type: "listConversations" })();
+            panel.tell({ type: "show", page: "conversations" });
+        }),
+        command("attachSelection", inPanel({ type: "attachSelection" })),
+        command("explainContext", inPanel({ type: "explain" })),
+        command("summarize", inPanel({ type: "summarize" })),
+        command("switchModel", inPanel({ type: "pickModel" })),
+        command("stop", () => controller.handle({ type: "stop" })),
+        command("setKey", () => keys.ask()),
+        command("restartServer", () => life.start()),
+        command("showLog", () => {
+            log.show();
+        }),
+        command("refreshFacts", () => {
+            facts.refresh();
+        }),
+        command("pinFact", () => facts.pin()),
+        command("verifyFact", (node) => facts.act("verify", node)),
+        command("updateFact", (node) => facts.act("update", node)),
+        command("forgetFact", (node) => facts.act("forget", node)),
+    );
+    registerParticipant(context, life, ready.event);
+    void life.start();
+}

@@ -1,0 +1,34 @@
+/** Facts as the tree shows them. */
+import type { FactInfo, FactSource } from "../protocol.gen";
+
+export interface Group {
+    readonly title: string;
+    readonly facts: readonly FactInfo[];
+}
+
+/** Stale ones in a group of their own, in front; the others by their first file, those of no file last. By type within. */
+export function group(facts: readonly FactInfo[]): Group[] {
+    const byType = (a: FactInfo, b: FactInfo) => a.factType.localeCompare(b.factType) || a.content.localeCompare(b.content);
+    const stale = facts.filter((each) => each.isStale).sort(byType);
+    const files = new Map<string, FactInfo[]>();
+    for (const each of facts.filter((one) => !one.isStale)) {
+        const file = each.sources[0]?.path ?? "";
+        files.set(file, [...(files.get(file) ?? []), each]);
+    }
+    const groups = [...files].sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a.localeCompare(b))).map(([file, those]) => ({ title: file === "" ? "Of no file" : file, facts: those.sort(byType) }));
+    return stale.length === 0 ? groups : [{ title: "Stale", facts: stale }, ...groups];
+}
+
+const CONDITIONS = { fresh: "", moved: "has moved", changed: "has changed", missing: "is gone" } as const;
+
+/** A place, with its lines counted from 1 and what has become of it. */
+export function describePlace(source: FactSource): string {
+    const lines = source.startLine === undefined ? "" : `:${source.startLine + 1}${source.endLine === undefined || source.endLine === source.startLine ? "" : `-${source.endLine + 1}`}`;
+    return `${source.symbol === undefined ? "" : `${source.symbol}, `}${source.path}${lines} ${CONDITIONS[source.condition]}`.trim();
+}
+
+const KINDS = { entity: "entity", decision: "decision", constraint: "constraint", codeState: "state of the code", pinned: "pinned" } as const;
+
+export function nameOfKind(kind: FactInfo["factType"]): string {
+    return KINDS[kind];
+}

@@ -1,0 +1,139 @@
+/**
+ * Every message between the extension host and the panel, declared once. Both ends read through `readFromView` and
+ * `readFromHost`: what does not fit the declaration is dropped and counted, never acted on. Ids of things that only the
+ * host holds (attachments, approvals) are the host's; a view can name them and cannot make them up.
+ */
+import * as v from "valibot";
+
+import * as w from "./shapes";
+
+const id = v.pipe(v.string(), v.maxLength(200));
+const number = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
+/** What a person types or a button carries; far above what either makes. */
+const text = v.pipe(v.string(), v.maxLength(4_000_000));
+const line = v.pipe(v.string(), v.maxLength(10_000));
+
+const says = <N extends string, F extends v.ObjectEntries>(type: N, fields: F) => v.strictObject({ type: v.literal(type), ...fields });
+
+/** What a view sees of an attachment. */
+export const chip = v.object({ id, label: v.string(), tokens: number, problem: v.exactOptional(v.string()), isSelection: v.boolean() });
+export type Chip = v.InferOutput<typeof chip>;
+
+/** A re-cut or a summary of a conversation, as it happened while the editor was open. */
+export const contextEvent = v.object({ at: v.string(), what: v.string(), detail: v.string() });
+export type ContextEventLine = v.InferOutput<typeof contextEvent>;
+
+/** From the panel to the host: what a person does. Strict, because what stands in a panel is not trusted. */
+export const fromView = v.variant("type", [
+    says("ready", {}),
+    says("listConversations", {}),
+    says("search", { query: line }),
+    says("open", { conversationId: id, messageId: v.exactOptional(number) }),
+    says("newConversation", {}),
+    says("rename", { conversationId: id }),
+    says("fork", { messageId: v.exactOptional(number) }),
+    says("archive", { conversationId: id, isArchived: v.boolean() }),
+    says("read", { conversationId: id, start: number }),
+    says("send", { text }),
+    says("stop", {}),
+    says("retry", { turnId: id }),
+    says("continue", { turnId: id }),
+    says("editAndFork", { messageId: number, text }),
+    says("draft", { conversationId: v.exactOptional(id), text }),
+    says("complete", { seq: number, text, position: number }),
+    says("attachFiles", { uris: v.pipe(v.array(line), v.maxLength(50)) }),
+    says("attachPath", { path: line }),
+    says("attachSelection", {}),
+    says("detach", { id }),
+    says("copy", { text }),
+    says("insert", { text }),
+    says("apply", { text, path: v.exactOptional(line) }),
+    says("openLink", { href: line }),
+    says("approve", { id, answer: v.picklist(["once", "always", "deny", "never"]) }),
+    says("recover", { turnId: id, action: v.picklist(["continue", "keep", "discard", "retry"]), asDraft: v.exactOptional(v.boolean()) }),
+    says("explain", {}),
+    says("summarize", {}),
+    says("expand", { summaryId: number }),
+    says("regenerate", { summaryId: number }),
+    says("undo", {}),
+    says("pickModel", {}),
+    says("startServer", {}),
+    says("showLog", {}),
+]);
+export type FromView = v.InferOutput<typeof fromView>;
+
+const livePart = v.variant("type", [
+    v.object({ type: v.literal("text"), text: v.string() }),
+    v.object({ type: v.literal("thinking"), text: v.string() }),
+    v.object({
+        type: v.literal("tool"),
+        callId: v.string(),
+        name: v.string(),
+        arguments: v.string(),
+        result: v.exactOptional(v.string()),
+        isRunning: v.boolean(),
+    }),
+    v.object({ type: v.literal("error"), text: v.string() }),
+]);
+export type LivePart = v.InferOutput<typeof livePart>;
+
+const live = v.object({
+    /** Absent until the server has admitted the turn. */
+    turnId: v.exactOptional(v.string()),
+    /** What the user said, as long as it is not among the messages. */
+    question: v.exactOptional(v.string()),
+    /** Messages from this one on are shown by the parts, and not a second time. */
+    fromMessage: number,
+    /** The last delta that is in the parts; -1 before the first. */
+    seq: v.pipe(v.number(), v.integer()),
+    parts: v.array(livePart),
+});
+export type Live = v.InferOutput<typeof live>;
+
+/** From the host to the panel. */
+export const fromHost = v.variant("type", [
+    v.object({ type: v.literal("server"), phase: v.picklist(["starting", "ready", "stopped"]), sentence: v.string() }),
+    v.object({ type: v.literal("conversations"), items: v.array(w.conversation) }),
+    v.object({ type: v.literal("hits"), query: v.string(), hits: v.array(w.hit) }),
+    v.object({
+        type: v.literal("opened"),
+        /** Absent: a conversation that begins with the first message. */
+        conversation: v.exactOptional(w.conversation),
+        /** One more than the last message's id. */
+        total: number,
+        messages: v.array(w.message),
+        showMessage: v.exactOptional(number),
+    }),
+    v.object({ type: v.literal("page"), conversationId: v.string(), total: number, messages: v.array(w.message) }),
+    v.object({ type: v.literal("conversation"), conversation: w.conversation }),
+    v.object({ type: v.literal("live"), live: v.exactOptional(live) }),
+    v.object({ type: v.literal("delta"), delta: w.delta }),
+    v.object({ type: v.literal("ended"), status: w.turnStatus, stopReason: v.exactOptional(v.string()), turnId: v.string() }),
+    v.object({ type: v.literal("failed"), sentence: v.string(), turnId: v.exactOptional(v.string()), isRetryable: v.boolean() }),
+    v.object({ type: v.literal("usage"), usage: w.usage }),
+    v.object({ type: v.literal("chips"), chips: v.array(chip) }),
+    v.object({ type: v.literal("completions"), seq: number, start: number, items: v.array(w.mention) }),
+    v.object({ type: v.literal("approval"), id, request: w.approval }),
+    v.object({ type: v.literal("approvalGone"), id }),
+    v.object({ type: v.literal("recovery"), turns: v.array(w.brokenAnswer) }),
+    v.object({ type: v.literal("context"), plan: w.plan, stats: v.exactOptional(w.stats), usage: w.usage, events: v.array(contextEvent) }),
+    v.object({ type: v.literal("progress"), text: v.string() }),
+    v.object({ type: v.literal("reply"), command: v.string(), text: v.string() }),
+    v.object({ type: v.literal("notice"), level: v.picklist(["info", "error"]), text: v.string() }),
+    v.object({ type: v.literal("setDraft"), text: v.string() }),
+    v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context"]) }),
+    v.object({ type: v.literal("focus") }),
+]);
+export type FromHost = v.InferOutput<typeof fromHost>;
+
+/** Undefined for what is no message of a panel. */
+export function readFromView(value: unknown): FromView | undefined {
+    const read = v.safeParse(fromView, value);
+    return read.success ? read.output : undefined;
+}
+
+/** Undefined for what is no message of the host. */
+export function readFromHost(value: unknown): FromHost | undefined {
+    const read = v.safeParse(fromHost, value);
+    return read.success ? read.output : undefined;
+}

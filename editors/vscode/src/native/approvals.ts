@@ -1,0 +1,23 @@
+/** Questions of the server whether a tool may do something: asked in the panel, which is announced where it is hidden. */
+import * as vscode from "vscode";
+import { ResponseError } from "vscode-languageserver-protocol";
+
+import type { ChatController } from "../chat/controller";
+import type { ChatPanel } from "../chat/panel";
+import type { ApprovalRequestParams, ApprovalRequestResult } from "../protocol.gen";
+
+const SERVER_CANCELLED = -32802;
+
+export async function askApproval(params: ApprovalRequestParams, token: vscode.CancellationToken, panel: ChatPanel, controller: ChatController): Promise<ApprovalRequestResult | ResponseError<void>> {
+    const withdrawn = new Promise<void>((resolve) => {
+        token.onCancellationRequested(() => {
+            resolve();
+        });
+    });
+    const answered = controller.ask(params, withdrawn);
+    if (!panel.isVisible) {
+        void vscode.window.showInformationMessage(`Palimpsest asks: ${params.title}`, "Look at it").then((choice) => (choice === undefined ? undefined : panel.reveal()));
+    }
+    const answer = await answered;
+    return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, "The question was settled elsewhere.") : { answer };
+}

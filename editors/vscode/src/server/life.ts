@@ -1,0 +1,199 @@
+/** The server's life: started as configured, watched, started again with patience, and stopped with the window. */
+import { homedir } from "node:os";
+import path from "node:path";
+import * as vscode from "vscode";
+import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions } from "vscode-languageclient/node";
+import { ProgressType, ResponseError, type RequestType } from "vscode-languageserver-protocol";
+
+import type { ServerPort } from "../port";
+import type { TurnDelta } from "../protocol.gen";
+import { forServer } from "../settings";
+import { Backoff } from "./backoff";
+import { chooseLaunch, launchInterpreter, serverEnvironment } from "./launch";
+import { ensureEnvironment } from "./managed";
+import { explainMismatch } from "./version";
+
+export type Phase = "starting" | "ready" | "stopped";
+
+const DELTA = new ProgressType<TurnDelta>();
+
+export class ServerLife implements ServerPort, vscode.Disposable {
+    private client: LanguageClient | undefined;
+    private readonly backoff = new Backoff(() => performance.now());
+    private readonly phases = new vscode.EventEmitter<{ phase: Phase; sentence: string }>();
+    /** What the server is doing, each time that changes. */
+    readonly onPhase = this.phases.event;
+    private isWanted = false;
+
+    /** `prepare`: registers handlers on a client before it starts. `started`: said to each server when it answers. */
+    constructor(
+        private readonly context: vscode.ExtensionContext,
+        private readonly log: vscode.LogOutputChannel,
+        private readonly prepare: (client: LanguageClient) => void,
+        private readonly started: () => Promise<void>,
+    ) {}
+
+    async start(): Promise<void> {
+        await this.stop();
+        this.isWanted = true;
+        this.backoff.reset();
+        this.say("starting", "The server is starting.");
+        try {
+            const client = this.makeClient(await this.command());
+            this.client = client;
+            await client.start();
+        } catch (error) {
+            this.isWanted = false;
+            const sentence = error instanceof ResponseError ? "It ended, or did not answer, as it was started. The log holds its last words." : error instanceof Error ? error.message : "";
+            this.log.error(`The server could not be started. ${sentence}`);
+            this.say("stopped", `The server could not be started. ${sentence}`.trim());
+        }
+    }
+
+    async stop(): Promise<void> {
+        const client = this.client;
+        this.client = undefined;
+        this.isWanted = false;
+        if (client !== undefined && client.state !== State.Stopped) {
+            await client.dispose().catch(() => undefined);
+        }
+    }
+
+    dispose(): Promise<void> {
+        this.phases.dispose();
+        return this.stop();
+    }
+
+    /** Rejects, and does not throw, while no server runs. */
+    async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
+        return this.running().sendRequest<R>(type.method, params);
+    }
+
+    notify(method: string, params: unknown): void {
+        if (this.client?.state === State.Running) {
+            void this.client.sendNotification(method, params);
+        }
+    }
+
+    onDelta(token: string, handler: (delta: TurnDelta) => void): vscode.Disposable {
+        return this.running().onProgress(DELTA, token, handler);
+    }
+
+    onWork(token: string, handler: (sentence: string) => void): vscode.Disposable {
+        return this.running().onProgress(WorkDoneProgress.type, token, (value) => {
+            handler(value.kind === "end" ? "" : (value.message ?? (value.kind === "begin" ? value.title : "")));
+        });
+    }
+
+    private running(): LanguageClient {
+        if (this.client?.state !== State.Running) {
+            throw new Error("The server is not running.");
+        }
+        return this.client;
+    }
+
+    private say(phase: Phase, sentence: string): void {
+        this.phases.fire({ phase, sentence });
+    }
+
+    private async command(): Promise<{ command: string; args: string[] }> {
+        const settings = vscode.workspace.getConfiguration("palimpsest.server");
+        const launch = chooseLaunch({ path: settings.get("path", ""), python: settings.get("python", "") }, homedir());
+        if (launch.kind !== "managed") {
+            return { command: launch.command, args: [...launch.args] };
+        }
+        const title = "Palimpsest: setting up the server";
+        const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+        const python = await vscode.window.withProgress(progress, (report, token) => {
+            const abort = new AbortController();
+            token.onCancellationRequested(() => {
+                abort.abort(new Error("The set-up was stopped."));
+            });
+            return ensureEnvironment({
+                storage: this.context.globalStorageUri.fsPath,
+                wheels: path.join(this.context.extensionPath, "server"),
+                version: String((this.context.extension.packageJSON as { version: unknown }).version),
+                platform: process.platform,
+                signal: abort.signal,
+                report: (message) => {
+                    report.report({ message });
+                },
+            });
+        });
+        const launched = launchInterpreter(python);
+        return { command: launched.command, args: [...launched.args] };
+    }
+
+    private makeClient({ command, args }: { command: string; args: string[] }): LanguageClient {
+        const known = Object.keys(serverSettings(this.context));
+        const run = { command, args, transport: TransportKind.stdio, options: { cwd: homedir(), env: serverEnvironment(process.env) } };
+        const options: LanguageClientOptions = {
+            documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+            outputChannel: this.log,
+            revealOutputChannelOn: RevealOutputChannelOn.Never,
+            // Facts grow stale while somebody types; without this diagnostics are asked for on opening alone.
+            diagnosticPullOptions: { onChange: true, onSave: true, onTabs: true },
+            initializationFailedHandler: () => false,
+            initializationOptions: () => ({ palimpsest: { trust: vscode.workspace.isTrusted } }),
+            middleware: {
+                workspace: {
+                    configuration: async (params, token, next) => {
+                        const values: unknown = await next(params, token);
+                        return Array.isArray(values) ? values.map((value, index): unknown => (params.items[index]?.section === "palimpsest" ? forServer(value, known) : value)) : [];
+                    },
+                    // The server asks for what it wants to know.
+                    didChangeConfiguration: async () => {
+                        await this.client?.sendNotification("workspace/didChangeConfiguration", { settings: null });
+                    },
+                },
+            },
+            errorHandler: {
+                error: () => ({ action: ErrorAction.Continue, handled: true }),
+                closed: async () => {
+                    const next = this.isWanted ? this.backoff.ended() : { kind: "giveUp" as const };
+                    if (next.kind === "giveUp") {
+                        this.say("stopped", this.isWanted ? "The server keeps ending. The log says why." : "The server was stopped.");
+                        return { action: CloseAction.DoNotRestart, handled: true };
+                    }
+                    this.say("starting", `The server has ended unexpectedly and is started again${next.delayMs === 0 ? "" : ` in ${next.delayMs / 1000} s`}. What was shown is kept.`);
+                    await new Promise((resolve) => setTimeout(resolve, next.delayMs));
+                    return { action: this.isWanted ? CloseAction.Restart : CloseAction.DoNotRestart, handled: true };
+                },
+            },
+        };
+        const client = new QuietClient("palimpsest", "Palimpsest", { run, debug: run }, options);
+        this.prepare(client);
+        client.onDidChangeState(({ newState }) => {
+            if (newState === State.Running && this.client === client) {
+                void this.greet(client);
+            }
+        });
+        return client;
+    }
+
+    private async greet(client: LanguageClient): Promise<void> {
+        const mismatch = explainMismatch(client.initializeResult?.capabilities.experimental);
+        if (mismatch !== undefined) {
+            this.log.error(mismatch);
+            await this.stop();
+            this.say("stopped", mismatch);
+            return;
+        }
+        this.backoff.started();
+        await this.started();
+        this.say("ready", "");
+    }
+}
+
+/** The panel and the status bar say what is wrong with the server; messages of the library on top would say it again. */
+class QuietClient extends LanguageClient {
+    override error(message: string, data?: unknown): void {
+        super.error(message, data, false);
+    }
+}
+
+/** The settings of the server's schema, as they stand in the extension's manifest. */
+function serverSettings(context: vscode.ExtensionContext): Record<string, unknown> {
+    const manifest = context.extension.packageJSON as { contributes: { configuration: Array<{ title: string; properties: Record<string, unknown> }> } };
+    return manifest.contributes.configuration[0]?.properties ?? {};
+}

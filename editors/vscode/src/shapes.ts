@@ -1,0 +1,199 @@
+/**
+ * The structures of the protocol that go to the panel, as checks. The compiler proves each against the generated type:
+ * a field that is missing, misspelt or of another type here does not compile. Fields nobody here knows are dropped.
+ */
+import * as v from "valibot";
+
+import type * as p from "./protocol.gen";
+
+const count = v.pipe(v.number(), v.integer());
+const text = v.string();
+
+/** Accepts a check of exactly the type `T`, with all its fields. */
+const shape =
+    <T>() =>
+    <S extends v.GenericSchema<unknown, T>>(schema: S & ([keyof T] extends [keyof v.InferOutput<S>] ? unknown : never)): v.GenericSchema<unknown, T> =>
+        schema;
+
+export const range = shape<p.MessageRange>()(v.object({ start: count, end: count }));
+const counting = v.picklist(["exact", "estimated", "bytes"]);
+const status = v.picklist(["ready", "needsSummarization", "recentMessagesTooLarge"]);
+const limitsSource = v.picklist(["override", "provider", "live", "prefix", "learned", "default_fallback"]);
+const role = v.picklist(["user", "assistant", "tool"]);
+const turnStatus = v.picklist(["running", "committed", "cancelled", "errored", "interrupted"]);
+
+export const usage = shape<p.ContextUsage>()(
+    v.object({
+        usedTokens: count,
+        budgetTokens: count,
+        wallTokens: count,
+        percentage: v.number(),
+        severity: v.picklist(["green", "yellow", "red"]),
+        compact: text,
+        model: text,
+        provider: text,
+        windowTokens: count,
+        reserveTokens: count,
+        limitsSource,
+        counting,
+        messageCount: count,
+        summaryCount: count,
+        byKind: v.array(v.object({ kind: text, tokens: count })),
+        status,
+        lastSummaryAt: v.exactOptional(text),
+    }),
+);
+
+export const conversation = shape<p.ConversationInfo>()(
+    v.object({
+        conversationId: text,
+        title: text,
+        model: text,
+        messageCount: count,
+        createdAt: text,
+        updatedAt: text,
+        folder: text,
+        isArchived: v.boolean(),
+        draft: text,
+        runningTurnId: v.exactOptional(text),
+        parentId: v.exactOptional(text),
+    }),
+);
+
+const part = shape<p.MessagePart>()(
+    v.object({
+        type: text,
+        text: v.exactOptional(text),
+        callId: v.exactOptional(text),
+        name: v.exactOptional(text),
+        arguments: v.exactOptional(text),
+        isError: v.exactOptional(v.boolean()),
+    }),
+);
+
+export const message = shape<p.MessageInfo>()(
+    v.object({
+        id: count,
+        role,
+        text,
+        parts: v.array(part),
+        state: v.picklist(["complete", "cancelled", "errored", "interrupted"]),
+        createdAt: text,
+        digest: text,
+        notes: v.array(text),
+        isHidden: v.boolean(),
+        turnId: v.exactOptional(text),
+        isPurged: v.exactOptional(v.boolean()),
+    }),
+);
+
+export const delta = shape<p.TurnDelta>()(
+    v.object({
+        seq: count,
+        type: v.picklist(["turn", "text", "thinking", "toolCall", "toolArguments", "toolStart", "toolResult", "done", "error"]),
+        text: v.exactOptional(text),
+        callId: v.exactOptional(text),
+        name: v.exactOptional(text),
+        turnId: v.exactOptional(text),
+        conversationId: v.exactOptional(text),
+        userMessageId: v.exactOptional(count),
+    }),
+);
+
+export const hit = shape<p.SearchHit>()(
+    v.object({ conversationId: text, title: text, messageId: count, role, snippet: text, createdAt: text, isHidden: v.boolean() }),
+);
+
+export const mention = shape<p.MentionItem>()(
+    v.object({
+        kind: v.picklist(["file", "folder", "command"]),
+        label: text,
+        insertText: text,
+        detail: text,
+        path: v.exactOptional(text),
+    }),
+);
+
+export const approval = shape<p.ApprovalRequestParams>()(
+    v.object({ conversationId: text, turnId: text, tool: text, title: text, shown: text, covers: text, mayBeAlways: v.boolean() }),
+);
+
+export const brokenAnswer = shape<p.BrokenAnswer>()(
+    v.object({
+        conversationId: text,
+        title: text,
+        turnId: text,
+        userMessageId: count,
+        class: v.picklist(["complete", "errored", "incomplete"]),
+        text,
+        textLength: count,
+        lastSeq: count,
+        model: text,
+        endedAt: text,
+        errorKind: v.exactOptional(text),
+        errorMessage: v.exactOptional(text),
+        toolBatch: v.exactOptional(
+            v.array(
+                v.object({
+                    callId: text,
+                    name: text,
+                    arguments: text,
+                    fate: v.picklist(["finished", "notRun", "unknown"]),
+                    result: v.exactOptional(text),
+                }),
+            ),
+        ),
+    }),
+);
+
+export const model = shape<p.ModelInfo>()(
+    v.object({
+        name: text,
+        provider: text,
+        windowTokens: count,
+        maxOutputTokens: count,
+        budgetTokens: count,
+        limitsSource,
+        isAvailable: v.boolean(),
+        isDefault: v.boolean(),
+        hint: v.exactOptional(text),
+    }),
+);
+
+export const plan = shape<p.PrepareContextResult>()(
+    v.object({
+        status,
+        model: text,
+        usedTokens: count,
+        upperTokens: count,
+        limitTokens: count,
+        segments: v.array(
+            v.object({
+                type: text,
+                tokens: count,
+                reason: text,
+                certainty: counting,
+                isInPrefix: v.boolean(),
+                messages: v.exactOptional(range),
+                summaryId: v.exactOptional(count),
+            }),
+        ),
+        wouldSummarize: v.array(range),
+        excessTokens: v.exactOptional(count),
+        messageIds: v.exactOptional(v.array(count)),
+        suggestion: v.exactOptional(text),
+        requiredTokens: v.exactOptional(count),
+        messageCount: v.exactOptional(count),
+    }),
+);
+
+export const stats = shape<p.StatsResult>()(
+    v.object({
+        strategies: v.array(v.object({ strategy: text, timesFired: count, tokensSaved: count })),
+        recuts: v.array(v.object({ cause: text, count })),
+        durationMs: count,
+        summaries: v.array(v.object({ kind: text, count, inputTokens: count, outputTokens: count, durationMs: count })),
+    }),
+);
+
+export { turnStatus };

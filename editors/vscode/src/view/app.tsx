@@ -1,0 +1,74 @@
+/** The panel. */
+import { useEffect, useRef } from "preact/hooks";
+
+import { Composer } from "./composer";
+import { Explain, WindowBar } from "./context";
+import { Conversations, titleOf } from "./conversations";
+import { MessageList } from "./list";
+import { LiveAnswer } from "./message";
+import { useEnds } from "./post";
+import { ApprovalCard, Ending, RecoveryCard, Reply } from "./prompts";
+import type { State } from "./state";
+import { visible } from "./visible";
+
+export function App({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    const title = state.conversation === undefined ? "New conversation" : titleOf(state.conversation);
+    return (
+        <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
+            <p class="hidden" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
+            <header class="top">
+                <h1 title={title}>{title}</h1>
+                <button type="button" class="small" onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} data-testid="list">Conversations</button>
+                <button type="button" class="small" onClick={() => post({ type: "newConversation" })} data-testid="new-conversation">New</button>
+            </header>
+            {state.server.phase !== "ready" && (
+                <section class="card server" aria-label="Server" data-testid="server">
+                    <p>{visible(state.server.sentence)}</p>
+                    {state.server.phase === "stopped" && <div class="tools"><button type="button" onClick={() => post({ type: "startServer" })}>Start the server</button><button type="button" class="secondary" onClick={() => post({ type: "showLog" })}>Show the log</button></div>}
+                </section>
+            )}
+            {state.notice !== undefined && <section class={`card notice ${state.notice.level}`} data-testid="notice"><p>{visible(state.notice.text)}</p><button type="button" class="small" onClick={() => dispatch({ type: "dismiss", what: "notice" })}>Dismiss</button></section>}
+            {state.page === "conversations" && <Conversations state={state} />}
+            {state.page === "context" && <Explain state={state} />}
+            {state.page === "chat" && <Chat state={state} />}
+        </main>
+    );
+}
+
+function Chat({ state }: { readonly state: State }) {
+    const approvals = useRef<HTMLDivElement>(null);
+    const n = state.approvals.length;
+    useEffect(() => {
+        // A question is answered by keyboard at once, unless something is being typed.
+        if (n > 0 && document.activeElement?.tagName !== "TEXTAREA") {
+            approvals.current?.querySelector("button")?.focus();
+        }
+    }, [n]);
+    return (
+        <>
+            {state.recovery.map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
+            <MessageList state={state}>
+                {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
+                <Ending state={state} />
+                <Reply state={state} />
+                {state.total === 0 && state.live === undefined && <p class="state welcome">Ask about this folder. What you say is kept, and older talk becomes summaries whose originals stay readable.</p>}
+            </MessageList>
+            <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>
+            {state.progress !== "" && <p class="progress" data-testid="progress">{visible(state.progress)}</p>}
+            {state.usage !== undefined && <WindowBar usage={state.usage} />}
+            <Composer state={state} />
+        </>
+    );
+}
+
+/** Files from the editor's explorer (with Shift held, as VS Code wants it) or from elsewhere, as URIs. */
+function drop(event: DragEvent, attach: (uris: string[]) => void): void {
+    event.preventDefault();
+    const data = event.dataTransfer;
+    const list = data?.getData("application/vnd.code.uri-list") || data?.getData("text/uri-list") || "";
+    const uris = list.split(/\r?\n/).filter((line) => line !== "" && !line.startsWith("#")).slice(0, 50);
+    if (uris.length > 0) {
+        attach(uris);
+    }
+}

@@ -1,0 +1,47 @@
+/** What fills a model's window, as shares of a bar. */
+import type { ContextUsage } from "../protocol.gen";
+
+export interface Share {
+    readonly kind: string;
+    readonly tokens: number;
+    /** 0 to 100, of the window. */
+    readonly percent: number;
+}
+
+/** In the order they stand in a request. What a later server adds comes behind these. */
+const ORDER = ["system", "tools", "pins", "summaries", "messages", "previews", "injections"];
+
+/** The kinds of text, then what is free, then what is kept for the answer; together they are the window. */
+export function shares(usage: ContextUsage): Share[] {
+    const rank = (kind: string) => (ORDER.includes(kind) ? ORDER.indexOf(kind) : ORDER.length);
+    const kinds = usage.byKind.filter((each) => each.tokens > 0).sort((a, b) => rank(a.kind) - rank(b.kind));
+    const used = kinds.reduce((sum, each) => sum + each.tokens, 0);
+    const whole = Math.max(usage.windowTokens, used + usage.reserveTokens, 1);
+    const all = [...kinds, { kind: "free", tokens: Math.max(0, whole - used - usage.reserveTokens) }, { kind: "reserve", tokens: usage.reserveTokens }];
+    return all.filter((each) => each.tokens > 0).map((each) => ({ ...each, percent: (100 * each.tokens) / whole }));
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+    system: "System prompt",
+    tools: "Tools",
+    pins: "Standing rules",
+    summaries: "Summaries",
+    messages: "Messages",
+    previews: "Previews",
+    injections: "Injections",
+    free: "Free",
+    reserve: "Kept for the answer",
+    summary: "Summary",
+    message: "Message",
+    preview: "Preview",
+    injection: "Injection",
+};
+
+/** How a kind of share or segment is called. */
+export function nameOf(kind: string): string {
+    return NAMES[kind] ?? kind;
+}
+
+export function describeShare(share: Share): string {
+    return `${nameOf(share.kind)}: ${share.tokens.toLocaleString("en")} tokens (${share.percent.toFixed(1)} %)`;
+}

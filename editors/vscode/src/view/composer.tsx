@@ -1,0 +1,163 @@
+/** Where a message is written: completion of mentions and commands, attachments as chips, send and stop. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import type { MentionItem } from "../protocol.gen";
+import { useEnds } from "./post";
+import type { State } from "./state";
+import { visible } from "./visible";
+
+const DRAFT_DELAY_MS = 500;
+
+export function Composer({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    const field = useRef<HTMLTextAreaElement>(null);
+    const seq = useRef(0);
+    const saving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+    const [text, setText] = useState("");
+    const [picked, setPicked] = useState(0);
+    const items = state.completion.seq === seq.current ? state.completion.items : [];
+    const isRunning = state.live !== undefined;
+    const isReady = state.server.phase === "ready";
+
+    useEffect(() => {
+        setText(state.draft.text);
+    }, [state.draft.n]);
+    useLayoutEffect(() => {
+        grow(field.current);
+    }, [text]);
+    useEffect(() => {
+        if (state.focus > 0) {
+            field.current?.focus();
+        }
+    }, [state.focus]);
+    useEffect(() => {
+        setPicked(0);
+    }, [state.completion]);
+
+    const conversationId = state.conversation?.conversationId;
+    const keep = (draft: string) => {
+        clearTimeout(saving.current);
+        saving.current = setTimeout(() => {
+            post({ type: "draft", text: draft, ...(conversationId === undefined ? {} : { conversationId }) });
+        }, DRAFT_DELAY_MS);
+    };
+    const change = (value: string, position: number) => {
+        setText(value);
+        keep(value);
+        if (/(^\/|(^|\s)@)\S*$/.test(value.slice(0, position))) {
+            seq.current += 1;
+            post({ type: "complete", seq: seq.current, text: value, position });
+        } else if (items.length > 0) {
+            dispatch({ type: "closeCompletion" });
+        }
+    };
+    const accept = (item: MentionItem) => {
+        const position = field.current?.selectionStart ?? text.length;
+        const value = text.slice(0, state.completion.start) + item.insertText + text.slice(position);
+        const after = state.completion.start + item.insertText.length;
+        if (item.kind === "file" && item.path !== undefined) {
+            post({ type: "attachPath", path: item.path });
+        }
+        dispatch({ type: "closeCompletion" });
+        setText(value);
+        keep(value);
+        requestAnimationFrame(() => {
+            field.current?.setSelectionRange(after, after);
+            if (item.kind === "folder") {
+                change(value, after);
+            }
+        });
+    };
+    /** A command that stands there whole is sent by Enter. */
+    const isTyped = (item: MentionItem) => item.kind === "command" && item.insertText.trim() === text.trim();
+    const send = () => {
+        if (text.trim() !== "" && isReady && !isRunning) {
+            clearTimeout(saving.current);
+            seq.current += 1; // Completions of what is sent may still be on their way.
+            post({ type: "send", text });
+            setText("");
+            dispatch({ type: "closeCompletion" });
+        }
+    };
+    const onKeyDown = (event: KeyboardEvent) => {
+        if (event.isComposing) {
+            return;
+        }
+        const item = items[picked];
+        if (item !== undefined && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+            event.preventDefault();
+            setPicked((picked + (event.key === "ArrowDown" ? 1 : items.length - 1)) % items.length);
+        } else if (item !== undefined && (event.key === "Tab" || (event.key === "Enter" && !isTyped(item))) && !event.shiftKey) {
+            event.preventDefault();
+            accept(item);
+        } else if (event.key === "Escape" && items.length > 0) {
+            event.preventDefault();
+            dispatch({ type: "closeCompletion" });
+        } else if (event.key === "Escape" && isRunning) {
+            event.preventDefault();
+            post({ type: "stop" });
+        } else if (event.key === "Enter" && !event.shiftKey) {
+            event.preventDefault();
+            send();
+        }
+    };
+
+    const tokens = state.chips.reduce((sum, chip) => sum + chip.tokens, 0);
+    return (
+        <form class="composer" onSubmit={(event) => { event.preventDefault(); send(); }}>
+            {items.length > 0 && (
+                <ul class="completions" id="completions" role="listbox" aria-label="Completions">
+                    {items.map((item, index) => (
+                        <li key={`${item.kind}${item.insertText}`} id={`completion-${index}`} role="option" aria-selected={index === picked} onMouseDown={(event) => { event.preventDefault(); accept(item); }}>
+                            <span>{visible(item.label)}</span> <span class="detail">{visible(item.detail)}</span>
+                        </li>
+                    ))}
+                </ul>
+            )}
+            {state.chips.length > 0 && (
+                <ul class="chips" aria-label={`Attachments, ${tokens} tokens together`} data-testid="chips">
+                    {state.chips.map((chip) => (
+                        <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip problem"} title={chip.problem}>
+                            <span>{visible(chip.label)}</span> <span class="detail">{chip.problem === undefined ? `${chip.tokens.toLocaleString("en")} tokens` : visible(chip.problem)}</span>
+                            <button type="button" class="small" aria-label={`Remove ${visible(chip.label)}`} onClick={() => post({ type: "detach", id: chip.id })}>×</button>
+                        </li>
+                    ))}
+                </ul>
+            )}
+            <textarea
+                ref={field}
+                class="message-field"
+                rows={2}
+                value={text}
+                placeholder="Message (@ attaches, / commands)"
+                aria-label="Message"
+                aria-autocomplete="list"
+                aria-haspopup="listbox"
+                aria-controls={items.length > 0 ? "completions" : undefined}
+                aria-activedescendant={items.length > 0 ? `completion-${picked}` : undefined}
+                data-testid="composer"
+                onInput={(event) => change(event.currentTarget.value, event.currentTarget.selectionStart)}
+                onKeyDown={onKeyDown}
+            />
+            <div class="composer-buttons">
+                <button type="button" class="secondary" onClick={() => post({ type: "attachSelection" })} data-testid="attach-selection">Attach selection</button>
+                <button type="button" class="secondary" onClick={() => post({ type: "pickModel" })} aria-label={`Model: ${state.usage?.model ?? state.conversation?.model ?? "default"}. Choose another`} data-testid="model">{state.usage?.model ?? state.conversation?.model ?? "Model"}</button>
+                <span class="spring" />
+                {isRunning ? (
+                    <button type="button" onClick={() => post({ type: "stop" })} data-testid="stop">Stop</button>
+                ) : (
+                    <button type="submit" disabled={!isReady || text.trim() === ""} data-testid="send">Send</button>
+                )}
+            </div>
+        </form>
+    );
+}
+
+const MOST_ROWS_PX = 240;
+
+function grow(field: HTMLTextAreaElement | null): void {
+    if (field !== null) {
+        field.style.height = "auto";
+        field.style.height = `${Math.min(MOST_ROWS_PX, field.scrollHeight + 2)}px`;
+    }
+}

@@ -1,0 +1,92 @@
+/** The model's window as a picture, and every segment of the next request with its reason. */
+import type { ContextUsage } from "../protocol.gen";
+import { describeShare, nameOf, shares } from "./bar";
+import { useEnds } from "./post";
+import type { State } from "./state";
+import { visible } from "./visible";
+
+const tokens = (n: number): string => n.toLocaleString("en");
+
+export function WindowBar({ usage }: { readonly usage: ContextUsage }) {
+    const { post } = useEnds();
+    const all = shares(usage);
+    return (
+        <button type="button" class={`window-bar ${usage.severity}`} onClick={() => post({ type: "explain" })} aria-label={`Context ${usage.compact}. Explain`} title={all.map(describeShare).join("\n")} data-testid="window-bar" data-severity={usage.severity}>
+            <span class="bar" aria-hidden="true">
+                {all.map((share) => <span key={share.kind} class={`share ${share.kind}`} style={{ flexGrow: share.percent }} title={describeShare(share)} />)}
+            </span>
+            <span class="compact">{usage.compact}</span>
+        </button>
+    );
+}
+
+export function Explain({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    const context = state.context;
+    if (context === undefined) {
+        return <section class="page" aria-label="Context"><p class="state">The context is being explained.</p></section>;
+    }
+    const { plan, usage, stats, events } = context;
+    return (
+        <section class="page explain" aria-label="Context" data-testid="explain">
+            <div class="tools">
+                <button type="button" class="secondary" onClick={() => dispatch({ type: "goTo", page: "chat" })}>Back</button>
+                <button type="button" onClick={() => post({ type: "summarize" })}>Summarize now</button>
+                <button type="button" class="secondary" onClick={() => post({ type: "undo" })}>Undo the last change of summaries</button>
+            </div>
+            <h2>What the next request holds</h2>
+            <p>{tokens(plan.usedTokens)} tokens (at most {tokens(plan.upperTokens)}) of {tokens(plan.limitTokens)} for {visible(plan.model)}; counted: {usage.counting}, limits: {usage.limitsSource}.</p>
+            {plan.suggestion !== undefined && <p class="state">{visible(plan.suggestion)}</p>}
+            <table class="shares" aria-label="Shares of the window">
+                <thead><tr><th scope="col">Share</th><th scope="col">Tokens</th><th scope="col">Of the window</th></tr></thead>
+                <tbody>
+                    {shares(usage).map((share) => (
+                        <tr key={share.kind}><th scope="row"><span class={`swatch ${share.kind}`} aria-hidden="true" /> {nameOf(share.kind)}</th><td>{tokens(share.tokens)}</td><td>{share.percent.toFixed(1)} %</td></tr>
+                    ))}
+                </tbody>
+            </table>
+            <h3>Segments</h3>
+            <ol class="segments" aria-label="Segments of the request">
+                {plan.segments.map((segment, index) => (
+                    <li key={index} class={`segment ${segment.type}`} data-testid="segment">
+                        <strong>{nameOf(segment.type)}</strong>{" "}
+                        <span class="detail">
+                            {tokens(segment.tokens)} tokens{segment.messages === undefined ? "" : `, messages ${segment.messages.start} to ${segment.messages.end - 1}`}, {segment.isInPrefix ? "in the unchanged prefix" : "new since the last request"}
+                        </span>
+                        <span class="reason">{visible(segment.reason)}</span>
+                        {segment.summaryId !== undefined && <SummaryButtons id={segment.summaryId} />}
+                    </li>
+                ))}
+            </ol>
+            {events.length > 0 && (
+                <>
+                    <h3>Since this window opened</h3>
+                    <ol class="timeline" aria-label="Changes of the context">
+                        {events.map((event, index) => <li key={index}><time dateTime={event.at}>{new Date(event.at).toLocaleTimeString()}</time> <strong>{event.what}</strong> <span class="detail">{visible(event.detail)}</span></li>)}
+                    </ol>
+                </>
+            )}
+            {stats !== undefined && (
+                <>
+                    <h3>In all</h3>
+                    <ul class="stats" aria-label="What summarising has done">
+                        {stats.recuts.map((each) => <li key={each.cause}>Re-cut because of {each.cause}: {each.count} times</li>)}
+                        {stats.strategies.map((each) => <li key={each.strategy}>{each.strategy}: {each.timesFired} times, {tokens(each.tokensSaved)} tokens saved</li>)}
+                        {stats.summaries.map((each) => <li key={each.kind}>{each.count} summaries ({each.kind}) took {tokens(each.inputTokens + each.outputTokens)} tokens and {(each.durationMs / 1000).toFixed(1)} s</li>)}
+                        {stats.recuts.length === 0 && <li>Nothing has been summarised yet.</li>}
+                    </ul>
+                </>
+            )}
+        </section>
+    );
+}
+
+function SummaryButtons({ id }: { readonly id: number }) {
+    const { post } = useEnds();
+    return (
+        <span class="tools">
+            <button type="button" class="small" aria-label={`Expand summary ${id}`} onClick={() => post({ type: "expand", summaryId: id })}>Expand</button>
+            <button type="button" class="small" aria-label={`Write summary ${id} again`} onClick={() => post({ type: "regenerate", summaryId: id })}>Regenerate</button>
+        </span>
+    );
+}

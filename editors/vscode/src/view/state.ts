@@ -1,0 +1,202 @@
+/** Everything the panel shows, and how each message of the host changes it. No DOM, no time. */
+import { applyDelta } from "../live";
+import type { Chip, ContextEventLine, FromHost, Live } from "../messages";
+import type {
+    ApprovalRequestParams,
+    BrokenAnswer,
+    ContextUsage,
+    ConversationInfo,
+    MentionItem,
+    MessageInfo,
+    PrepareContextResult,
+    SearchHit,
+    StatsResult,
+} from "../protocol.gen";
+
+export type Page = "chat" | "conversations" | "context";
+
+export interface Approval {
+    readonly id: string;
+    readonly request: ApprovalRequestParams;
+}
+
+export interface Failure {
+    readonly sentence: string;
+    readonly turnId?: string | undefined;
+    readonly isRetryable: boolean;
+}
+
+export interface State {
+    readonly page: Page;
+    readonly server: { readonly phase: "starting" | "ready" | "stopped"; readonly sentence: string };
+    readonly conversations: readonly ConversationInfo[];
+    readonly search: { readonly query: string; readonly hits: readonly SearchHit[] };
+    readonly conversation?: ConversationInfo | undefined;
+    /** Messages that were read, by their ids; others are asked for when they come into sight. */
+    readonly messages: ReadonlyMap<number, MessageInfo>;
+    readonly total: number;
+    /** A message to scroll to, such as a search hit. */
+    readonly showMessage?: number | undefined;
+    readonly live?: Live | undefined;
+    /** The turn that ended last, for retry and continue. */
+    readonly ended?: { readonly turnId: string; readonly status: string; readonly stopReason?: string | undefined } | undefined;
+    readonly failure?: Failure | undefined;
+    readonly usage?: ContextUsage | undefined;
+    readonly chips: readonly Chip[];
+    readonly completion: { readonly seq: number; readonly start: number; readonly items: readonly MentionItem[] };
+    readonly approvals: readonly Approval[];
+    readonly recovery: readonly BrokenAnswer[];
+    readonly context?:
+        | { readonly plan: PrepareContextResult; readonly stats?: StatsResult | undefined; readonly usage: ContextUsage; readonly events: readonly ContextEventLine[] }
+        | undefined;
+    readonly progress: string;
+    readonly reply?: { readonly command: string; readonly text: string } | undefined;
+    readonly notice?: { readonly level: "info" | "error"; readonly text: string } | undefined;
+    /** Said to screen readers. */
+    readonly announcement: string;
+    /** Grows each time the host puts a text into the composer. */
+    readonly draft: { readonly n: number; readonly text: string };
+    /** Grows each time the composer is to be focused. */
+    readonly focus: number;
+}
+
+export const INITIAL: State = {
+    page: "chat",
+    server: { phase: "starting", sentence: "The server is starting." },
+    conversations: [],
+    search: { query: "", hits: [] },
+    messages: new Map(),
+    total: 0,
+    chips: [],
+    completion: { seq: 0, start: 0, items: [] },
+    approvals: [],
+    recovery: [],
+    progress: "",
+    announcement: "",
+    draft: { n: 0, text: "" },
+    focus: 0,
+};
+
+/** What the panel does by itself. */
+export type Local = { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" };
+
+/** Messages further than that from those last read are forgotten; they can be read again. */
+const KEPT = 2_000;
+
+export function reduce(state: State, message: FromHost | Local): State {
+    switch (message.type) {
+        case "server":
+            return { ...state, server: { phase: message.phase, sentence: message.sentence }, announcement: message.phase === "ready" ? state.announcement : message.sentence };
+        case "conversations":
+            return { ...state, conversations: message.items };
+        case "hits":
+            return { ...state, search: { query: message.query, hits: message.hits } };
+        case "opened": {
+            const isSame = state.conversation?.conversationId === message.conversation?.conversationId;
+            return {
+                ...state,
+                page: "chat",
+                conversation: message.conversation,
+                total: message.total,
+                messages: keyed(message.messages),
+                showMessage: message.showMessage,
+                live: undefined,
+                ended: lastTurn(message.messages),
+                failure: undefined,
+                usage: isSame ? state.usage : undefined,
+                context: undefined,
+                reply: undefined,
+                progress: "",
+                draft: isSame ? state.draft : { n: state.draft.n + 1, text: message.conversation?.draft ?? "" },
+            };
+        }
+        case "page":
+            return message.conversationId === state.conversation?.conversationId
+                ? { ...state, total: message.total, messages: forget(new Map([...state.messages, ...keyed(message.messages)]), message.messages) }
+                : state;
+        case "conversation":
+            return {
+                ...state,
+                conversations: state.conversations.map((each) => (each.conversationId === message.conversation.conversationId ? message.conversation : each)),
+                conversation: state.conversation === undefined || state.conversation.conversationId === message.conversation.conversationId ? message.conversation : state.conversation,
+            };
+        case "live":
+            return { ...state, live: message.live, failure: message.live === undefined ? state.failure : undefined, announcement: message.live === undefined ? state.announcement : "The answer is coming." };
+        case "delta":
+            return state.live === undefined ? state : { ...state, live: applyDelta(state.live, message.delta) };
+        case "ended":
+            return { ...state, live: undefined, progress: "", ended: message, announcement: describeEnd(state, message.status) };
+        case "failed":
+            return { ...state, live: undefined, progress: "", failure: message, announcement: message.sentence };
+        case "usage":
+            return { ...state, usage: message.usage };
+        case "chips":
+            return { ...state, chips: message.chips };
+        case "completions":
+            return message.seq >= state.completion.seq ? { ...state, completion: message } : state;
+        case "approval":
+            return {
+                ...state,
+                approvals: [...state.approvals.filter((each) => each.id !== message.id), { id: message.id, request: message.request }],
+                announcement: `A question waits: ${message.request.title}`,
+            };
+        case "approvalGone":
+            return { ...state, approvals: state.approvals.filter((each) => each.id !== message.id) };
+        case "recovery":
+            return { ...state, recovery: message.turns };
+        case "context":
+            return { ...state, context: message, usage: message.usage };
+        case "progress":
+            return { ...state, progress: message.text, announcement: message.text === "" ? state.announcement : message.text };
+        case "reply":
+            return { ...state, reply: message, announcement: "The command has answered." };
+        case "notice":
+            return { ...state, notice: message, announcement: message.text };
+        case "setDraft":
+            return { ...state, draft: { n: state.draft.n + 1, text: message.text } };
+        case "show":
+            return { ...state, page: message.page };
+        case "focus":
+            return { ...state, page: "chat", focus: state.focus + 1 };
+        case "goTo":
+            return { ...state, page: message.page };
+        case "closeCompletion":
+            return { ...state, completion: { ...state.completion, items: [] } };
+        case "dismiss":
+            return { ...state, [message.what]: undefined };
+    }
+}
+
+/** Whether a message's row is empty, because the running answer shows it. */
+export function isShownLive(state: State, message: MessageInfo): boolean {
+    return state.live !== undefined && message.id >= state.live.fromMessage && message.turnId !== undefined && message.turnId === state.live.turnId && message.role !== "user";
+}
+
+function keyed(messages: readonly MessageInfo[]): Map<number, MessageInfo> {
+    return new Map(messages.map((each) => [each.id, each]));
+}
+
+function forget(messages: Map<number, MessageInfo>, near: readonly MessageInfo[]): Map<number, MessageInfo> {
+    const centre = near[0]?.id;
+    if (centre !== undefined && messages.size > KEPT) {
+        for (const id of messages.keys()) {
+            if (Math.abs(id - centre) > KEPT / 2) {
+                messages.delete(id);
+            }
+        }
+    }
+    return messages;
+}
+
+function lastTurn(messages: readonly MessageInfo[]): State["ended"] {
+    const last = messages.findLast((each) => !each.isHidden);
+    return last?.turnId === undefined ? undefined : { turnId: last.turnId, status: last.state === "complete" ? "committed" : last.state };
+}
+
+const READ_OUT = 600;
+
+function describeEnd(state: State, status: string): string {
+    const said = (state.live?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join(" ");
+    const how = status === "committed" ? "The answer is complete." : `The answer was ${status}.`;
+    return `${how} ${said.length > READ_OUT ? `${said.slice(0, READ_OUT)} …` : said}`.trim();
+}

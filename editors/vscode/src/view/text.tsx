@@ -1,0 +1,98 @@
+/** Markdown in the panel: of a message that is complete, and of one that is still growing. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import { GrowingBlocks } from "./blocks";
+import { renderMarkdown } from "./markdown";
+import { boundLines, visible } from "./visible";
+
+/** More of a message than this is shown on demand. */
+export const SHOWN = 100_000;
+/** Blocks of a running answer that stay in the page; all of it is there when it has ended. */
+const LIVE_BLOCKS = 300;
+
+/** A complete text. */
+export function Markdown({ text }: { readonly text: string }) {
+    const [limit, setLimit] = useState(SHOWN);
+    const element = useRef<HTMLDivElement>(null);
+    useLayoutEffect(() => {
+        const blocks = new GrowingBlocks();
+        blocks.append(text.slice(0, limit));
+        element.current?.replaceChildren(...[...blocks.done, blocks.last].map((block) => toElement(block.text)));
+    }, [text, limit]);
+    return (
+        <>
+            <div class="markdown" ref={element} dir="auto" />
+            {text.length > limit && (
+                <button type="button" class="secondary" onClick={() => setLimit(limit + SHOWN * 2)}>
+                    Show more ({(text.length - limit).toLocaleString("en")} characters)
+                </button>
+            )}
+        </>
+    );
+}
+
+/** A text that only grows: blocks that are final are made once. */
+export function GrowingMarkdown({ text }: { readonly text: string }) {
+    const element = useRef<HTMLDivElement>(null);
+    const shown = useRef({ blocks: new GrowingBlocks(), length: 0, done: 0 });
+    useLayoutEffect(() => {
+        const root = element.current;
+        if (root === null) {
+            return;
+        }
+        const now = shown.current;
+        now.blocks.append(text.slice(now.length));
+        now.length = text.length;
+        const fresh = now.blocks.done.slice(now.done).map((block) => toElement(block.text));
+        now.done = now.blocks.done.length;
+        const tail = root.lastElementChild;
+        const { text: last, isOpenFence } = now.blocks.last;
+        if (fresh.length === 0 && isOpenFence && tail?.classList.contains("open-fence") === true) {
+            // The text of code that goes on is set as text: neither parsed nor coloured before its end.
+            const code = tail.querySelector("code");
+            if (code !== null) {
+                code.textContent = boundLines(visible(last.slice(last.indexOf("\n") + 1)), 5_000);
+            }
+            return;
+        }
+        tail?.remove();
+        const open = toElement(last);
+        open.classList.toggle("open-fence", isOpenFence);
+        root.append(...fresh, open);
+        while (root.childElementCount > LIVE_BLOCKS) {
+            root.firstElementChild?.remove();
+        }
+    }, [text]);
+    return <div class="markdown growing" ref={element} dir="auto" />;
+}
+
+function toElement(text: string): HTMLElement {
+    const element = document.createElement("div");
+    element.className = "block";
+    element.append(renderMarkdown(text));
+    for (const code of element.querySelectorAll<HTMLElement>(".code")) {
+        if (!code.classList.contains("bounded")) {
+            code.prepend(codeBar(code.dataset["language"] ?? ""));
+        }
+    }
+    return element;
+}
+
+/** The buttons of a block of code. One listener of the panel serves all of them, see `actions.ts`. */
+function codeBar(language: string): HTMLElement {
+    const bar = document.createElement("div");
+    bar.className = "code-bar";
+    const name = document.createElement("span");
+    name.textContent = language;
+    bar.append(name);
+    for (const [action, label] of [["copy", "Copy"], ["insert", "Insert"], ["apply", "Apply"]] as const) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "small";
+        button.dataset["code"] = action;
+        button.textContent = label;
+        button.setAttribute("aria-label", `${label} this code`);
+        bar.append(button);
+    }
+    return bar;
+}

@@ -1,0 +1,124 @@
+/** What a person does in the panel becomes one request of the protocol, and what was typed or shown is never lost. */
+import { expect, test } from "vitest";
+
+import { ChatController } from "../src/chat/controller";
+import { readFromHost, type FromHost } from "../src/messages";
+import type { ChatParams, TurnDelta } from "../src/protocol.gen";
+import { FakeServer, fakeDesk, message, stored, USAGE } from "./fake_server";
+
+async function panel(answers: Record<string, (params: never) => unknown>) {
+    const server = new FakeServer(answers);
+    const desk = fakeDesk();
+    const told: FromHost[] = [];
+    const controller = new ChatController(server, desk, (each) => {
+        expect(readFromHost(each), each.type).toBeDefined();
+        told.push(each);
+    });
+    await controller.serverIs("ready", "");
+    const of = <T extends FromHost["type"]>(type: T) => told.filter((each): each is Extract<FromHost, { type: T }> => each.type === type);
+    return { server, desk, told, controller, of };
+}
+
+test("of ten thousand messages the newest are read, and others when they come into sight", async () => {
+    const { server, controller, of } = await panel(stored(10_000));
+    expect(of("opened").at(-1)).toMatchObject({ total: 10_000 });
+    expect(of("opened").at(-1)?.messages[0]?.id).toBe(9_900);
+    await controller.handle({ type: "read", conversationId: "c", start: 300 });
+    expect(of("page").at(-1)?.messages.map((each) => each.id).slice(0, 2)).toEqual([300, 301]);
+    expect(server.asked.filter((each) => each.method === "conversation/read").length).toBe(3);
+});
+
+function chatting(deltas: TurnDelta[], end: (params: ChatParams) => unknown) {
+    const answers = stored(0);
+    const server: { current?: FakeServer } = {};
+    answers["chat"] = (params: ChatParams) => {
+        for (const delta of deltas) {
+            server.current?.streams.get(String(params.partialResultToken))?.(delta);
+        }
+        return end(params);
+    };
+    return { answers, server };
+}
+
+const TURN: TurnDelta = { seq: 0, type: "turn", turnId: "t0", conversationId: "c", userMessageId: 0 };
+
+test("an answer is streamed and ends with its messages", async () => {
+    const { answers, server } = chatting([TURN, { seq: 1, type: "text", text: "hello" }], () => {
+        (answers["messages"]?.(undefined as never) as unknown[]).push(message(0), message(1));
+        return { conversationId: "c", turnId: "t0", status: "committed", messageIds: [0, 1], usage: USAGE };
+    });
+    const view = await panel(answers);
+    server.current = view.server;
+    await view.controller.handle({ type: "send", text: "hi" });
+    expect(view.of("live").at(-1)?.live).toMatchObject({ question: "hi" });
+    expect(view.of("delta").map((each) => each.delta.seq)).toEqual([0, 1]);
+    expect(view.of("page").at(-1)?.messages.map((each) => each.id)).toEqual([0, 1]);
+    expect(view.told.findIndex((each) => each.type === "ended")).toBeGreaterThan(view.told.findLastIndex((each) => each.type === "page"));
+});
+
+test("a message that was refused is put back into the composer", async () => {
+    const { answers } = chatting([], () => { throw Object.assign(new Error("The file is too large."), { data: { retryable: false } }); });
+    const { controller, of } = await panel(answers);
+    await controller.handle({ type: "send", text: "a long question" });
+    expect(of("setDraft").at(-1)?.text).toBe("a long question");
+    expect(of("failed").at(-1)).toMatchObject({ sentence: "The file is too large.", isRetryable: false });
+});
+
+test("a slash and a word is a command, and any other text a message", async () => {
+    const answers = { ...stored(2), "command/run": () => ({ text: "**done**" }), chat: () => ({ conversationId: "c", turnId: "t", status: "committed", messageIds: [], usage: USAGE }) };
+    const { server, controller, of } = await panel(answers);
+    await controller.handle({ type: "send", text: "/usage" });
+    expect(of("reply").at(-1)?.text).toBe("**done**");
+    await controller.handle({ type: "send", text: "/etc/hosts is what?" });
+    expect(server.methods().filter((each) => each === "chat" || each === "command/run")).toEqual(["command/run", "chat"]);
+});
+
+test("a turn that runs already is followed from what it has said", async () => {
+    const answers = stored(2);
+    const read = answers["conversation/read"];
+    answers["conversation/read"] = (params: never) => ({ ...(read?.(params) as object), running: { turnId: "t1", seq: 7, text: "so far" } });
+    answers["turn/attach"] = () => new Promise(() => undefined);
+    const { server, of } = await panel(answers);
+    expect(of("live").at(-1)?.live).toMatchObject({ turnId: "t1", seq: 7, parts: [{ type: "text", text: "so far" }] });
+    expect(server.asked.find((each) => each.method === "turn/attach")?.params).toMatchObject({ turnId: "t1", afterSeq: 7 });
+});
+
+test("a reloaded panel is told the running turn again", async () => {
+    const answers = stored(2);
+    const read = answers["conversation/read"];
+    answers["conversation/read"] = (params: never) => ({ ...(read?.(params) as object), running: { turnId: "t1", seq: 7, text: "so far" } });
+    answers["turn/attach"] = () => new Promise(() => undefined);
+    const { server, controller, of } = await panel(answers);
+    await controller.handle({ type: "ready" });
+    expect(of("live").length).toBe(2);
+    expect(server.methods().filter((each) => each === "turn/attach").length).toBe(1);
+});
+
+test("the first answer to a question counts, and one settled elsewhere goes away", async () => {
+    const { controller, of } = await panel(stored(0));
+    const request = { conversationId: "c", turnId: "t", tool: "run_command", title: "Run ls?", shown: "ls", covers: "ls", mayBeAlways: true };
+    const answer = controller.ask(request, new Promise(() => undefined));
+    const id = of("approval").at(-1)?.id ?? "";
+    await controller.handle({ type: "approve", id, answer: "once" });
+    await controller.handle({ type: "approve", id, answer: "always" });
+    expect(await answer).toBe("once");
+    expect(await controller.ask(request, Promise.resolve())).toBe("deny");
+    expect(of("approvalGone").length).toBe(2);
+});
+
+test("an edited message forks in front of it, and the first one begins a conversation", async () => {
+    const ended = { conversationId: "c", turnId: "t", status: "committed", messageIds: [], usage: USAGE };
+    const answers = { ...stored(6), "conversation/fork": () => ({ ...({} as object), conversationId: "c" }), chat: () => ended };
+    const { server, controller } = await panel(answers);
+    await controller.handle({ type: "editAndFork", messageId: 4, text: "other" });
+    expect(server.asked.find((each) => each.method === "conversation/fork")?.params).toEqual({ conversationId: "c", messageId: 3 });
+    await controller.handle({ type: "editAndFork", messageId: 0, text: "first" });
+    const sent = server.asked.filter((each) => each.method === "chat").map((each) => each.params);
+    expect(sent.map((each) => [each["text"], each["conversationId"]])).toEqual([["other", "c"], ["first", undefined]]);
+});
+
+test("what goes wrong is told as the server said it", async () => {
+    const { controller, of } = await panel({ ...stored(2), "conversation/archive": () => { throw new Error("It is in use."); } });
+    await controller.handle({ type: "archive", conversationId: "c", isArchived: true });
+    expect(of("notice").at(-1)).toEqual({ type: "notice", level: "error", text: "It is in use." });
+});

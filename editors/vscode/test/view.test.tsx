@@ -1,0 +1,60 @@
+// @vitest-environment happy-dom
+/** The panel shows what the host told, under the names TESTING.md promises, and says it to screen readers. */
+import { render } from "preact";
+import { beforeEach, expect, test } from "vitest";
+
+import type { FromHost } from "../src/messages";
+import { App } from "../src/view/app";
+import { describeShare, shares } from "../src/view/bar";
+import { INITIAL, reduce, type State } from "../src/view/state";
+import { conversation, message, USAGE } from "./fake_server";
+
+let root: HTMLElement;
+beforeEach(() => {
+    document.body.replaceChildren();
+    root = document.createElement("div");
+    document.body.append(root);
+});
+
+const told = (...messages: FromHost[]): State => messages.reduce<State>(reduce, INITIAL);
+const byId = (id: string) => root.querySelector(`[data-testid="${id}"]`);
+const OPENED: FromHost = { type: "opened", conversation: conversation("c", 2), total: 2, messages: [message(0), message(1)] };
+const READY: FromHost = { type: "server", phase: "ready", sentence: "" };
+
+test("messages stand under their names", () => {
+    render(<App state={told(READY, OPENED, { type: "usage", usage: USAGE })} />, root);
+    expect(byId("message-0")?.getAttribute("aria-label")).toBe("You, message 0");
+    expect(byId("message-1")?.textContent).toContain("text 1");
+    expect(byId("window-bar")?.getAttribute("data-severity")).toBe("green");
+    expect(byId("ending")?.textContent).toContain("Retry");
+});
+
+test("a running answer shows its words once, and is said when it is complete", () => {
+    const live: FromHost = { type: "live", live: { fromMessage: 2, seq: -1, parts: [], question: "q" } };
+    const running = told(READY, OPENED, live, { type: "delta", delta: { seq: 0, type: "turn", turnId: "t1", userMessageId: 2 } }, { type: "delta", delta: { seq: 1, type: "text", text: "words" } },
+        { type: "page", conversationId: "c", total: 4, messages: [message(2), message(3, { text: "words", parts: [{ type: "text", text: "words" }] })] });
+    render(<App state={running} />, root);
+    expect(root.textContent.split("words").length).toBe(2);
+    expect([byId("stop"), byId("send")].map((each) => each === null)).toEqual([false, true]);
+    const ended = reduce(running, { type: "ended", status: "committed", turnId: "t1" });
+    expect(ended.announcement).toBe("The answer is complete. words");
+});
+
+test("a question of a tool is shown as plain text, and always only where it may be", () => {
+    const request = { conversationId: "c", turnId: "t", tool: "run_command", title: "Run it?", shown: "<b>rm</b>", covers: "rm", mayBeAlways: false };
+    render(<App state={told(READY, OPENED, { type: "approval", id: "q1", request })} />, root);
+    expect(byId("approval")?.querySelector("pre")?.textContent).toBe("<b>rm</b>");
+    expect(byId("approval")?.textContent).not.toContain("Always");
+});
+
+test("pages of another conversation change nothing", () => {
+    const state = told(READY, OPENED);
+    expect(reduce(state, { type: "page", conversationId: "other", total: 9, messages: [message(8)] })).toBe(state);
+});
+
+test("the shares of the bar are the whole window", () => {
+    const all = shares(USAGE);
+    expect(all.map((each) => [each.kind, each.tokens])).toEqual([["system", 20], ["messages", 80], ["free", 800], ["reserve", 100]]);
+    expect(all.reduce((sum, each) => sum + each.percent, 0)).toBeCloseTo(100);
+    expect(describeShare(shares(USAGE)[1] ?? { kind: "", tokens: 0, percent: 0 })).toBe("Messages: 80 tokens (8.0 %)");
+});

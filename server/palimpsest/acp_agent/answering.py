@@ -1,0 +1,116 @@
+"""Answering a prompt: a slash command at once, anything else by a turn, which is shown as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final
+
+from palimpsest.acp_agent.prompts import Prompt, read_prompt
+from palimpsest.acp_agent.sessions import OpenConversation, Sessions
+from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import Content
+from palimpsest.domain.turns import TurnState
+from palimpsest.services.attachments import take_snapshots, user_content
+from palimpsest.services.commanding import Commanding, plain
+from palimpsest.services.events import ContextEvent, FolderEvent
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.slash_commands import CommandName, parse
+from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.workspace_texts import WorkspaceTexts
+
+
+class StopReason(Enum):
+    """Why an answer ended, in the protocol's words."""
+
+    END = "end_turn"
+    OUTPUT_LIMIT = "max_tokens"
+    TOOL_ROUNDS = "max_turn_requests"
+    FILTERED = "refusal"
+    CANCELLED = "cancelled"
+
+
+_STOP_REASONS: Final = {
+    "output_limit": StopReason.OUTPUT_LIMIT,
+    "tool_rounds": StopReason.TOOL_ROUNDS,
+    "filtered": StopReason.FILTERED,
+}
+"""Of a turn that was committed; any other is an end like any other."""
+
+
+async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[Any]) -> StopReason:
+    """The protocol's reason why it stopped, when everything was sent. Cancelling cancels the turn, and waits until what
+    it said is kept and shown. Raises PalimpsestError."""
+    session = await sessions.session(opened.root)
+    asked = await asyncio.to_thread(read_prompt, blocks, session.root)
+    if _is_command(asked):
+        opened.outbox.put(agent_text(await _run_command(sessions, session, opened, asked.text)))
+        await sessions.tell_state(opened)
+        await opened.outbox.flush()
+        return StopReason.END
+    content, request_id = await _content(session, asked), uuid.uuid4().hex
+    if opened.blank is not None and await session.conversations.holds(opened.id):
+        opened.blank = None  # its first message was stored, and cancelled on the way
+    if opened.blank is None:
+        started = await session.turns.start(opened.id, request_id, content)
+    else:
+        started = await session.turns.begin(opened.blank, request_id, content)
+        opened.blank = None
+    assert isinstance(started, RunningTurn), "a request that nobody made before begins a turn"
+    try:
+        await _show(sessions, session, opened, started)
+    finally:
+        await sessions.tell_state(opened)
+    turn = (await session.conversations.require_success(started.id)).turn
+    if turn.state is TurnState.CANCELLED:
+        return StopReason.CANCELLED
+    return _STOP_REASONS.get(turn.stop_reason or "", StopReason.END)
+
+
+async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversation, turn: RunningTurn) -> None:
+    """Shows a turn to its end."""
+    updates = sessions.turns[turn.id] = TurnUpdates(session.root, turn.id)
+
+    def hear(event: FolderEvent) -> None:
+        if isinstance(event, ContextEvent) and event.conversation_id == opened.id:
+            opened.outbox.put(context_note(event))
+
+    unsubscribe = session.listeners.add(hear)
+    unfollow = turn.follow(lambda each: opened.outbox.put(updates.of(each)), 0)
+    try:
+        await turn.wait()
+    except asyncio.CancelledError:
+        turn.cancel()
+        await turn.wait()
+        raise
+    finally:
+        unfollow()
+        unsubscribe()
+        sessions.turns.pop(turn.id, None)
+
+
+async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenConversation, text: str) -> str:
+    """What the command answers, in Markdown. Raises PalimpsestError."""
+    asked = parse(text)
+    if asked.command.name is CommandName.NEW:
+        raise InvalidRequest("A session is one conversation. Begin another one by your client's own command.")
+    if opened.blank is None:
+        return (await Commanding(session, opened.id).run(text)).text
+    if asked.command.name is CommandName.MODEL and asked.argument:
+        return f"The model is {plain(await sessions.switch_model(opened, session, asked.argument))} now."
+    return (await Commanding(session, None).run(text)).text
+
+
+async def _content(session: FolderSession, asked: Prompt) -> Content:
+    texts = WorkspaceTexts(WorkspaceFiles(session.root), session.editors.texts())
+    return user_content(asked.text, await take_snapshots(texts, asked.attachments))
+
+
+def _is_command(asked: Prompt) -> bool:
+    """As `slash_commands` says: a slash and a word."""
+    word = asked.text.split(maxsplit=1)[0] if asked.text.startswith("/") else ""
+    return not asked.attachments and len(word) > 1 and word[1:].isascii() and word[1:].isalpha()

@@ -1,0 +1,73 @@
+"""Showing a conversation that exists: everything that was said, what broke off, and what is being said."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from palimpsest.acp_agent.sessions import OpenConversation, Sessions
+from palimpsest.acp_agent.updates import TurnUpdates, agent_text, note, replay
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import MessageId
+from palimpsest.services.conversations import MAX_PAGE, Running
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.recovery import BrokenAnswer, Recovery
+
+
+async def show(sessions: Sessions, session: FolderSession, opened: OpenConversation) -> None:
+    """Returns when everything that is stored was sent; a turn that runs is shown on."""
+    start: MessageId | None = MessageId(0)
+    running: Running | None = None
+    visible: list[StoredMessage] = []
+    while start is not None:
+        page = await session.conversations.read(opened.id, start, MAX_PAGE)
+        visible += [m for m in page.messages if m.id not in page.hidden and m.purged is None]
+        start, running = page.next, page.running
+    for update in replay(visible, session.root):
+        opened.outbox.put(update)
+    broken = [each for each in await Recovery(session.turns).unresolved() if each.turn.conversation_id == opened.id]
+    if broken:
+        opened.outbox.put(note(_sentence(broken[-1])))
+    if running is not None:
+        opened.outbox.put(agent_text(running.text) if running.text else None)
+        _show_on(sessions, session, opened, running)
+    await opened.outbox.flush()
+
+
+def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversation, running: Running) -> None:
+    """Follows a turn that another client, or another server, began."""
+    if opened.following is not None and not opened.following.done():
+        opened.following.cancel()
+    updates = sessions.turns.setdefault(running.turn_id, TurnUpdates(session.root, running.turn_id))
+
+    async def follow() -> None:
+        turn = session.turns.running.get(running.turn_id)
+        try:
+            if turn is not None:
+                unfollow = turn.follow(lambda each: opened.outbox.put(updates.of(each)), running.last_seq)
+                try:
+                    await turn.wait()
+                finally:
+                    unfollow()
+            elif session.following is not None:
+                await session.following.follow(
+                    running.turn_id, running.last_seq, lambda each: opened.outbox.put(updates.of(each))
+                )
+            with contextlib.suppress(PalimpsestError):
+                await sessions.tell_state(opened)
+        finally:
+            sessions.turns.pop(running.turn_id, None)
+            opened.followed = None
+
+    opened.followed = running.turn_id
+    opened.following = asyncio.create_task(follow(), name=f"following {running.turn_id}")
+
+
+def _sentence(broken: BrokenAnswer) -> str:
+    kept = f"{broken.n_characters:,} characters of it are kept" if broken.n_characters else "nothing of it had come"
+    why = f" {broken.turn.error_message}" if broken.turn.error_message else ""
+    return (
+        f"the last answer broke off; {kept}.{why} Send a message to go on from there. To continue that very answer, "
+        "discard it or try it again, open the conversation in `palimpsest chat` or an editor with Palimpsest's plugin."
+    )

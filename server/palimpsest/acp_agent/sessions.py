@@ -1,0 +1,204 @@
+"""The conversations that a client has opened, and what it was told of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from acp import schema
+
+from palimpsest.acp_agent.outbox import Outbox
+from palimpsest.acp_agent.permissions import AskingClient
+from palimpsest.acp_agent.updates import TurnUpdates, note
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.services.context_reports import usage_status
+from palimpsest.services.folders import Folders, FolderSession
+from palimpsest.services.slash_commands import COMMANDS, CommandName
+from palimpsest.storage.conversations import ConversationRecord
+
+MODEL_OPTION = "model"
+
+
+@dataclass(slots=True)
+class OpenConversation:
+    """One session of the protocol."""
+
+    id: ConversationId
+    root: Path
+    outbox: Outbox
+    blank: ConversationRecord | None = None
+    """The conversation as long as nothing was said in it: clients begin a session for each window, and nobody wants to
+    find all of those in a list. It is stored with its first message."""
+    prompts: set[asyncio.Task[Any]] = field(default_factory=set)
+    """Those that are being answered."""
+    followed: TurnId | None = None
+    """A turn that was running when the client loaded the conversation, and is shown to its end."""
+    following: asyncio.Task[None] | None = None
+    told_model: str | None = None
+    told_title: str | None = None
+
+
+@dataclass(slots=True)
+class Sessions:
+    """Of one client."""
+
+    client: Any
+    folders: Folders
+    turns: dict[TurnId, TurnUpdates] = field(default_factory=dict)
+    """Those that are being shown."""
+    _open: dict[ConversationId, OpenConversation] = field(default_factory=dict)
+    _detach: dict[Path, Callable[[], None]] = field(default_factory=dict)
+    _noted: set[Path] = field(default_factory=set)
+    """Folders whose notes the user has seen."""
+    _greetings: set[asyncio.Task[None]] = field(default_factory=set)
+    _has_left: bool = False
+
+    def outbox(self, conversation_id: ConversationId) -> Outbox | None:
+        opened = self._open.get(conversation_id)
+        return None if opened is None else opened.outbox
+
+    def turn(self, turn_id: TurnId) -> TurnUpdates | None:
+        return self.turns.get(turn_id)
+
+    def get(self, session_id: str) -> OpenConversation:
+        """Raises NotFound."""
+        opened = self._open.get(ConversationId(session_id))
+        if opened is None:
+            raise NotFound(f"The session {session_id!r} is not open. Load it, or begin another one.")
+        return opened
+
+    def roots(self) -> list[Path]:
+        """The folders that were used, in the order they were."""
+        return list(self._detach)
+
+    async def folder(self, cwd: str) -> FolderSession:
+        """The folder of a session. Raises InvalidRequest, NotFound or StoreError."""
+        if "\0" in cwd or not Path(cwd).is_absolute():
+            raise InvalidRequest("The folder of a session (cwd) must be an absolute path.")
+        return await self.session(await asyncio.to_thread(Path(cwd).resolve))
+
+    async def session(self, root: Path) -> FolderSession:
+        """Of a resolved folder, by what is set now."""
+        session = await self.folders.get(root)
+        if root not in self._detach:
+            self._detach[root] = session.editors.attach(AskingClient(self.client, self))
+        return session
+
+    def open(self, conversation_id: ConversationId, root: Path) -> OpenConversation:
+        """From now on the client may be shown the conversation. Opening again changes nothing."""
+        if conversation_id not in self._open:
+            outbox = Outbox(self.client, conversation_id)
+            if self._has_left:
+                outbox.lose()
+            self._open[conversation_id] = OpenConversation(conversation_id, root, outbox)
+        return self._open[conversation_id]
+
+    def greet(self, opened: OpenConversation, session: FolderSession) -> None:
+        """Tells the commands, the usage, and once a folder what is to be known of its settings, as soon as the request
+        that opened the conversation is answered: before, the client does not know the session."""
+        notes = () if session.root in self._noted else session.notes
+        self._noted.add(session.root)
+
+        async def tell() -> None:
+            await asyncio.sleep(0)
+            for sentence in notes:
+                opened.outbox.put(note(sentence))
+            opened.outbox.put(_commands())
+            await self.tell_state(opened)
+
+        task = asyncio.create_task(tell(), name="greeting")
+        self._greetings.add(task)
+        task.add_done_callback(_forget(self._greetings))
+
+    async def tell_state(self, opened: OpenConversation) -> None:
+        """How full the context is; title and model where the client does not know them."""
+        if opened.blank is not None:
+            return
+        session = await self.session(opened.root)
+        report = await usage_status(session.contexts, opened.id)
+        used, size = max(0, report.usage.used_tokens), max(0, report.usage.budget_tokens)
+        opened.outbox.put(schema.UsageUpdate(session_update="usage_update", used=used, size=size))
+        record = (await session.conversations.read(opened.id, None, 1)).record
+        if record.title and record.title != opened.told_title:
+            opened.told_title = record.title
+            opened.outbox.put(
+                schema.SessionInfoUpdate(
+                    session_update="session_info_update", title=record.title, updated_at=record.updated_at
+                )
+            )
+        if opened.told_model not in (None, record.model):
+            options = model_options(session, record.model)
+            opened.outbox.put(schema.ConfigOptionUpdate(session_update="config_option_update", config_options=options))
+        opened.told_model = record.model
+        await opened.outbox.flush()
+
+    async def switch_model(self, opened: OpenConversation, session: FolderSession, name: str) -> str:
+        """The model's name. Raises NotFound or ConversationBusy."""
+        if opened.blank is None:
+            chosen = (await session.conversations.switch_model(opened.id, name)).model
+        else:
+            models = session.contexts.models
+            chosen = models.get(name)
+            models.provider(chosen)
+            opened.blank = replace(opened.blank, model=chosen.name)
+        return chosen.name
+
+    def leave(self) -> None:
+        """The client has gone: nothing waits for it any more."""
+        self._has_left = True
+        for opened in self._open.values():
+            opened.outbox.lose()
+
+    async def close(self) -> None:
+        """After `leave`. What runs is stopped with the folders, and kept."""
+        for detach in self._detach.values():
+            detach()
+        tasks: list[asyncio.Task[None]] = [*self._greetings]
+        tasks += [opened.following for opened in self._open.values() if opened.following is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def model_options(session: FolderSession, current: str) -> list[Any]:
+    """The one thing that can be chosen for a session: its model, among those that can be used."""
+    names = [choice.model.name for choice in session.contexts.models.choices() if choice.is_available]
+    options = [schema.SessionConfigSelectOption(value=name, name=name) for name in dict.fromkeys([current, *names])]
+    return [
+        schema.SessionConfigOptionSelect(
+            id=MODEL_OPTION, name="Model", category="model", type="select", current_value=current, options=options
+        )
+    ]
+
+
+def _commands() -> Any:
+    """Without the one that begins another conversation: that is the client's to do."""
+    commands = [
+        schema.AvailableCommand(
+            name=command.name.value,
+            description=command.help,
+            input=_input(command.argument) if command.argument else None,
+        )
+        for command in COMMANDS
+        if command.name is not CommandName.NEW
+    ]
+    return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
+
+
+def _input(hint: str) -> Any:
+    return schema.AvailableCommandInput(schema.UnstructuredCommandInput(hint=hint))
+
+
+def _forget(tasks: set[asyncio.Task[None]]) -> Callable[[asyncio.Task[None]], None]:
+    """Also takes note of how a task ended: telling may fail when the client has gone, and nobody has to hear."""
+
+    def forget(task: asyncio.Task[None]) -> None:
+        tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    return forget

@@ -1,0 +1,193 @@
+"""What a client is shown of a conversation: events of a running turn, and stored messages, as session updates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from acp import schema
+from acp.helpers import resource_link_block, start_tool_call, text_block, tool_content, update_tool_call
+
+from palimpsest.domain.approvals import PROPOSE_EDIT, RUN_COMMAND, show_command, visible
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.journal import EventType, Numbered
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    MessageStatus,
+    ReasoningPart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    TurnId,
+)
+from palimpsest.services.events import ContextEvent, ContextEventType
+
+Update = Any
+"""One of the protocol's session updates."""
+
+_KINDS: Final = {
+    "read_file": "read",
+    "list_files": "search",
+    "search_files": "search",
+    "recall": "search",
+    "tool_output": "read",
+    PROPOSE_EDIT: "edit",
+    RUN_COMMAND: "execute",
+}
+_SUBJECTS: Final = ("path", "query", "pattern", "command")
+"""Arguments that tell a person what a call is about; of several the first counts."""
+_LONGEST_TITLE: Final = 120
+
+
+def kind_of(tool: str) -> Any:
+    """The protocol's kind of a tool, by which clients choose an icon."""
+    return _KINDS.get(tool, "other")
+
+
+def agent_text(text: str, message: str | None = None) -> Update:
+    """`message`: what tells a client where another message begins."""
+    return schema.AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message)
+
+
+def note(sentence: str) -> Update:
+    """Something that Palimpsest says and no model: it is part of no message."""
+    return agent_text(f"\n\n*Palimpsest: {sentence}*\n\n", "note")
+
+
+def thought(text: str, message: str | None = None) -> Update:
+    return schema.AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text), message_id=message)
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    """Unlike the service's, unique in a session."""
+    name: str
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class TurnUpdates:
+    """Of the events of one turn, in order. The first may lie in the middle of the turn."""
+
+    root: Path
+    turn_id: TurnId
+    running_call: str | None = None
+    """The protocol's id of the tool call that runs."""
+    _calls: dict[str, _Call] = field(default_factory=dict)
+
+    def of(self, numbered: Numbered) -> Update | None:
+        """None for what a client is not shown."""
+        event = numbered.event
+        match event.type:
+            case EventType.TEXT:
+                return agent_text(event.text)
+            case EventType.THINKING:
+                return thought(event.text)
+            case EventType.TOOL_CALL if event.call_id is not None:
+                call = _Call(f"{self.turn_id}/{numbered.seq}", event.name or "")
+                self._calls[event.call_id] = call
+                return start_tool_call(call.id, visible(call.name), kind=kind_of(call.name), status="pending")
+            case EventType.TOOL_ARGUMENTS if (known := self._calls.get(event.call_id or "")) is not None:
+                known.arguments += event.text
+                return None
+            case EventType.TOOL_START if (known := self._calls.get(event.call_id or "")) is not None:
+                self.running_call = known.id
+                return update_tool_call(known.id, status="in_progress", **_described(known, self.root))
+            case EventType.TOOL_RESULT if (known := self._calls.get(event.call_id or "")) is not None:
+                self.running_call = None
+                return _ended(known.id, event.text, is_error=event.is_error)
+            case _:
+                return None
+
+
+def replay(messages: Iterable[StoredMessage], root: Path) -> Iterator[Update]:
+    """Stored messages that follow one another, oldest first, each call with its result."""
+    calls: dict[str, str] = {}
+    for message in messages:
+        of = str(message.id)
+        for index, part in enumerate(message.content.parts):
+            match part:
+                case TextPart() if message.content.role is Role.USER:
+                    yield _user(text_block(part.text), of)
+                case TextPart():
+                    yield agent_text(part.text, of)
+                case ReasoningPart():
+                    yield thought(part.text, of)
+                case AttachmentPart():
+                    yield _user(resource_link_block(part.label, _uri(root, part.label)), of)
+                case ToolCallPart():
+                    call = _Call(f"{message.id}/{index}", part.name, part.arguments)
+                    calls[part.call_id] = call.id
+                    described = {"title": visible(call.name), **_described(call, root)}
+                    yield start_tool_call(call.id, kind=kind_of(call.name), status="pending", **described)
+                case ToolResultPart() if part.call_id in calls:
+                    yield _ended(calls[part.call_id], part.text, is_error=part.is_error)
+                case _:
+                    pass
+        if message.content.status is not MessageStatus.COMPLETE:
+            yield note(_ENDINGS[message.content.status])
+
+
+_ENDINGS: Final = {
+    MessageStatus.CANCELLED: "this answer was stopped; what had come is kept.",
+    MessageStatus.ERRORED: "this answer broke off with an error; what had come is kept.",
+    MessageStatus.INTERRUPTED: "this answer broke off, because its server ended; what had come is kept.",
+}
+
+
+def context_note(event: ContextEvent) -> Update | None:
+    """What a user should know about the context while they wait; None for what is only for experts."""
+    match event.type:
+        case ContextEventType.SUMMARIZATION_START:
+            return thought("Summarizing older messages …\n")
+        case ContextEventType.LEFT_OUT if event.left_out:
+            ranges = ", ".join(f"{start} to {after - 1}" for start, after in event.left_out)
+            return note(f"the context is full, so messages {ranges} are not sent to the model any more; they are kept.")
+        case ContextEventType.LEDGER_CAP:
+            return note("there are more standing rules than fit; the oldest are ordinary text from now on.")
+        case _:
+            return None
+
+
+def _user(block: Any, message: str) -> Update:
+    return schema.UserMessageChunk(session_update="user_message_chunk", content=block, message_id=message)
+
+
+def _ended(call: str, text: str, *, is_error: bool) -> Update:
+    content = [tool_content(text_block(text))]
+    return update_tool_call(call, status="failed" if is_error else "completed", content=content)
+
+
+def _described(call: _Call, root: Path) -> dict[str, Any]:
+    """Title, input and place of a call whose arguments are complete; nothing where they are no JSON object."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(arguments, dict):
+        return {}
+    described: dict[str, Any] = {"title": _title(call.name, arguments), "raw_input": arguments}
+    path = arguments.get("path")
+    if isinstance(path, str) and path and "\0" not in path:
+        described["locations"] = [schema.ToolCallLocation(path=str(root / path))]
+    return described
+
+
+def _title(name: str, arguments: Mapping[str, Any]) -> str:
+    subject = next((arguments[key] for key in _SUBJECTS if arguments.get(key)), None)
+    if isinstance(subject, list):
+        subject = show_command([str(word) for word in subject])
+    if not isinstance(subject, str):
+        return visible(name)
+    title = f"{visible(name)}: {visible(subject)}"
+    return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+
+
+def _uri(root: Path, label: str) -> str:
+    """Of the file that an attachment's label names, as far as it names one."""
+    return (root / label.rpartition(":")[0]).as_uri() if ":" in label else (root / label).as_uri()

@@ -1,0 +1,164 @@
+"""Which facts say the same, and which cannot both hold; found through an index, never by comparing all with all."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from palimpsest.domain import rule_forms
+from palimpsest.domain.constraints import Constraint, detect, subject_words
+from palimpsest.domain.extraction import statement_forms
+from palimpsest.domain.facts import Fact, FactType
+from palimpsest.domain.ledger import supersedes
+from palimpsest.domain.messages import user_message
+
+SAME_SHARE: Final = 0.8
+"""Of the stems of two statements together: when they share so many, and all names and numbers, they say the same."""
+RULINGS: Final = frozenset({FactType.CONSTRAINT, FactType.DECISION, FactType.PINNED})
+_MOST_COMPARED: Final = 40
+"""Statements that are compared in full, for each question."""
+_MOST_LISTED: Final = 400
+"""Of one word, the newest: so that a word in every statement costs no more than a rare one."""
+_SHORT_RULE: Final = 3
+"""Words. Rules as short as "use spaces" may contradict each other without a common word."""
+_STEM_CHARS: Final = 3
+"""Words of one stem (`constraints.subject_words`) have so many first letters in common."""
+_WORD = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NEGATION = re.compile(r"\b(?:no|not|never|none|without|cannot|avoid|stop|\w+n't)\b", re.I)
+
+
+@dataclass(slots=True)
+class LikenessIndex:
+    """Statements by their words, under keys of the caller. What is added last counts as the newest.
+
+    Adding is cheap; stems are made only of the few statements that a question comes down to.
+    """
+
+    _facts: dict[int, Fact] = field(default_factory=dict)
+    _by_form: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    _by_root: dict[tuple[str, str], dict[int, None]] = field(default_factory=dict)
+    _roots: dict[int, frozenset[str]] = field(default_factory=dict)
+    _short: dict[int, None] = field(default_factory=dict)
+
+    def add(self, key: int, fact: Fact) -> None:
+        kind, words = _kind(fact), _words(fact.content)
+        roots = _roots_of(words)
+        self._facts[key], self._roots[key] = fact, roots
+        self._by_form.setdefault((kind, words), key)
+        for root in roots:
+            self._by_root.setdefault((kind, root), {})[key] = None
+        if fact.fact_type in RULINGS and len(roots) <= _SHORT_RULE:
+            self._short[key] = None
+
+    def remove(self, key: int) -> None:
+        fact = self._facts.pop(key)
+        kind, words = _kind(fact), _words(fact.content)
+        if self._by_form.get((kind, words)) == key:
+            del self._by_form[kind, words]
+        for root in self._roots.pop(key):
+            self._by_root[kind, root].pop(key, None)
+        self._short.pop(key, None)
+
+    def holds(self, key: int) -> bool:
+        return key in self._facts
+
+    def same(self, fact: Fact) -> int | None:
+        """A statement of the same kind that says the same; None: there is none."""
+        kind, words = _kind(fact), _words(fact.content)
+        if (twin := self._by_form.get((kind, words))) is not None:
+            return twin
+        roots = _roots_of(words)
+        # Whoever shares so many of n words holds one of any n - needed + 1 of them: the rarest are looked up.
+        rarest = sorted(roots, key=lambda root: (len(self._by_root.get((kind, root), ())), root))
+        near: dict[int, None] = {}
+        for root in rarest[: len(roots) - math.ceil(SAME_SHARE * len(roots)) + 1]:
+            near.update(dict.fromkeys(self._newest(kind, root)))
+        for key in self._nearest(near, roots):
+            if _says_same(fact, self._facts[key]):
+                return key
+        return None
+
+    def contradicted(self, fact: Fact) -> tuple[int, ...]:
+        """The constraints and decisions that this one takes the place of, the oldest first."""
+        rule = as_rule(fact.content)
+        return tuple(key for key in self._rivals(fact) if supersedes(rule, as_rule(self._facts[key].content)))
+
+    def contradicting(self, fact: Fact) -> tuple[int, ...]:
+        """The constraints and decisions that take the place of this one, the oldest first."""
+        rule = as_rule(fact.content)
+        return tuple(key for key in self._rivals(fact) if supersedes(as_rule(self._facts[key].content), rule))
+
+    def _rivals(self, fact: Fact) -> list[int]:
+        """What might contradict a ruling. Of very many with the same words only the nearest."""
+        if fact.fact_type not in RULINGS:
+            return []
+        kind, rule = _kind(fact), as_rule(fact.content)
+        roots = _roots_of(_words(fact.content))
+        near = dict.fromkeys(key for root in sorted(roots) for key in self._newest(kind, root))
+        compared = dict.fromkeys(self._nearest(near, roots))
+        if rule.rejected_words:
+            turned_down = {word[:_STEM_CHARS] for word in rule.rejected_words}
+            chosen_before = (key for key in near if turned_down <= self._roots[key])
+            compared.update(dict.fromkeys(itertools.islice(chosen_before, _MOST_COMPARED)))
+        if len(roots) <= _SHORT_RULE:
+            compared.update(dict.fromkeys(itertools.islice(reversed(self._short), _MOST_COMPARED)))
+        return sorted(key for key in compared if self._facts[key].fact_type is not FactType.PINNED)
+
+    def _newest(self, kind: str, root: str) -> Iterable[int]:
+        return itertools.islice(reversed(self._by_root.get((kind, root), {})), _MOST_LISTED)
+
+    def _nearest(self, keys: Iterable[int], roots: frozenset[str]) -> list[int]:
+        """Those that share the most words, the nearest first."""
+
+        def distance(key: int) -> tuple[float, int]:
+            theirs = self._roots[key]
+            return -len(roots & theirs) / max(1, len(roots | theirs)), key
+
+        return heapq.nsmallest(_MOST_COMPARED, keys, key=distance)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.lower()))
+
+
+def _roots_of(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(word[:_STEM_CHARS] for word in words if word not in rule_forms.STOP)
+
+
+def _kind(fact: Fact) -> str:
+    """Rulings are compared with one another: one sentence may be told as a constraint and as a decision."""
+    return "ruling" if fact.fact_type in RULINGS else fact.fact_type.value
+
+
+def _says_same(one: Fact, other: Fact) -> bool:
+    ours, theirs = set(subject_words(one.content)), set(subject_words(other.content))
+    if not ours or len(ours & theirs) < SAME_SHARE * len(ours | theirs):
+        return False
+    names = [{name.lower() for name in fact.entities} for fact in (one, other)]
+    return (
+        names[0] == names[1]
+        and sorted(_NUMBER.findall(one.content)) == sorted(_NUMBER.findall(other.content))
+        and bool(_NEGATION.search(one.content)) == bool(_NEGATION.search(other.content))
+    )
+
+
+@functools.lru_cache(maxsize=4_096)
+def as_rule(content: str) -> Constraint:
+    """The statement as the ledger compares rules, also where its form is not that of a rule."""
+    detected = detect(user_message(content))
+    rejected = tuple(stem for match in statement_forms.REJECTED.findall(content) for stem in subject_words(match)) or (
+        detected[0].rejected_words if detected else ()
+    )
+    is_prohibition = (
+        detected[0].is_prohibition
+        if detected
+        else any(form.match(content) for form in (rule_forms.FORBID, rule_forms.ABANDONED))
+    )
+    return Constraint(content, 0, len(content), subject_words(content), is_prohibition, rejected)

@@ -1,0 +1,52 @@
+"""What is kept of a version of a file: one hash a line."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+from zlib import crc32
+
+_BLANK = 0
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines end at \\n, \\r\\n or \\r and nowhere else; a text that ends with a line end has an empty last line.
+    A byte order mark is not part of the first."""
+    text = text.removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")
+
+
+def line_hash(line: str) -> int:
+    """0 for a blank line. White space at the ends, and how much of it stands between words, says nothing."""
+    squeezed = " ".join(line.split())
+    return crc32(squeezed.encode("utf-8", "surrogatepass")) or 1 if squeezed else _BLANK
+
+
+@dataclass(frozen=True, slots=True)
+class FileLines:
+    """Shared by all facts of that version."""
+
+    hashes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        return cls.of_lines(split_lines(text))
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[str]) -> Self:
+        return cls(tuple(map(line_hash, lines)))
+
+    def to_bytes(self) -> bytes:
+        """Four bytes a line, the lowest first."""
+        return struct.pack(f"<{len(self.hashes)}I", *self.hashes)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """ValueError if it is cut off."""
+        if len(data) % 4:
+            raise ValueError("What is kept of a file's lines must be four bytes a line.")
+        return cls(struct.unpack(f"<{len(data) // 4}I", data))

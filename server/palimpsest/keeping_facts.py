@@ -1,0 +1,112 @@
+"""`palimpsest facts`: composes a folder's session to list, find, pin, verify, forget and export its facts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from palimpsest.app import load_folders
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.fact_text import SIGNS, place_text
+from palimpsest.domain.facts import FactId, Place, Span, StoredFact
+from palimpsest.services.librarian import Librarian
+from palimpsest.storage.facts import Wanted
+
+MOST_LISTED = 1_000
+
+
+def run(arguments: Namespace, environ: Mapping[str, str]) -> int:
+    """One of the subcommands. The exit code. Raises PalimpsestError."""
+    return asyncio.run(_run(arguments, environ))
+
+
+async def _run(arguments: Namespace, environ: Mapping[str, str]) -> int:
+    # Nothing is learned by the way: that would ask models.
+    folders = load_folders({**environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
+    try:
+        session = await folders.get(arguments.folder.resolve())
+        if session.facts is None:
+            raise InvalidRequest("No facts are kept of this folder.")
+        await session.facts.look_at_all()
+        return await _do(arguments, session.facts.librarian)
+    finally:
+        await folders.close()
+
+
+async def _do(arguments: Namespace, librarian: Librarian) -> int:
+    match arguments.action:
+        case "list":
+            wanted = Wanted(path=arguments.path, is_stale=arguments.stale or None, limit=MOST_LISTED)
+            _show(await librarian.select(wanted))
+        case "search":
+            _show(await librarian.search(" ".join(arguments.words)))
+        case "pin":
+            fact = await librarian.pin_fact(" ".join(arguments.words), place=_place(arguments.at))
+            sys.stdout.write(f"Fact {fact.id} is pinned.\n")
+        case "verify":
+            for number in arguments.ids:
+                await librarian.verify(FactId(number))
+            sys.stdout.write("They hold as the files are now.\n")
+        case "forget":
+            for number in arguments.ids:
+                await librarian.forget(FactId(number))
+            sys.stdout.write("They are forgotten.\n")
+        case "export":
+            for fact in await librarian.select(Wanted(includes_closed=True, limit=1 << 30)):
+                sys.stdout.write(json.dumps(_to_json(fact), ensure_ascii=False) + "\n")
+        case "clear":
+            if not arguments.yes:
+                counts = await librarian.counts()
+                raise InvalidRequest(f"This would remove {counts.n_open} facts for ever. Say --yes to do it.")
+            sys.stdout.write(f"{await librarian.clear()} facts were removed.\n")
+    return 0
+
+
+def _show(facts: Sequence[StoredFact]) -> None:
+    if not facts:
+        sys.stdout.write("No facts.\n")
+        return
+    table = Table("No.", "", "Fact", "Rests on", box=None)
+    for fact in facts:
+        where = "\n".join(
+            place_text(source) + (" (needs a look)" if source.state.is_stale else "") for source in fact.sources
+        )
+        table.add_row(str(fact.id), SIGNS[fact.fact.fact_type], fact.fact.content, where)
+    Console(markup=False, highlight=False).print(table)
+
+
+def _place(at: str | None) -> Place | None:
+    """`PATH`, `PATH:LINE` or `PATH:FIRST-LAST`."""
+    if at is None:
+        return None
+    path, _, lines = at.rpartition(":")
+    first, _, last = lines.partition("-")
+    if not path or not first.isdigit() or not (last or first).isdigit():
+        return Place(at)
+    return Place(path, Span(int(first), int(last or first)))
+
+
+def _to_json(fact: StoredFact) -> dict[str, object]:
+    said = fact.evidence
+    return {
+        "id": fact.id,
+        "fact_type": fact.fact.fact_type.value,
+        "content": fact.fact.content,
+        "entities": list(fact.fact.entities),
+        "turn_number": fact.turn_number,
+        "created_at": fact.created_at,
+        "closed_at": fact.closed_at,
+        "superseded_by": fact.superseded_by,
+        "verified_at": fact.verified_at,
+        "conversation": None if said is None else said.conversation_id,
+        "message_id": None if said is None else said.message_id,
+        "quote": None if said is None else said.quote,
+        "origin": None if said is None else said.origin.value,
+        "sources": [{"place": place_text(source), "state": source.state.value} for source in fact.sources],
+    }

@@ -1,0 +1,413 @@
+"""A chat document that an editor has open: sends what stands in its input, and writes the answer into it as it comes.
+
+The editor owns the document. What it tells of it is followed change by change; what we add goes through a `Placement`,
+which knows when an edit has really arrived. Nothing here decides what a conversation is: deleting in the document
+deletes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from palimpsest.domain.chat_document import (
+    BREAK,
+    MOST_SHOWN,
+    AnswerStream,
+    Parsed,
+    Shown,
+    Unsendable,
+    aside,
+    edit_of_view,
+    parse,
+    render,
+    rescued,
+    user_section,
+    whole,
+)
+from palimpsest.domain.document_edits import Change, Placement, change_between
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
+from palimpsest.domain.messages import ConversationId, SummaryId, TurnId
+
+if TYPE_CHECKING:
+    from palimpsest.domain.forest import Summary
+    from palimpsest.domain.journal import Numbered
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.running_turn import RunningTurn
+
+log = logging.getLogger(__name__)
+
+NO_EDITS: Final = (
+    "This editor does not let a language server edit documents (workspace/applyEdit), so it cannot chat in one. Plain "
+    "requests work: palimpsest/chat, palimpsest/conversation/read."
+)
+_SENTENCES: Final = {
+    Unsendable.EMPTY: "There is no message yet. Write one below the last line that says so, then send it.",
+    Unsendable.ONLY_FENCED: "All of the message is fenced. Say outside of the fence what it is about.",
+}
+_UNSEEN_S: Final = 3.0
+"""How long an edit that the editor says it has applied may stay out of what it tells, when it told something since."""
+_MOST_REFUSALS: Final = 12
+"""In a row, without a change between them."""
+
+
+class OpenChat:
+    """One document on one connection, bound to one conversation."""
+
+    def __init__(self, ls: PalimpsestServer, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
+        self._ls, self.session, self.uri, self.conversation_id = ls, session, uri, conversation_id
+        self.text = normal(ls.workspace.get_text_document(uri).source)
+        """As the editor last told it, every line ending with `\\n`."""
+        self.view = ""
+        """What we have put above the input."""
+        self.summaries: Sequence[Summary] = ()
+        self._asides: list[tuple[int, str]] = []
+        self._placement: Placement | None = None
+        self._is_held = False
+        """Whether the placement waits for the turn to be admitted."""
+        self._answering: RunningTurn | None = None
+        self._is_finishing = False
+        """Whether an answer has ended and the document is brought in line with what is kept of it."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sending: asyncio.Task[None] | None = None
+        self._n_changes = self._n_sent = self._n_refused = 0
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self.is_closed = False
+
+    @property
+    def parsed(self) -> Parsed:
+        return parse(self.text)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is written into the document."""
+        return self._answering is not None or self._is_finishing
+
+    def first_edit_of_view(self) -> int | None:
+        """The line where the view is not as we have written it; None while we write, and where there is no view."""
+        parsed = self.parsed
+        if self._placement is not None or parsed.marker_line is None or not self.view:
+            return None
+        change = change_between(self.view, self.text[: parsed.view_end])
+        is_same = change.start == change.end and not change.text
+        return None if is_same else self.text.count("\n", 0, change.start)
+
+    # ------------------------------------------------------------------------------------------ the conversation
+
+    async def show(self) -> None:
+        """Writes the conversation as it is, whatever stood there; the input stays. For an empty input, the draft."""
+        await self._settled.wait()
+        shown = await self._load()
+        self.view = render(shown)
+        parsed = self.parsed
+        draft = (await self.session.conversations.read(self.conversation_id, 0, 1)).record.draft
+        if parsed.marker_line is None:
+            change = change_between(self.text, whole(self.view, rescued(self.text, self.view).strip("\n") or draft))
+        elif not parsed.message and draft:
+            change = change_between(self.text, whole(self.view, draft))
+        else:
+            change = edit_of_view(self.text, self.view)
+        self._replace(change)
+
+    def changed_elsewhere(self) -> None:
+        """The conversation has changed, by whomever: shown soon, unless the user has edited the view."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = self._start(self._refresh())
+
+    async def _refresh(self) -> None:
+        await self._settled.wait()
+        if not self.is_closed and not self.is_answering:
+            await self._bring_up_to_date()
+
+    async def _bring_up_to_date(self) -> None:
+        """Replaces an untouched view by the conversation as it is. One that was edited stays, and is said to be."""
+        shown = await self._load()
+        if self._placement is not None:
+            return
+        is_untouched = self.first_edit_of_view() is None and self.parsed.marker_line is not None
+        self.view = render(shown)
+        if is_untouched:
+            self._replace(edit_of_view(self.text, self.view))
+        self._look_again()
+
+    async def _load(self) -> Shown:
+        from palimpsest.domain.cut import Block
+
+        conversations = self.session.conversations
+        record = (await conversations.read(self.conversation_id, 0, 1)).record
+        page = await conversations.read(self.conversation_id, max(0, record.n_messages - MOST_SHOWN), MOST_SHOWN + 1)
+        state = await self.session.contexts.state(self.conversation_id)
+        self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
+        visible = [each for each in page.messages if each.id not in page.hidden]
+        return Shown(page.record.title, visible, self.summaries, self._asides)
+
+    async def send(self) -> dict[str, Any]:
+        """Begins a turn with what stands in the input, and returns when it is admitted. Raises InvalidRequest for what
+        cannot be sent, and what the turn's beginning raises; then the document is as it was."""
+        if not can_apply(self._ls):
+            raise InvalidRequest(NO_EDITS)
+        if self.is_answering:
+            raise InvalidRequest("The answer is still being written. Wait for its end or stop it, then send.")
+        await asyncio.wait_for(self._settled.wait(), 30)
+        parsed = self.parsed
+        if parsed.marker_line is None:
+            raise InvalidRequest("The line that begins the input was deleted. Close the document and open it again.")
+        if (problem := parsed.problem) is not None:
+            raise InvalidRequest(_SENTENCES[problem])
+        placement = Placement(self.text, parsed.view_end)
+        placement.remove(parsed.input_start, len(self.text))
+        self._hold(placement)
+        try:
+            return await self._send(parsed.message, placement)
+        except BaseException:
+            self._placement, self._is_held = None, False
+            self._settled.set()
+            raise
+
+    async def _send(self, message: str, placement: Placement) -> dict[str, Any]:
+        from palimpsest.lsp.chat_mentions import attached, is_command
+        from palimpsest.services.attachments import user_content
+        from palimpsest.services.commanding import Commanding
+
+        if is_command(message):
+            reply = await Commanding(self.session, self.conversation_id).run(message)
+            n_messages = (await self.session.contexts.state(self.conversation_id)).n_messages
+            self._asides.append((n_messages, aside(n_messages, message, reply.text)))
+            self._write(f"{BREAK}{self._asides[-1][1]}")
+            self._let_go()
+            self.changed_elsewhere()
+            return {"conversationId": reply.conversation_id or self.conversation_id}
+        await (await self._ls.folders()).look_for_keys()
+        content = user_content(message, await attached(self._ls, self.session, message))
+        started = await self.session.turns.start(self.conversation_id, uuid.uuid4().hex, content)
+        if isinstance(started, str):
+            raise InvalidRequest("The message was sent already.")
+        self._write(f"{BREAK}{user_section(started.user_message_id, content)}")
+        self._answering = started
+        self._let_go()
+        self._start(self._follow(started))
+        return {"conversationId": self.conversation_id, "turnId": started.id}
+
+    async def _follow(self, turn: RunningTurn) -> None:
+        stream = AnswerStream(turn.user_message_id + 1)
+
+        def show(numbered: Numbered) -> None:
+            self._write(stream.feed(numbered.event))
+            self._advance()
+
+        unfollow = turn.follow(show, 0)
+        try:
+            await turn.wait()
+            self._write(stream.end())
+            self._advance()
+            await self.session.conversations.require_success(turn.id)
+        except PalimpsestError as error:
+            self._ls.warn(str(error))
+        finally:
+            unfollow()
+            self._answering, self._is_finishing = None, True
+        try:
+            self._advance()
+            await self._settled.wait()
+            await self._bring_up_to_date()
+            await self._settled.wait()
+        finally:
+            self._is_finishing = False
+        self._look_again()
+
+    async def stop(self) -> None:
+        """Ends the turn that runs in the conversation, whoever began it; what came stays. Nothing when none runs."""
+        running = (await self.session.conversations.read(self.conversation_id, 0, 1)).running
+        turn = None if running is None else self.session.turns.running.get(TurnId(running.turn_id))
+        if turn is not None:
+            turn.cancel()
+            await turn.wait()
+        elif running is not None and self.session.following is not None:
+            await self.session.following.cancel(running.turn_id)
+
+    async def expand(self, summary_id: int) -> None:
+        await self.session.conversations.expand(self.conversation_id, SummaryId(summary_id))
+        self.changed_elsewhere()
+
+    async def close(self) -> None:
+        """The editor has closed the document. An answer goes on and is there when it is opened again."""
+        self.is_closed = True
+        message = self.parsed.message if self.parsed.marker_line is not None and self._placement is None else None
+        if message is not None and self.view:
+            await self.session.conversations.set_draft(self.conversation_id, message)
+        self._settled.set()
+
+    async def leave(self) -> None:
+        """The connection ends. A turn that nobody else follows ends with it; what it said is kept."""
+        turn, self.is_closed = self._answering, True
+        for task in {*self._tasks, *([] if self._sending is None else [self._sending])}:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if turn is not None and turn.n_followers == 0:
+            turn.cancel()
+            await turn.wait()
+
+    # ------------------------------------------------------------------------------------------ the document
+
+    def hear(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        """What the editor tells of the document."""
+        self._n_changes += 1
+        self._n_refused = 0
+        changes: list[Change] = []
+        text = self.text
+        for each in params.content_changes:
+            change = self._to_change(text, each)
+            changes.append(change)
+            text = change.apply(text)
+        told = normal(self._ls.workspace.get_text_document(self.uri).source)
+        if told != text:
+            changes.append(change_between(text, told))
+        self.text = told
+        if self._placement is not None:
+            self._placement.changed(changes)
+            self._advance()
+
+    def _to_change(self, text: str, told: lsp.TextDocumentContentChangeEvent) -> Change:
+        new = normal(told.text)
+        if not isinstance(told, lsp.TextDocumentContentChangePartial):
+            return change_between(text, new)
+        return Change(self.offset(text, told.range.start), self.offset(text, told.range.end), new)
+
+    def offset(self, text: str, position: lsp.Position) -> int:
+        lines = text.split("\n")
+        if position.line >= len(lines):
+            return len(text)
+        codec = self._ls.workspace.position_codec
+        at = codec.position_from_client_units([f"{lines[position.line]}\n"], lsp.Position(0, position.character))
+        before = sum(len(line) + 1 for line in lines[: position.line])
+        return before + min(at.character, len(lines[position.line]))
+
+    def position(self, text: str, offset: int) -> lsp.Position:
+        start = text.rfind("\n", 0, offset) + 1
+        units = self._ls.workspace.position_codec.client_num_units(text[start:offset])
+        return lsp.Position(text.count("\n", 0, offset), units)
+
+    def _hold(self, placement: Placement) -> None:
+        self._placement, self._is_held = placement, True
+        self._settled.clear()
+
+    def _let_go(self) -> None:
+        self._is_held = False
+        self._look_again()
+        self._advance()
+
+    def _replace(self, change: Change) -> None:
+        if (change.start == change.end and not change.text) or not can_apply(self._ls):
+            return
+        placement = Placement(self.text, change.start)
+        placement.remove(change.start, change.end)
+        placement.add(change.text)
+        self._hold(placement)
+        self._let_go()
+
+    def _write(self, text: str) -> None:
+        if text:
+            self.view += text
+            if self._placement is not None:
+                self._placement.add(text)
+
+    def _advance(self) -> None:
+        """Sends the next edit, when there is one and none is on its way."""
+        placement = self._placement
+        if placement is None or self._is_held or self._sending is not None or self.is_closed:
+            return
+        if (change := placement.propose()) is not None:
+            self._n_sent += 1
+            self._sending = asyncio.create_task(self._apply(placement, change))
+        elif placement.is_settled and self._answering is None:
+            self._placement = None
+            self._settled.set()
+            self._look_again()
+
+    async def _apply(self, placement: Placement, change: Change) -> None:
+        n_changes, number = self._n_changes, self._n_sent
+        is_applied = await self._ask(change)
+        placement.answered(is_applied=is_applied)
+        if is_applied and placement.is_waiting and self._n_changes != n_changes:
+            asyncio.get_running_loop().call_later(_UNSEEN_S, self._give_up, placement, number)
+        if not is_applied:
+            self._n_refused += 1
+            if self._n_refused > _MOST_REFUSALS:
+                self._give_in()
+            await asyncio.sleep(min(0.02 * 2**self._n_refused, 1.0))
+        self._sending = None
+        self._advance()
+
+    def _give_up(self, placement: Placement, number: int) -> None:
+        if placement is self._placement and number == self._n_sent:
+            placement.give_up()
+            self._advance()
+
+    def _give_in(self) -> None:
+        """The editor takes no edit of the document: what comes is in the conversation, and shown when it is opened."""
+        self._placement, self._answering = None, None
+        self._settled.set()
+        self._ls.warn(
+            "The editor refuses to change the chat document. Nothing is lost: the answer is in the conversation. Open "
+            "the document again to see it."
+        )
+
+    async def _ask(self, change: Change) -> bool:
+        document = self._ls.workspace.get_text_document(self.uri)
+        added = change.text.replace("\n", "\r\n") if "\r\n" in document.source else change.text
+        place = lsp.Range(self.position(self.text, change.start), self.position(self.text, change.end))
+        edit = lsp.TextEdit(place, added)
+        if _takes_versions(self._ls):
+            identifier = lsp.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+            whole_edit = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, [edit])])
+        else:
+            whole_edit = lsp.WorkspaceEdit(changes={document.uri: [edit]})
+        params = lsp.ApplyWorkspaceEditParams(whole_edit, label="Palimpsest")
+        try:
+            result = await asyncio.wrap_future(self._ls.protocol.send_request(lsp.WORKSPACE_APPLY_EDIT, params))
+        except JsonRpcException:
+            return False
+        return bool(result.applied)
+
+    def _look_again(self) -> None:
+        """What can be done in the document, or is wrong in it, may be something else now."""
+        self._ls.chats.look_again(self.uri)
+
+    def _start(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(_logged(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _logged(work: Any) -> None:
+    try:
+        await work
+    except PalimpsestError as error:
+        log.warning("a chat document could not be brought up to date: %s", error.kind)
+    except Exception as error:
+        log.warning("a chat document could not be brought up to date (%s)", type(error).__name__)
+
+
+def normal(text: str) -> str:
+    """Every line ending as LSP knows them is `\\n`."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def can_apply(ls: PalimpsestServer) -> bool:
+    workspace = ls.client_capabilities.workspace
+    return workspace is not None and bool(workspace.apply_edit)
+
+
+def _takes_versions(ls: PalimpsestServer) -> bool:
+    workspace = ls.client_capabilities.workspace
+    return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)

@@ -1,0 +1,42 @@
+"""Serving one client over stdin and stdout: the process lives as long as the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from palimpsest.domain.errors import NotFound
+from palimpsest.mcp_server.record import SearchFacts
+from palimpsest.mcp_server.server import build_server
+from palimpsest.services.folders import Folders, FolderSession
+
+
+def run(load_folders: Callable[[], Folders], folder: Path, search_facts: SearchFacts | None = None) -> int:
+    """The exit code, when the client has left. Raises NotFound when there is no such folder."""
+    root = folder.resolve()
+    if not root.is_dir():
+        raise NotFound(f"{root} is not a folder. Name one that is.")
+    return asyncio.run(_serve(load_folders, root, search_facts))
+
+
+async def _serve(load_folders: Callable[[], Folders], root: Path, search_facts: SearchFacts | None) -> int:
+    """The folder is opened when it is first asked about: a client that only lists the tools does not wait for it."""
+    loading: asyncio.Task[Folders] | None = None
+
+    async def open_folder() -> FolderSession:
+        nonlocal loading
+        if loading is None:
+            loading = asyncio.create_task(asyncio.to_thread(load_folders))
+        folders = await asyncio.shield(loading)
+        return await folders.get(root)
+
+    try:
+        # Takes stdin and stdout for the protocol alone.
+        await build_server(open_folder, search_facts).run_stdio_async()
+    finally:
+        if loading is not None:
+            opened = (await asyncio.gather(loading, return_exceptions=True))[0]
+            if isinstance(opened, Folders):
+                await opened.close()
+    return 0

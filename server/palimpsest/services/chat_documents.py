@@ -1,0 +1,170 @@
+"""Which document shows which conversation, and the files of such documents.
+
+A document belongs to a conversation because a record beside the store says so, never because of what stands in it. The
+records and, unless the user asks for the workspace folder, the documents lie in the store's directory, for the user
+alone. A file is made with a head and an input only; what else is in it the editor has saved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from palimpsest.domain.chat_document import HEAD, SUFFIX, whole
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId
+from palimpsest.storage.store import Store
+
+FOLDER: Final = "chats"
+"""Below the store's directory: the documents."""
+_RECORDS: Final = "bindings"
+_LONGEST_NAME: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDocuments:
+    """Of one workspace folder."""
+
+    root: Path
+    """Resolved."""
+    store: Store
+
+    async def conversation_of(self, path: Path) -> ConversationId | None:
+        """What a document shows; None: nothing was ever said about it, whatever it says."""
+        return await asyncio.to_thread(self._read, path)
+
+    async def document_of(self, conversation_id: ConversationId) -> Path | None:
+        """A document of the conversation that is still there, the oldest path first."""
+        return await asyncio.to_thread(self._find, conversation_id)
+
+    async def bind(self, path: Path, conversation_id: ConversationId) -> None:
+        """From now on the document shows that conversation. The user has said so."""
+        await asyncio.to_thread(self._write, path, conversation_id)
+
+    async def create(self, conversation_id: ConversationId, title: str, *, in_folder: bool) -> Path:
+        """A document of the conversation, which has none. In the workspace folder it is kept out of git, where the
+        folder is a repository. Raises InvalidRequest when it cannot be made."""
+        try:
+            return await asyncio.to_thread(self._create, conversation_id, title, in_folder)
+        except OSError as error:
+            raise InvalidRequest(
+                f"The chat document could not be made ({type(error).__name__}). Look whether the folder can be written."
+            ) from error
+
+    async def remove(self, conversation_id: ConversationId) -> None:
+        """Removes every document of the conversation and its records: an editor may have saved what was said there."""
+        await asyncio.to_thread(self._remove, conversation_id)
+
+    @property
+    def _folder(self) -> Path:
+        return (self.store.directory / FOLDER).resolve()
+
+    def _record(self, path: Path) -> Path:
+        return self._folder / _RECORDS / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
+
+    def _read(self, path: Path) -> ConversationId | None:
+        return _conversation(self._record(path), path)
+
+    def _find(self, conversation_id: ConversationId) -> Path | None:
+        return min((path for _, path in self._all(conversation_id) if path.is_file()), default=None)
+
+    def _all(self, conversation_id: ConversationId) -> list[tuple[Path, Path]]:
+        """Record and document, whether or not that is there."""
+        named = [(record, _path(record)) for record in (self._folder / _RECORDS).glob("*.json")]
+        return [(one, path) for one, path in named if path is not None and _conversation(one, path) == conversation_id]
+
+    def _remove(self, conversation_id: ConversationId) -> None:
+        for record, path in self._all(conversation_id):
+            path.unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
+
+    def _write(self, path: Path, conversation_id: ConversationId) -> None:
+        record = self._record(path)
+        record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = record.with_suffix(f".{os.getpid()}.partial")
+        _write_private(partial, json.dumps({"path": str(path), "conversationId": conversation_id}))
+        partial.replace(record)
+
+    def _create(self, conversation_id: ConversationId, title: str, in_folder: bool) -> Path:
+        folder = self.root if in_folder else self._folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", title).strip("-")[:_LONGEST_NAME].strip("-") or "chat"
+        for number in itertools.count(1):
+            path = folder / f"{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
+            if in_folder:
+                _keep_out_of_git(self.root, path.name)  # before it is there
+            try:
+                _write_private(path, whole(HEAD, ""))
+            except FileExistsError:
+                continue
+            self._write(path, conversation_id)
+            return path
+        raise AssertionError("there is always another number")
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Raises FileExistsError: nothing is overwritten and no link followed."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    with open(descriptor, "w", encoding="utf-8", newline="\n") as out:
+        out.write(text)
+
+
+def _load(record: Path) -> dict[str, object]:
+    try:
+        value = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _path(record: Path) -> Path | None:
+    path = _load(record).get("path")
+    return Path(path) if isinstance(path, str) else None
+
+
+def _conversation(record: Path, path: Path) -> ConversationId | None:
+    value = _load(record)
+    conversation_id = value.get("conversationId")
+    is_of_it = value.get("path") == str(path) and isinstance(conversation_id, str)
+    return ConversationId(str(conversation_id)) if is_of_it else None
+
+
+def _keep_out_of_git(root: Path, name: str) -> None:
+    """Adds the file to what the repository's own copy ignores, which no commit holds."""
+    exclude = _exclude_file(root)
+    if exclude is None:
+        return
+    pattern = f"/{exclude[1]}{name}"
+    file = exclude[0]
+    written = file.read_text(encoding="utf-8", errors="surrogateescape") if file.is_file() else ""
+    if pattern in written.splitlines():
+        return
+    file.parent.mkdir(exist_ok=True)
+    with file.open("a", encoding="utf-8", errors="surrogateescape") as out:
+        out.write(f"{'' if written.endswith(chr(10)) or not written else chr(10)}{pattern}\n")
+
+
+def _exclude_file(root: Path) -> tuple[Path, str] | None:
+    """The repository's `info/exclude`, and where `root` is in the repository; None outside of one."""
+    for top in (root, *root.parents):
+        git = top / ".git"
+        if git.is_file():  # a work tree beside its repository
+            named = re.fullmatch(r"gitdir: (.+)\n?", git.read_text(encoding="utf-8", errors="surrogateescape"))
+            git = top / named[1] if named is not None else git
+            common = git / "commondir"
+            git = (git / common.read_text(encoding="utf-8").strip()) if common.is_file() else git
+        if git.is_dir():
+            below = root.relative_to(top).as_posix()
+            return git / "info" / "exclude", "" if below == "." else f"{_quoted(below)}/"
+    return None
+
+
+def _quoted(path: str) -> str:
+    return re.sub(r"([\\*?\[\]!# ])", r"\\\1", path)

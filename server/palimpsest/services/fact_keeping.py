@@ -1,0 +1,87 @@
+"""What keeps the facts of one open folder true: turns that end are read, files that change are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from palimpsest.services.background import logged
+from palimpsest.services.events import ConversationChanged, FactsChanged, FolderEvent, Listeners
+from palimpsest.services.librarian import Librarian
+from palimpsest.services.watching import SourceWatcher
+from palimpsest.storage import fact_sources
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class FactKeeping:
+    """Lives as long as the folder is open, whatever its settings become."""
+
+    root: Path
+    librarian: Librarian
+    listeners: Listeners
+    watcher: SourceWatcher = field(init=False)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _unsubscribe: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.watcher = SourceWatcher(self.root, self.look_at)
+        self.take(self.librarian)
+
+    def take(self, librarian: Librarian) -> None:
+        """From now on this one learns: the settings have changed."""
+        self.librarian = librarian
+        librarian.changed = self._facts_changed
+
+    def start(self) -> None:
+        """Begins to listen, and sees in the background to what happened while no server ran."""
+        self._unsubscribe = self.listeners.add(self._hear)
+        self._begin(self._catch_up())
+
+    async def close(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.watcher.close()
+
+    async def look_at_all(self) -> None:
+        """Looks at every file that a fact rests on; for whoever does not wait until somebody says that one changed."""
+        await self.look_at(set(await self.librarian.store.read(fact_sources.watched)))
+
+    async def look_at(self, paths: set[str]) -> None:
+        """Files may have changed on disk."""
+        checked = await self.librarian.places.check(paths)
+        if checked.has_moved:
+            await self._watch()
+        if checked.changed or checked.has_moved:
+            self.listeners.tell(FactsChanged())
+
+    async def _catch_up(self) -> None:
+        await self._watch()
+        await self.librarian.resume()
+
+    async def _watch(self) -> None:
+        """The files that facts rest on now; those that are new to the watcher are looked at once."""
+        await self.watcher.watch(await self.librarian.store.read(fact_sources.watched))
+
+    def _hear(self, event: FolderEvent) -> None:
+        if isinstance(event, ConversationChanged):
+            self.librarian.consider(event.conversation_id)
+
+    def _facts_changed(self) -> None:
+        self._begin(self._rewatch())
+
+    async def _rewatch(self) -> None:
+        await self._watch()
+        self.listeners.tell(FactsChanged())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(logged(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

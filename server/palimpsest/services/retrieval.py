@@ -1,0 +1,231 @@
+"""Finds, among the messages of a conversation and the facts of the folder, what a question is about.
+
+One configuration: the weights stand in `domain/retrieval`. What was rolled back or purged is never found, nor is
+anything of the running turn; what stands in the context anyway is not given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final
+
+from palimpsest.domain.facts import FactId, StoredFact
+from palimpsest.domain.messages import ConversationId, MessageId, Role
+from palimpsest.domain.retrieval import packing, question
+from palimpsest.domain.retrieval.packing import Excerpt, Packed
+from palimpsest.domain.retrieval.passages import to_saying
+from palimpsest.domain.retrieval.question import About, Reading
+from palimpsest.domain.retrieval.scoring import WHO, Ranked, Turn, rank
+from palimpsest.domain.tokens import CountText
+from palimpsest.storage import conversations, passage_search
+from palimpsest.storage import facts as stored_facts
+from palimpsest.storage.passage_search import IndexedMessage, Stretch
+from palimpsest.storage.store import Store
+
+_MOST_HITS: Final = 400
+"""Passages and facts that are looked at."""
+_MOST_HIDDEN: Final = 2_000
+"""Looked at where some of them may be hidden."""
+_MOST_RULES: Final = 200
+_MOST_ON_DAYS: Final = 400
+_MOST_YEARS: Final = 10
+"""The newest of those from which there are messages."""
+_NAMED_SHARE: Final = 0.5
+"""Of a conversation's messages: where more begin with a name, and each name often, the names are its speakers."""
+_FEWEST_OF_A_SPEAKER: Final = 3
+_OWN_QUERY: Final = 0.5
+"""Times the weight of whose turn it is, when nobody asked in words: then whose turns are meant is less sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and where."""
+
+    text: str
+    conversation_id: ConversationId
+    now: str
+    """UTC, ISO 8601: "two weeks ago" counts from here. Without a date at its beginning, such words mean nothing."""
+    about: About | None = None
+    """Whose turns are meant; None: guessed from the words."""
+    files: tuple[str, ...] = ()
+    """Paths in view, below the folder."""
+    own_query: bool = False
+    """Whether the engine made the text up by itself."""
+    exclude_from: MessageId | None = None
+    """The first message of the running turn: from it on nothing is found."""
+    already_live: frozenset[MessageId] = field(default_factory=frozenset)
+    """Messages that stand in the context anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What was found, as far as the budget goes."""
+
+    text: str
+    """A record to be quoted: facts first, then turns in the order of time, a date above each session. Empty when there
+    is nothing."""
+    items: tuple[Ranked, ...]
+    """What stands in the text, in its order."""
+    token_estimate: int
+    """At least as many as the text takes by the tokenizer, and at most the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """Retrieval over one folder's store."""
+
+    store: Store
+    count: CountText
+
+    async def retrieve(self, asked: Question, budget_tokens: int) -> Retrieved:
+        """The best of what there is, in at most `budget_tokens`. Raises NotFound for the conversation."""
+        packed = await self.store.search(self._pack, asked, budget_tokens)
+        return Retrieved(packed.text, tuple(excerpt.ranked for excerpt in packed.excerpts), packed.tokens)
+
+    async def search(self, asked: Question, k: int) -> list[Ranked]:
+        """The `k` best, with what their scores are made of. Raises NotFound for the conversation."""
+        found = await self.store.search(self._find, asked)
+        return found.ranked[:k]
+
+    def _pack(self, asked: Question, budget_tokens: int) -> Packed:
+        found = self._find(asked)
+        return packing.pack(found.excerpts(), budget_tokens, self.count)
+
+    def _find(self, asked: Question) -> _Found:
+        conversations.get(asked.conversation_id)
+        stretches = conversations.lineage(asked.conversation_id, 0, asked.exclude_from)
+        visible = _Visible(asked.conversation_id)
+        speakers = _speakers(stretches)
+        reading = question.read(
+            asked.text, question.day_of(asked.now), _years(stretches, asked.now), speakers, asked.about
+        )
+        rows, turns, facts = _candidates(reading, stretches, visible)
+        read = stored_facts.read(sorted(facts)) if facts else []
+        ranked = rank(
+            reading,
+            [(_turn(rows[row_id], passage), score) for row_id, (score, passage) in turns.items()],
+            [(fact, facts[fact.id]) for fact in read if fact.is_open and not _is_said(fact, asked)],
+            asked.files,
+            WHO * _OWN_QUERY if asked.own_query else WHO,
+        )
+        wanted = [each for each in ranked if not _is_live(each, asked.already_live)]
+        return _Found(wanted, {MessageId(row.message_id): row for row in rows.values()}, bool(speakers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """Which messages a conversation shows."""
+
+    conversation_id: ConversationId
+    hidden: list[tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ranges = conversations.hidden_ranges(self.conversation_id)
+        object.__setattr__(self, "hidden", [(each.start, each.end) for each in ranges])
+
+    def __contains__(self, row: IndexedMessage) -> bool:
+        return not any(start <= row.message_id < end for start, end in self.hidden)
+
+
+def _candidates(
+    reading: Reading, stretches: Sequence[Stretch], visible: _Visible
+) -> tuple[dict[int, IndexedMessage], dict[int, tuple[float, int]], dict[FactId, float]]:
+    """The messages by row, and of messages and facts the lexical score; of a message its best passage too."""
+    hits = passage_search.matches(reading.terms, stretches, _MOST_HIDDEN if visible.hidden else _MOST_HITS)
+    rows = {
+        row.row_id: row
+        for row in passage_search.read({hit.row_id for hit in hits if hit.fact is None})
+        if row in visible
+    }
+    hits = [hit for hit in hits if hit.fact is not None or hit.row_id in rows][:_MOST_HITS]
+    turns: dict[int, tuple[float, int]] = {}
+    facts: dict[FactId, float] = {}
+    for hit in hits:
+        if hit.fact is not None:
+            facts[hit.fact] = hit.score
+        else:
+            turns.setdefault(hit.row_id, (hit.score, hit.passage))
+    others = passage_search.rules(stretches, _MOST_RULES)
+    if reading.days:
+        others += passage_search.said_on(reading.days, stretches, _MOST_ON_DAYS)
+    for row in others:
+        if row in visible:
+            rows[row.row_id] = row
+            turns.setdefault(row.row_id, (0.0, 0))
+    return rows, turns, facts
+
+
+def _speakers(stretches: Sequence[Stretch]) -> tuple[str, ...]:
+    """Those of a conversation in which messages begin with the speakers' names; of any other none."""
+    counted = {name: n for name, n in passage_search.names(stretches).items() if n >= _FEWEST_OF_A_SPEAKER}
+    n_messages = sum(after - first for _, first, after in stretches)
+    return tuple(counted) if sum(counted.values()) > _NAMED_SHARE * n_messages else ()
+
+
+def _years(stretches: Sequence[Stretch], now: str) -> list[int]:
+    days = passage_search.first_and_last_day(stretches)
+    if days is None:
+        return []
+    first, last = (date.fromordinal(day).year for day in days)
+    return list(range(max(first, last - _MOST_YEARS + 1), last + 1))
+
+
+def _turn(row: IndexedMessage, passage: int) -> Turn:
+    return Turn(
+        row.message_id,
+        row.role,
+        row.name,
+        row.n_words,
+        row.is_rule,
+        (row.owner, row.session),
+        row.day,
+        passage,
+    )
+
+
+def _is_said(fact: StoredFact, asked: Question) -> bool:
+    """Whether a message that stands in the context says it anyway."""
+    said = fact.evidence
+    return said is not None and said.conversation_id == asked.conversation_id and said.message_id in asked.already_live
+
+
+def _is_live(each: Ranked, live: Collection[MessageId]) -> bool:
+    return isinstance(each.found, Turn) and each.found.id in live
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found, best first, and how it is shown. Used inside the read."""
+
+    ranked: list[Ranked]
+    rows: dict[MessageId, IndexedMessage]
+    has_speakers: bool
+
+    def excerpts(self) -> Iterator[Excerpt]:
+        for position, each in enumerate(self.ranked):
+            match each.found:
+                case Turn() as turn:
+                    yield self._excerpt(each, turn)
+                case StoredFact() as fact:
+                    yield _fact_excerpt(each, fact, position)
+
+    def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt:
+        content = passage_search.content_of(self.rows[turn.id].row_id)
+        saying = to_saying(content)
+        whole = "\n".join(saying.passages) if turn.role is Role.TOOL or not content.text.strip() else content.text
+        is_cut = len(saying.passages) > 1
+        said_by = turn.name if self.has_speakers else ""
+        return Excerpt(
+            ranked,
+            (turn.session, turn.day),
+            packing.render_day(turn.day),
+            packing.render_turn(turn.role, said_by, whole),
+            packing.render_passage(turn.role, turn.id, saying.passages[turn.passage]) if is_cut else None,
+            (1, turn.id),
+        )
+
+
+def _fact_excerpt(ranked: Ranked, fact: StoredFact, position: int) -> Excerpt:
+    return Excerpt(ranked, "facts", "[facts]", packing.render_fact(fact), None, (0, position))

@@ -1,0 +1,65 @@
+"""A thread of a store: calls run on it one after the other, in the order they were asked for.
+
+A thread pool would do, and take twice as long to hand a call over and its result back; every delta of an answer waits
+for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_Call = Callable[[], object]
+
+
+class DatabaseThread:
+    """Runs from its making to `end`. A daemon: what it has not begun when the process ends is not run."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        """Asks for a call, of the running loop. It is carried out even when the future is cancelled, or the loop has
+        ended: then nobody hears of it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def call() -> None:
+            try:
+                tell = functools.partial(_succeed, future, function())
+            except BaseException as error:
+                tell = functools.partial(_fail, future, error)
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(tell)
+
+        self._calls.put(call)
+        return future
+
+    def end(self, last: _Call) -> None:
+        """Waits until everything asked for is done, and `last` behind it. Call it from another thread, once."""
+        self._calls.put(last)
+        self._calls.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+
+
+def _succeed(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[T], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)

@@ -1,0 +1,136 @@
+"""The places in files that facts rest on, as the store has them.
+
+A source is one version of one file: the hash of its bytes on disk, and one hash a line. A link ties a fact to a place
+in such a version by an anchor. When a file is saved and the place still says the same, the link goes over to the new
+version; a link that is stale keeps the version it was made for, so that undoing the change clears it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from palimpsest.domain.facts import FactId, FactState, Span
+from palimpsest.storage.tables import execute
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a file that facts rest on."""
+
+    path: str
+    """Below the folder, with `/`."""
+    sha256: str
+    """Of its bytes on disk, in hexadecimal."""
+    lines: bytes
+    """As `domain.staleness` keeps them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One place a fact rests on."""
+
+    id: int
+    fact_id: FactId
+    version: Version
+    anchor: str
+    """As `domain.staleness` writes it."""
+    symbol: str
+    span: Span | None
+    """Its lines as they were last found; None: the whole file."""
+    state: FactState
+
+
+def add(fact_id: FactId, version: Version, anchor: str, symbol: str, span: Span | None, now: str) -> None:
+    """Ties a fact to a place that says what it should say now."""
+    execute(
+        "INSERT INTO fact_source_link (fact, source, anchor, symbol, start_line, end_line, state) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        *(fact_id, _source(version, now), anchor, symbol, *_lines(span), FactState.FRESH.value),
+    )
+
+
+def _source(version: Version, now: str) -> int:
+    execute(
+        "INSERT OR IGNORE INTO fact_source (file_path, sha256, lines, updated_at) VALUES (?, ?, ?, ?)",
+        *(version.path, version.sha256, version.lines, now),
+    )
+    found = execute("SELECT id FROM fact_source WHERE file_path = ? AND sha256 = ?", version.path, version.sha256)
+    return int(next(iter(found))[0])
+
+
+def _lines(span: Span | None) -> tuple[int | None, int | None]:
+    return (None, None) if span is None else (span.start, span.end)
+
+
+def links_of(paths: Iterable[str]) -> list[Link]:
+    """Of the facts that hold and rest on one of these files; by file, version and id."""
+    return _links("file_path IN (SELECT value FROM json_each(?)) AND closed_at IS NULL", json.dumps(sorted(set(paths))))
+
+
+def links_of_fact(fact_id: FactId) -> list[Link]:
+    return _links("fact = ?", fact_id)
+
+
+def _links(where: str, *parameters: object) -> list[Link]:
+    found = execute(
+        "SELECT fact_source_link.id, fact, file_path, sha256, lines, anchor, symbol, start_line, end_line, state "
+        "FROM fact_source_link JOIN fact_source ON fact_source.id = source JOIN fact ON fact.id = fact "
+        f"WHERE {where} ORDER BY file_path, source, fact_source_link.id",
+        *parameters,
+    )
+    return [
+        Link(
+            link_id,
+            FactId(fact_id),
+            Version(path, sha256, bytes(lines)),
+            anchor,
+            symbol,
+            None if start is None else Span(start, end),
+            FactState(state),
+        )
+        for link_id, fact_id, path, sha256, lines, anchor, symbol, start, end, state in found
+    ]
+
+
+def watched() -> dict[str, frozenset[str]]:
+    """The files that facts rest on which hold, each with the hashes of the versions they rest on."""
+    found: dict[str, set[str]] = {}
+    for path, sha256 in execute(
+        "SELECT DISTINCT file_path, sha256 FROM fact_source JOIN fact_source_link ON source = fact_source.id "
+        "JOIN fact ON fact.id = fact WHERE closed_at IS NULL"
+    ):
+        found.setdefault(path, set()).add(sha256)
+    return {path: frozenset(hashes) for path, hashes in found.items()}
+
+
+def set_state(link: Link, state: FactState, span: Span | None) -> None:
+    """As it was found now. `span`: where; None leaves the lines as they were last found."""
+    execute("UPDATE fact_source_link SET state = ? WHERE id = ?", state.value, link.id)
+    if span is not None:
+        execute("UPDATE fact_source_link SET start_line = ?, end_line = ? WHERE id = ?", span.start, span.end, link.id)
+
+
+def rebase(link: Link, version: Version, anchor: str, span: Span | None, now: str) -> None:
+    """The place says the same in another version, or is taken as it is there: from now on that is what counts."""
+    execute(
+        "UPDATE fact_source_link SET source = ?, anchor = ?, start_line = ?, end_line = ?, state = ? WHERE id = ?",
+        *(_source(version, now), anchor, *_lines(span), FactState.FRESH.value, link.id),
+    )
+
+
+def hand_over(fact_id: FactId, to: FactId) -> None:
+    """What one fact rests on is what another rests on from now on."""
+    execute("UPDATE fact_source_link SET fact = ? WHERE fact = ?", to, fact_id)
+
+
+def tidy() -> None:
+    """Removes versions that nothing rests on any more."""
+    execute("DELETE FROM fact_source WHERE id NOT IN (SELECT source FROM fact_source_link)")
+
+
+def unlink(ids: Sequence[int]) -> None:
+    """The facts stay, and rest on these places no longer."""
+    execute("DELETE FROM fact_source_link WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+    tidy()

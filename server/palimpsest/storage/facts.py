@@ -1,0 +1,329 @@
+"""Facts as the store has them: what they say, how long they hold, what they are about.
+
+What a fact says is never changed. It is closed when it holds no longer, and only `forget` and a purge remove it. The
+places it rests on are in `fact_sources`. In plain SQL: most of it is read by the thousand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from palimpsest.domain.errors import NotFound
+from palimpsest.domain.facts import (
+    Candidate,
+    Evidence,
+    Fact,
+    FactId,
+    FactState,
+    FactType,
+    Origin,
+    Place,
+    SourceState,
+    Span,
+    StoredFact,
+)
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.storage import fact_search
+from palimpsest.storage.tables import execute
+
+_COLUMNS: Final = (
+    "fact.id, fact_type, content, turn_number, conversation, message_id, quote, origin, created_at, closed_at, "
+    "superseded_by, verified_at, n_uses"
+)
+_IS_STALE: Final = (
+    "EXISTS (SELECT 1 FROM fact_source_link WHERE fact_source_link.fact = fact.id AND state IN ('changed', 'missing'))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which facts are listed."""
+
+    types: Collection[FactType] = ()
+    """Empty: all."""
+    path: str | None = None
+    """Only those that rest on this file."""
+    is_stale: bool | None = None
+    """None: whether or not."""
+    includes_closed: bool = False
+    limit: int = 100
+    before: FactId | None = None
+    """Only ids below it: the last of the page before."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactCounts:
+    """Of the facts that hold."""
+
+    n_open: int
+    n_stale: int
+
+
+def add(fact: Fact, turn_number: int, evidence: Evidence | None, now: str) -> FactId:
+    """Keeps a fact. Whether it should be kept is decided elsewhere (`domain.extraction.admission`)."""
+    execute(
+        "INSERT INTO fact (fact_type, content, turn_number, conversation, message_id, quote, origin, created_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        fact.fact_type.value,
+        fact.content,
+        turn_number,
+        *((None,) * 4 if evidence is None else _evidence_columns(evidence)),
+        now,
+    )
+    ((fact_id,),) = execute("SELECT last_insert_rowid()")
+    for entity in fact.entities:
+        execute("INSERT OR IGNORE INTO fact_entity (fact, entity) VALUES (?, ?)", fact_id, entity)
+    fact_search.add(FactId(fact_id), fact)
+    return FactId(fact_id)
+
+
+def add_candidate(candidate: Candidate, turn_number: int, now: str) -> FactId:
+    return add(candidate.fact, turn_number, candidate.evidence, now)
+
+
+def _evidence_columns(evidence: Evidence) -> tuple[str, int, str, str]:
+    return evidence.conversation_id, evidence.message_id, evidence.quote, evidence.origin.value
+
+
+def get(fact_id: FactId) -> StoredFact:
+    """Raises NotFound."""
+    for found in read([fact_id]):
+        return found
+    raise NotFound(f"There is no fact {fact_id} in this folder. List the facts and choose one.")
+
+
+def read(ids: Sequence[FactId]) -> list[StoredFact]:
+    """Those of them that there are, in that order."""
+    rows = execute(f"SELECT {_COLUMNS} FROM fact WHERE id IN (SELECT value FROM json_each(?))", json.dumps(ids))
+    found = {fact.id: fact for fact in _facts(list(rows))}
+    return [found[each] for each in ids if each in found]
+
+
+def select(wanted: Wanted) -> list[StoredFact]:
+    """The newest first."""
+    where, parameters = ["fact.id < ?"], [wanted.before if wanted.before is not None else (1 << 62)]
+    if not wanted.includes_closed:
+        where.append("closed_at IS NULL")
+    if wanted.types:
+        where.append("fact_type IN (SELECT value FROM json_each(?))")
+        parameters.append(json.dumps([each.value for each in wanted.types]))  # type: ignore[arg-type]
+    if wanted.path is not None:
+        where.append(
+            "fact.id IN (SELECT fact FROM fact_source_link JOIN fact_source ON fact_source.id = source "
+            "WHERE file_path = ?)"
+        )
+        parameters.append(wanted.path)  # type: ignore[arg-type]
+    if wanted.is_stale is not None:
+        where.append(_IS_STALE if wanted.is_stale else f"NOT {_IS_STALE}")
+    sql = f"SELECT {_COLUMNS} FROM fact WHERE {' AND '.join(where)} ORDER BY fact.id DESC LIMIT ?"
+    return list(_facts(list(execute(sql, *parameters, wanted.limit))))
+
+
+def all_known() -> list[StoredFact]:
+    """Every fact, also those that hold no longer, the oldest first: what a new one is compared with."""
+    return list(_facts(list(execute(f"SELECT {_COLUMNS} FROM fact ORDER BY id"))))
+
+
+def saying(fact: Fact) -> list[FactId]:
+    """The facts of that type that hold and say just this."""
+    found = execute(
+        "SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL ORDER BY id",
+        *(fact.fact_type.value, fact.content),
+    )
+    return [FactId(fact_id) for (fact_id,) in found]
+
+
+def search_by_entity(keyword: str) -> list[StoredFact]:
+    """The facts that hold and are about `keyword`, whatever its case; the newest first."""
+    rows = execute("SELECT fact FROM fact_entity WHERE entity = ? ORDER BY fact DESC", keyword)
+    return [each for each in read([FactId(row[0]) for row in rows]) if each.is_open]
+
+
+def counts() -> FactCounts:
+    ((n_open, n_stale),) = execute(f"SELECT COUNT(*), COALESCE(SUM({_IS_STALE}), 0) FROM fact WHERE closed_at IS NULL")
+    return FactCounts(n_open, n_stale)
+
+
+def close(fact_id: FactId, now: str, superseded_by: FactId | None = None) -> None:
+    """It holds no longer; it stays readable."""
+    execute(
+        "UPDATE fact SET closed_at = ?, superseded_by = ? WHERE id = ? AND closed_at IS NULL",
+        *(now, superseded_by, fact_id),
+    )
+
+
+def verify(fact_id: FactId, now: str) -> None:
+    """A person says that it holds."""
+    execute("UPDATE fact SET verified_at = ?, closed_at = NULL, superseded_by = NULL WHERE id = ?", now, fact_id)
+
+
+def count_uses(ids: Iterable[FactId]) -> None:
+    """They were given to a model."""
+    execute("UPDATE fact SET n_uses = n_uses + 1 WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+
+
+def forget(ids: Sequence[FactId]) -> None:
+    """Removes facts with all that was kept for them. Nothing is left but a digest of what each said, so that the same
+    words do not make it again."""
+    for fact in read(ids):
+        execute("INSERT OR IGNORE INTO forgotten_fact (digest) VALUES (?)", digest_of(fact.fact))
+    remove(ids)
+
+
+def remove(ids: Sequence[FactId]) -> None:
+    """As `forget`, and the same may be learned again."""
+    found = read(ids)
+    for fact in found:
+        fact_search.remove(fact.id, fact.fact)
+    listed = json.dumps([fact.id for fact in found])
+    for sql in (
+        "DELETE FROM fact_entity WHERE fact IN (SELECT value FROM json_each(?))",
+        "DELETE FROM fact_source_link WHERE fact IN (SELECT value FROM json_each(?))",
+        "UPDATE fact SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
+        "DELETE FROM fact WHERE id IN (SELECT value FROM json_each(?))",
+    ):
+        execute(sql, listed)
+    execute("DELETE FROM fact_source WHERE id NOT IN (SELECT source FROM fact_source_link)")
+
+
+def clear() -> int:
+    """Removes every fact of the folder, and what was forgotten; how many there were."""
+    ids = [FactId(fact_id) for (fact_id,) in execute("SELECT id FROM fact")]
+    remove(ids)
+    execute("DELETE FROM forgotten_fact")
+    return len(ids)
+
+
+def from_messages(conversation_id: ConversationId, start: int, end: int) -> list[FactId]:
+    """The facts that rest on words of the messages [start, end) that the conversation itself holds."""
+    found = execute(
+        "SELECT id FROM fact WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY id",
+        *(conversation_id, start, end),
+    )
+    return [FactId(fact_id) for (fact_id,) in found]
+
+
+def close_from(conversation_id: ConversationId, start: int, end: int, now: str) -> None:
+    """The messages [start, end) were rolled back: what was learned from them holds no longer."""
+    for fact_id in from_messages(conversation_id, start, end):
+        close(fact_id, now)
+
+
+def told_in(ids: Sequence[FactId]) -> set[ConversationId]:
+    """The conversations whose turns were told one of these facts."""
+    contents = [fact.fact.content for fact in read(ids)]
+    if not contents:
+        return set()
+    told = execute("SELECT conversation, text FROM injection WHERE kind = 'recall'")
+    return {ConversationId(owner) for owner, text in told if any(content in text for content in contents)}
+
+
+def is_forgotten(fact: Fact) -> bool:
+    """Whether the user had just this forgotten."""
+    return any(True for _ in execute("SELECT 1 FROM forgotten_fact WHERE digest = ?", digest_of(fact)))
+
+
+def digest_of(fact: Fact) -> str:
+    """The same for the same statement, however it is spaced and capitalised."""
+    said = " ".join(fact.content.casefold().split())
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+# ---------------------------------------------------------------------------------------- how far was read for facts
+
+
+def extracted_until(conversation_id: ConversationId) -> MessageId:
+    """The first message that was not read for facts yet."""
+    found = execute("SELECT next_message_id FROM extraction WHERE conversation = ?", conversation_id)
+    return next((MessageId(each) for (each,) in found), MessageId(0))
+
+
+def unread_conversations() -> list[ConversationId]:
+    """Those with messages that were not read for facts yet."""
+    found = execute(
+        "SELECT conversation.id FROM conversation LEFT JOIN extraction ON extraction.conversation = conversation.id "
+        "WHERE conversation.next_message_id > MAX(COALESCE(extraction.next_message_id, 0), fork_message_id)"
+    )
+    return [ConversationId(each) for (each,) in found]
+
+
+def set_extracted(conversation_id: ConversationId, until: MessageId) -> None:
+    """Never goes back: the same message is not read twice."""
+    execute(
+        "INSERT INTO extraction (conversation, next_message_id) VALUES (?, ?) ON CONFLICT (conversation) DO UPDATE "
+        "SET next_message_id = MAX(next_message_id, excluded.next_message_id)",
+        *(conversation_id, until),
+    )
+
+
+def tokens_used(day: str) -> int:
+    """What extraction by a model took on that day."""
+    return next((tokens for (tokens,) in execute("SELECT tokens FROM librarian_use WHERE day = ?", day)), 0)
+
+
+def use_tokens(day: str, tokens: int) -> None:
+    execute(
+        "INSERT INTO librarian_use (day, tokens) VALUES (?, ?) ON CONFLICT (day) DO UPDATE "
+        "SET tokens = tokens + excluded.tokens",
+        *(day, tokens),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- rows
+
+
+def _facts(rows: Sequence[tuple[Any, ...]]) -> Iterator[StoredFact]:
+    ids = json.dumps([row[0] for row in rows])
+    entities: defaultdict[int, list[str]] = defaultdict(list)
+    for fact_id, entity in execute(
+        "SELECT fact, entity FROM fact_entity WHERE fact IN (SELECT value FROM json_each(?))", ids
+    ):
+        entities[fact_id].append(entity)
+    sources: defaultdict[int, list[SourceState]] = defaultdict(list)
+    for fact_id, path, symbol, start, end, state in execute(
+        "SELECT fact, file_path, symbol, start_line, end_line, state FROM fact_source_link "
+        "JOIN fact_source ON fact_source.id = source WHERE fact IN (SELECT value FROM json_each(?)) "
+        "ORDER BY fact_source_link.id",
+        ids,
+    ):
+        span = None if start is None else Span(start, end)
+        sources[fact_id].append(SourceState(Place(path, span, symbol), FactState(state)))
+    return (_fact(row, entities[row[0]], tuple(sources[row[0]])) for row in rows)
+
+
+def _fact(row: tuple[Any, ...], entities: Sequence[str], sources: tuple[SourceState, ...]) -> StoredFact:
+    (
+        fact_id,
+        fact_type,
+        content,
+        turn_number,
+        conversation,
+        message_id,
+        quote,
+        origin,
+        created_at,
+        closed_at,
+        superseded_by,
+        verified_at,
+        n_uses,
+    ) = row
+    evidence = None
+    if conversation is not None:
+        evidence = Evidence(ConversationId(conversation), MessageId(message_id), quote, Origin(origin))
+    return StoredFact(
+        FactId(fact_id),
+        Fact(FactType(fact_type), content, tuple(entities)),
+        turn_number,
+        created_at,
+        evidence,
+        sources,
+        closed_at,
+        superseded_by,
+        verified_at,
+        n_uses,
+    )

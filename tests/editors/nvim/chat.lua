@@ -1,0 +1,390 @@
+local t = require("harness")
+local it, eq, shows, wait = t.it, t.eq, t.shows, t.wait
+local told = t.notifications()
+
+--- What the server is asked, with its parameters.
+local requests = {}
+local client = require("palimpsest.client")
+local request = client.request
+client.request = function(root, method, params, callback)
+  table.insert(requests, { method = method, params = params })
+  return request(root, method, params, callback)
+end
+local function asked(method)
+  return vim.tbl_filter(function(each)
+    return each.method == method
+  end, requests)
+end
+
+it("loads nothing of the plugin before it is used", function()
+  vim.api.nvim_exec2("source " .. vim.env.PALIMPSEST_TEST_PLUGIN .. "/plugin/palimpsest.lua", {})
+  eq(nil, package.loaded["palimpsest.chat"])
+  eq(nil, package.loaded["palimpsest.commands"])
+end)
+
+vim.cmd.edit("notes.txt")
+local notes = vim.api.nvim_get_current_buf()
+local notes_win = vim.api.nvim_get_current_win()
+
+it("opens a panel for the folder of the file, with the cursor in the input", function()
+  t.open()
+  eq(vim.fs.normalize(vim.uv.fs_realpath(".")), vim.uv.fs_realpath(t.chat().root))
+  eq(t.chat().input.buf, vim.api.nvim_get_current_buf())
+  eq(3, #vim.api.nvim_tabpage_list_wins(0))
+end)
+
+it("shows the file to the server, so that what is unsaved counts", function()
+  wait("attached", function()
+    return #vim.lsp.get_clients({ bufnr = notes, name = "palimpsest" }) == 1
+  end)
+end)
+
+it("streams an answer in its place while the user edits elsewhere", function()
+  t.script({ text = "first piece, second piece, third piece" })
+  t.order("hold 2")
+  t.send("tell me")
+  shows("first piece")
+  t.lacks("third piece")
+  eq("", t.chat().input:text())
+  vim.api.nvim_set_current_win(notes_win)
+  vim.api.nvim_win_set_cursor(notes_win, { 2, 3 })
+  vim.api.nvim_feedkeys("iedited ", "x", false)
+  t.order("let-go")
+  t.idle()
+  shows("first piece, second piece, third piece")
+  eq(notes_win, vim.api.nvim_get_current_win())
+  eq({ 2, 9 }, vim.api.nvim_win_get_cursor(notes_win))
+  eq("a ledited eaf of lettuce", vim.api.nvim_buf_get_lines(notes, 1, 2, false)[1])
+  eq(1, t.count("first piece"))
+  eq(1, t.count("tell me"))
+end)
+
+it("leaves a cursor in the transcript where it is, and follows the end only from the end", function()
+  local win = t.chat().windows.transcript
+  t.script({ text = ("line\n"):rep(50) .. "end of it" })
+  vim.api.nvim_win_set_cursor(win, { 1, 0 })
+  t.chat():say("a long one")
+  vim.api.nvim_win_set_cursor(win, { 1, 0 })
+  shows("end of it")
+  t.idle()
+  eq({ 1, 0 }, vim.api.nvim_win_get_cursor(win))
+  vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(t.chat().view.buf), 0 })
+  t.send("once more")
+  shows("You said: once more")
+  t.idle()
+  eq(vim.api.nvim_buf_line_count(t.chat().view.buf), vim.api.nvim_win_get_cursor(win)[1])
+end)
+
+it("stops an answer and keeps what had come", function()
+  t.script({ text = "kept of it, and never this" })
+  t.order("hold 3")
+  t.send("too long")
+  shows("kept of it")
+  vim.cmd("Palimpsest stop")
+  t.idle()
+  t.order("let-go")
+  shows("kept of it")
+  t.lacks("never this")
+  local last = t.chat().view.entries[#t.chat().view.entries]
+  eq("Stopped; what had come is kept.", last.ending)
+end)
+
+it("continues a stopped answer behind what had come", function()
+  t.script({ text = "the rest of it" })
+  vim.cmd("Palimpsest continue")
+  shows("the rest of it")
+  t.idle()
+  shows("kept of it")
+end)
+
+it("retries: the answer before is folded away, and the new one stands", function()
+  t.script({ text = "a better answer" })
+  vim.cmd("Palimpsest retry")
+  shows("a better answer")
+  t.idle()
+  local labels = vim.tbl_values(t.chat().view.labels)
+  assert(
+    vim.iter(labels):any(function(label)
+      return label:find("taken back", 1, true)
+    end),
+    vim.inspect(labels)
+  )
+end)
+
+it("goes on from the last piece when the panel is made anew while an answer comes", function()
+  t.script({ text = "alpha beta gamma delta epsilon" })
+  t.order("hold 3")
+  t.send("greek")
+  shows("alpha beta")
+  local before = #asked("palimpsest/turn/attach")
+  local chat = t.chat()
+  vim.api.nvim_buf_delete(chat.view.buf, { force = true })
+  vim.api.nvim_buf_delete(chat.input.buf, { force = true })
+  vim.cmd("Palimpsest open")
+  shows("alpha beta")
+  vim.cmd("Palimpsest reload")
+  wait("attached", function()
+    return #asked("palimpsest/turn/attach") == before + 1
+  end)
+  assert(asked("palimpsest/turn/attach")[before + 1].params.afterSeq > 0)
+  t.order("let-go")
+  shows("alpha beta gamma delta epsilon")
+  t.idle()
+  eq(1, t.count("alpha"))
+  eq(1, t.count("epsilon"))
+end)
+
+it("folds a tool's call and result, without marks in the text", function()
+  t.script({ text = "Reading.", calls = { { name = "read_file", arguments = { path = "notes.txt" } } } })
+  t.script({ text = "It was read." })
+  t.send("look into it")
+  shows("It was read.")
+  t.idle()
+  local chat = t.chat()
+  local line = wait("the call", function()
+    for number, label in pairs(chat.view.labels) do
+      if label:find("read_file", 1, true) then
+        return number
+      end
+    end
+  end)
+  vim.api.nvim_win_call(chat.windows.transcript, function()
+    vim.cmd.redraw()
+    eq(line, vim.fn.foldclosed(line))
+    assert(vim.fn.foldclosedend(line) > line)
+    assert(vim.fn.foldtextresult(line):find("read_file", 1, true))
+  end)
+  t.lacks("{{{")
+  assert(t.transcript(chat):find("\n    .*heads of lettuce"), "what the tool said is indented")
+end)
+
+it("shows what a model wrote harmlessly", function()
+  local title = vim.o.titlestring
+  t.script({ text = "\27]0;owned\7 \226\128\174txt.exe vim: set titlestring=owned :" })
+  t.send("be evil")
+  shows("⟨U+001B⟩]0;owned⟨U+0007⟩ ⟨U+202E⟩txt.exe")
+  t.idle()
+  vim.cmd("doautocmd BufWinEnter")
+  eq(title, vim.o.titlestring)
+  eq(false, vim.bo[t.chat().view.buf].modeline)
+  eq(false, vim.bo[t.chat().view.buf].modifiable)
+end)
+
+it("runs a slash command without making a message of it", function()
+  local n_messages = #t.chat().messages
+  t.send("/usage")
+  shows("`/usage`")
+  eq(n_messages, #t.chat().messages)
+  t.send("/nosuchthing")
+  shows("There is no command /nosuchthing")
+end)
+
+it("shows how full the context is, and nothing in a title counts as an item", function()
+  vim.cmd("Palimpsest rename 100%{v:lua.os.exit(3)} done")
+  local winbar = wait("the bar", function()
+    local bar = vim.wo[t.chat().windows.transcript].winbar
+    return bar:find("done", 1, true) and bar:find("%%%%{") and bar
+  end)
+  local drawn = vim.api.nvim_eval_statusline(winbar, {
+    winid = t.chat().windows.transcript,
+    use_winbar = true,
+    maxwidth = 200,
+  })
+  assert(drawn.str:find("100%{v:lua.os.exit(3)} done", 1, true), drawn.str)
+  assert(drawn.str:find("▱", 1, true), drawn.str)
+  assert(require("palimpsest").statusline():find("%%%)"), require("palimpsest").statusline())
+end)
+
+it("keeps what is typed and not sent as the conversation's draft", function()
+  local chat = t.chat()
+  chat.input:set_text("half a tho")
+  vim.cmd("Palimpsest close")
+  wait("saved", function()
+    return #asked("palimpsest/draft/set") > 0
+  end)
+  local first = chat.conversation_id
+  vim.api.nvim_buf_delete(chat.input.buf, { force = true })
+  vim.cmd("Palimpsest open")
+  chat:show(nil)
+  eq("", chat.input:text())
+  chat:show(first)
+  wait("the draft is back", function()
+    return chat.input:text() == "half a tho"
+  end)
+  chat.input:set_text("")
+end)
+
+it("completes files behind @ and commands behind /, and attaches what was chosen", function()
+  local chat = t.chat()
+  vim.api.nvim_set_current_win(chat.windows.input)
+  chat.input:set_text("😀 what is in @note")
+  vim.api.nvim_win_set_cursor(0, { 1, #"😀 what is in @note" })
+  local complete = require("palimpsest.chat.input").complete
+  vim.cmd("startinsert!")
+  vim.api.nvim_win_set_cursor(0, { 1, #"😀 what is in @note" - 1 })
+  vim.api.nvim_feedkeys("a" .. vim.keycode("<C-x><C-u><C-y>"), "x", false)
+  wait("completed", function()
+    return chat.input:text() == "😀 what is in @notes.txt"
+  end)
+  t.send(chat.input:text())
+  t.idle()
+  local sent = asked("palimpsest/chat")
+  eq({ { type = "file", path = "notes.txt" } }, sent[#sent].params.attachments)
+  chat.input:set_text("/summ")
+  vim.api.nvim_set_current_win(chat.windows.input)
+  vim.api.nvim_win_set_cursor(0, { 1, 5 })
+  vim.cmd("startinsert!")
+  eq(0, complete(1))
+  eq("/summarize", vim.trim(complete(0)[1].word))
+  vim.cmd.stopinsert()
+  chat.input:set_text("")
+end)
+
+it("attaches lines of a file, and says what cannot be attached", function()
+  vim.api.nvim_set_current_win(notes_win)
+  vim.cmd("2,3Palimpsest attach")
+  wait("estimated", function()
+    local first = t.chat().input.attachments[1]
+    return first and first.label:find("notes.txt:2-3 (", 1, true)
+  end)
+  t.send("about these")
+  t.idle()
+  shows("attached: notes.txt:2-3")
+  vim.fn.writefile({ "KEY=1" }, ".env")
+  vim.cmd("Palimpsest attach .env")
+  wait("refused", function()
+    return #t.chat().input.attachments == 0 and told[#told]
+  end)
+  vim.fn.delete(".env")
+end)
+
+it("gives a message back that was not taken", function()
+  local chat = t.chat()
+  chat.input:set_text("keep me")
+  local conversation = chat.conversation_id
+  chat.conversation_id = "no-such-conversation"
+  chat:send()
+  chat.conversation_id = conversation
+  wait("given back", function()
+    return chat.input:text() == "keep me"
+  end)
+  chat.input:set_text("")
+end)
+
+it("shows an error of the service and what can be done", function()
+  t.script({ status = 401 })
+  t.send("without a key")
+  wait("ended", function()
+    local entry = vim.iter(t.chat().view.entries):find(function(each)
+      return each.role == "note" and each.parts[1].text:find("key", 1, true)
+    end)
+    return entry and not t.chat():is_answering()
+  end)
+  t.idle()
+end)
+
+it("folds the messages for which a summary stands", function()
+  for number = 1, 4 do
+    t.send(("question %d "):format(number) .. ("and much more about it "):rep(40))
+    shows(("question %d "):format(number))
+    t.idle()
+  end
+  vim.cmd("Palimpsest summarize")
+  wait("folded", function()
+    return #t.chat().summaries > 0
+      and vim.iter(vim.tbl_values(t.chat().view.labels)):any(function(label)
+        return label:find("summary", 1, true)
+      end)
+  end)
+  local chat = t.chat()
+  vim.api.nvim_set_current_win(chat.windows.transcript)
+  vim.api.nvim_win_set_cursor(0, { 3, 0 })
+  vim.cmd("Palimpsest expand")
+  wait("put back", function()
+    return #chat.summaries == 0
+  end)
+end)
+
+it("forks from the message under the cursor, and picks a conversation", function()
+  local chat, first = t.chat(), t.chat().conversation_id
+  vim.api.nvim_set_current_win(chat.windows.transcript)
+  vim.api.nvim_win_set_cursor(0, { 3, 0 })
+  vim.cmd("Palimpsest fork")
+  wait("forked", function()
+    return chat.conversation_id ~= first and #chat.messages == 2
+  end)
+  local questions = t.answering({
+    palimpsest_conversation = function(items)
+      return vim.iter(items):find(function(info)
+        return info.conversationId == first
+      end)
+    end,
+  })
+  vim.cmd("Palimpsest pick")
+  wait("back", function()
+    return chat.conversation_id == first and #chat.messages > 2
+  end)
+  eq(2, #questions[1].lines)
+end)
+
+it("lists conversations in the quickfix list, and entering one shows it", function()
+  local chat, first = t.chat(), t.chat().conversation_id
+  chat:show(nil)
+  vim.api.nvim_set_current_win(notes_win)
+  vim.cmd("Palimpsest conversations")
+  wait("listed", function()
+    return #vim.fn.getqflist() == 2
+  end)
+  for number, item in ipairs(vim.fn.getqflist()) do
+    if vim.api.nvim_buf_get_name(item.bufnr):find(first, 1, true) then
+      vim.cmd("cc " .. number)
+    end
+  end
+  wait("shown", function()
+    return chat.conversation_id == first and #chat.messages > 2
+  end)
+  vim.cmd.cclose()
+end)
+
+it("lists facts in the quickfix list, or says that the server keeps none", function()
+  local n_told = #told
+  vim.fn.setqflist({})
+  vim.cmd("Palimpsest facts")
+  wait("answered", function()
+    return #vim.fn.getqflist() > 0 or #told > n_told
+  end)
+end)
+
+it("completes its sub-commands, and names them when one is wrong", function()
+  eq(
+    { "recover", "regenerate", "reload", "rename", "restart", "retry" },
+    vim.fn.getcompletion("Palimpsest re", "cmdline")
+  )
+  vim.cmd("Palimpsest nosuch")
+  assert(told[#told]:find("there is no :Palimpsest nosuch", 1, true))
+end)
+
+it("refuses an option that does not exist, and leaves the others as they were", function()
+  local ok, problem = pcall(require("palimpsest").setup, { window = { layuot = "float" } })
+  eq(false, ok)
+  assert(problem:find("palimpsest.window.layuot: there is no such option", 1, true), problem)
+  eq(false, (pcall(require("palimpsest").setup, { window = { layout = "sideways" } })))
+  eq("split", require("palimpsest.config").current.window.layout)
+end)
+
+for _, layout in ipairs({ "float", "full" }) do
+  it("opens and closes as " .. layout, function()
+    local config = require("palimpsest.config")
+    vim.cmd("Palimpsest close")
+    local n_wins, n_tabs = #vim.api.nvim_list_wins(), #vim.api.nvim_list_tabpages()
+    config.current.window.layout = layout
+    vim.cmd("Palimpsest open")
+    eq(n_wins + 2, #vim.api.nvim_list_wins())
+    eq(layout == "full" and n_tabs + 1 or n_tabs, #vim.api.nvim_list_tabpages())
+    vim.cmd("Palimpsest close")
+    eq(n_wins, #vim.api.nvim_list_wins())
+    eq(n_tabs, #vim.api.nvim_list_tabpages())
+  end)
+end
+
+t.done()

@@ -1,0 +1,238 @@
+"""A fact is tied to a place in a file: the editor shows when that place has changed, and what can be done about it.
+
+The real server, no model: facts are pinned, or learned by rules. Editors that pull and editors that are pushed to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lsp.rawlsp import RawClient, started
+from tests.lsp.real_server import COMMAND, Editor, home
+
+SOURCE = '''"""Prices."""
+
+RATE = 0.19
+
+
+def gross(net):
+    """With tax."""
+    return net * (1 + RATE)
+
+
+def net(gross):
+    return gross / (1 + RATE)
+'''
+CHANGED = SOURCE.replace("net * (1 + RATE)", "round(net * (1 + RATE), 2)")
+PULLS: dict[str, Any] = {"textDocument": {"diagnostic": {}}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "shop é"
+    (root / "src").mkdir(parents=True)
+    (root / "src/prices.py").write_text(SOURCE)
+    return root
+
+
+class Session(Editor):
+    """An editor on one folder with one file."""
+
+    def __init__(self, client: RawClient, folder: Path) -> None:
+        super().__init__(client)
+        self.path = folder / "src/prices.py"
+        self.uri = self.path.as_uri()
+
+    async def pin(self) -> int:
+        """A fact on the function `gross`."""
+        params = {
+            "content": "Gross prices are the net price with tax.",
+            "fileUri": self.uri,
+            "startLine": 5,
+            "endLine": 7,
+        }
+        return int((await self.client.result("palimpsest/facts/pin", params))["id"])
+
+    async def pulled(self) -> list[dict[str, Any]]:
+        report = await self.client.result("textDocument/diagnostic", {"textDocument": {"uri": self.uri}})
+        items: list[dict[str, Any]] = report["items"]
+        return items
+
+    async def pulled_until(self, n_items: int) -> list[dict[str, Any]]:
+        """Files are looked at when somebody says that they changed, so a pull may come too early."""
+        async with asyncio.timeout(30):
+            while len(items := await self.pulled()) != n_items:
+                await self.client.notification("palimpsest/didChangeFacts")
+            return items
+
+    def open(self, text: str) -> None:
+        item = {"uri": self.uri, "languageId": "python", "version": 1, "text": text}
+        self.client.notify("textDocument/didOpen", {"textDocument": item})
+
+    def change(self, version: int, text: str) -> None:
+        document = {"uri": self.uri, "version": version}
+        self.client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+
+    def save(self, text: str) -> None:
+        self.path.write_text(text)
+        self.client.notify("textDocument/didSave", {"textDocument": {"uri": self.uri}})
+
+    async def actions(self) -> dict[str, dict[str, Any]]:
+        """By command."""
+        (item,) = await self.pulled()
+        params = {"textDocument": {"uri": self.uri}, "range": item["range"], "context": {"diagnostics": [item]}}
+        found = await self.client.result("textDocument/codeAction", params)
+        return {action["command"]["command"]: action for action in found}
+
+    async def do(self, action: dict[str, Any]) -> Any:
+        command = action["command"]
+        params = {"command": command["command"], "arguments": command["arguments"]}
+        return await self.client.result("workspace/executeCommand", params)
+
+
+async def opened(client: RawClient, folder: Path, capabilities: dict[str, Any]) -> Session:
+    await client.initialize(workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}], capabilities=capabilities)
+    return Session(client, folder)
+
+
+async def test_a_change_of_the_place_is_a_diagnostic_until_the_fact_is_verified(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        fact_id = await session.pin()
+        assert await session.pulled() == []
+        session.save("# a new first line\n" + SOURCE)
+        facts = await client.result("palimpsest/facts/list", {})
+        assert await session.pulled() == []
+        session.save("# a new first line\n" + CHANGED)
+        (item,) = await session.pulled_until(1)
+        assert (item["source"], item["data"], item["range"]["start"]["line"]) == (
+            "palimpsest",
+            {"factIds": [fact_id]},
+            6,
+        )
+        facts = await client.result("palimpsest/facts/list", {"stale": True})
+        assert [fact["id"] for fact in facts["facts"]] == [fact_id]
+        assert (facts["open"], facts["stale"]) == (1, 1)
+        assert facts["facts"][0]["sources"][0]["condition"] == "changed"
+        actions = await session.actions()
+        verified = await session.do(actions["palimpsest.fact.verify"])
+        assert (verified["isStale"], verified["verifiedAt"] is not None) == (False, True)
+        assert await session.pulled() == []
+
+
+async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.pin()
+        session.open(SOURCE)
+        assert await session.pulled() == []
+        session.change(2, CHANGED)
+        assert len(await session.pulled()) == 1
+        assert (await client.result("palimpsest/facts/list", {}))["stale"] == 0
+        session.change(3, SOURCE)
+        assert await session.pulled() == []
+
+
+async def test_an_editor_that_cannot_pull_is_told_what_changed_and_nothing_else(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, {})
+        await session.pin()
+        session.open(SOURCE)
+        session.change(2, CHANGED)
+        told = await client.notification("textDocument/publishDiagnostics")
+        assert (told["uri"], len(told["diagnostics"]), told["version"]) == (session.uri, 1, 2)
+        session.change(3, SOURCE)
+        told = await client.notification("textDocument/publishDiagnostics")
+        assert (told["uri"], told["diagnostics"]) == (session.uri, [])
+        assert len(client.received("textDocument/publishDiagnostics")) == 2
+
+
+async def test_a_pull_of_the_whole_folder_names_only_documents_that_have_changed(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.pin()
+        session.save(CHANGED)
+        await session.pulled_until(1)
+        report = await client.result("workspace/diagnostic", {"previousResultIds": []})
+        (item,) = report["items"]
+        assert (item["uri"], item["kind"], len(item["items"])) == (session.uri, "full", 1)
+        known = [{"uri": item["uri"], "value": item["resultId"]}]
+        report = await client.result("workspace/diagnostic", {"previousResultIds": known})
+        assert [each["kind"] for each in report["items"]] == ["unchanged"]
+        session.save(SOURCE)
+        await session.pulled_until(0)
+        report = await client.result("workspace/diagnostic", {"previousResultIds": known})
+        assert [(each["kind"], each["items"]) for each in report["items"]] == [("full", [])]
+
+
+@pytest.mark.parametrize("command", ["palimpsest.fact.update", "palimpsest.fact.forget", "palimpsest.fact.pin"])
+async def test_each_action_clears_the_diagnostic(tmp_path: Path, folder: Path, command: str) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.pin()
+        session.save(CHANGED)
+        await session.pulled_until(1)
+        await session.do((await session.actions())[command])
+        assert await session.pulled() == []
+        left = (await client.result("palimpsest/facts/list", {}))["open"]
+        assert left == (0 if command == "palimpsest.fact.forget" else 1)
+
+
+async def test_asking_about_a_fact_drafts_the_question_and_sends_nothing(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.pin()
+        session.save(CHANGED)
+        await session.pulled_until(1)
+        asked = await session.do((await session.actions())["palimpsest.fact.ask"])
+        page = await session.read(asked["conversationId"])
+        assert page["messages"] == []
+        assert "Gross prices are the net price with tax." in asked["draft"]
+        assert "@src/prices.py" in asked["draft"]
+
+
+async def test_hover_lens_and_the_document_name_the_facts(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.pin()
+        session.open(SOURCE)
+        at = {"textDocument": {"uri": session.uri}, "position": {"line": 6, "character": 0}}
+        hover = await client.result("textDocument/hover", at)
+        assert "Gross prices are the net price with tax." in hover["contents"]["value"]
+        elsewhere = {**at, "position": {"line": 0, "character": 0}}
+        assert await client.result("textDocument/hover", elsewhere) is None
+        (lens,) = await client.result("textDocument/codeLens", {"textDocument": {"uri": session.uri}})
+        assert (lens["range"]["start"]["line"], lens["command"]["title"]) == (5, "1 fact")
+        document = await client.result("workspace/textDocumentContent", {"uri": "palimpsest-facts:/facts.md"})
+        assert "Gross prices are the net price with tax. (`src/prices.py:6-8`)" in document["text"]
+
+
+async def test_a_fact_that_does_not_exist_is_told_with_what_to_do(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        await opened(client, folder, PULLS)
+        answer = await client.request("palimpsest/facts/verify", {"factId": 7})
+        assert answer["error"]["data"]["kind"] == "not_found"
+        assert "List the facts" in answer["error"]["message"]
+
+
+async def test_nothing_is_kept_of_a_folder_that_is_only_looked_at(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        session.open(SOURCE)
+        assert await session.pulled() == []
+    assert not list((tmp_path / "data").glob("**/store.db"))
+
+
+async def test_what_the_user_rules_is_learned_and_found_again(tmp_path: Path, folder: Path) -> None:
+    async with started(COMMAND, **home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.chat("Never round prices before the last step of a calculation. What does src/prices.py do?")
+        async with asyncio.timeout(30):
+            while not (await client.result("palimpsest/facts/list", {}))["facts"]:
+                await client.notification("palimpsest/didChangeFacts")
+        (fact,) = (await client.result("palimpsest/facts/search", {"query": "rounding"}))["facts"]
+        assert fact["factType"] == "constraint"
+        assert fact["quote"] in "Never round prices before the last step of a calculation."

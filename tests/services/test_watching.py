@@ -1,0 +1,194 @@
+"""A change of a file that something rests on is noticed: by an event, and where there are none by a look."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palimpsest.services import watching
+from palimpsest.services.watching import SourceWatcher
+
+TIMEOUT_S = 20.0
+
+
+@dataclass
+class Told:
+    """What a watcher has told, so that a test can wait for it."""
+
+    paths: asyncio.Queue[set[str]] = field(default_factory=asyncio.Queue)
+
+    async def hear(self, paths: set[str]) -> None:
+        self.paths.put_nowait(paths)
+
+    def forget(self) -> None:
+        while not self.paths.empty():
+            self.paths.get_nowait()
+
+    async def until(self, *wanted: str) -> None:
+        missing = set(wanted)
+        while missing:
+            missing -= await asyncio.wait_for(self.paths.get(), TIMEOUT_S)
+
+
+Opener = Callable[..., SourceWatcher]
+
+
+@pytest.fixture
+async def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+async def opened(tmp_path: Path, told: Told) -> AsyncIterator[Opener]:
+    watchers: list[SourceWatcher] = []
+
+    def make(**options: Any) -> SourceWatcher:
+        watchers.append(SourceWatcher(tmp_path, told.hear, **options))
+        return watchers[-1]
+
+    yield make
+    for watcher in watchers:
+        await watcher.close()
+
+
+def write(root: Path, path: str, text: str) -> Path:
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    return place
+
+
+async def test_a_file_written_in_place_is_told(tmp_path: Path, opened: Opener, told: Told) -> None:
+    place = write(tmp_path, "src/a.py", "a")
+    await opened().watch(["src/a.py"])
+    await told.until("src/a.py")
+    place.write_text("b")
+    await told.until("src/a.py")
+
+
+async def test_a_save_by_another_name_and_a_rename_is_told(tmp_path: Path, opened: Opener, told: Told) -> None:
+    write(tmp_path, "src/a.py", "a")
+    await opened().watch(["src/a.py"])
+    await told.until("src/a.py")
+    os.replace(write(tmp_path, "elsewhere/tmp", "b"), tmp_path / "src/a.py")
+    await told.until("src/a.py")
+
+
+async def test_a_file_that_goes_and_one_that_comes_are_told(tmp_path: Path, opened: Opener, told: Told) -> None:
+    place = write(tmp_path, "src/a.py", "a")
+    await opened().watch(["src/a.py", "src/new.py"])
+    await told.until("src/a.py", "src/new.py")
+    place.unlink()
+    await told.until("src/a.py")
+    write(tmp_path, "src/new.py", "b")
+    await told.until("src/new.py")
+
+
+async def test_a_folder_that_is_moved_away_with_its_files_is_told(tmp_path: Path, opened: Opener, told: Told) -> None:
+    write(tmp_path, "src/deep/a.py", "a")
+    write(tmp_path, "src/b.py", "b")
+    await opened().watch(["src/deep/a.py", "src/b.py"])
+    await told.until("src/deep/a.py", "src/b.py")
+    (tmp_path / "src/deep").rename(tmp_path / "src/other")
+    await told.until("src/deep/a.py")
+
+
+async def test_a_folder_made_anew_is_watched_anew_by_the_next_look(tmp_path: Path, opened: Opener, told: Told) -> None:
+    write(tmp_path, "src/a.py", "a")
+    watcher = opened()
+    await watcher.watch(["src/a.py"])
+    await told.until("src/a.py")
+    shutil.rmtree(tmp_path / "src")
+    place = write(tmp_path, "src/a.py", "b")
+    await watcher.sweep()
+    await told.until("src/a.py")
+    told.forget()
+    place.write_text("c and more")
+    await told.until("src/a.py")
+
+
+async def test_the_target_of_a_link_is_watched(tmp_path: Path, opened: Opener, told: Told) -> None:
+    target = write(tmp_path, "real/a.py", "a")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").symlink_to(target)
+    await opened().watch(["src/a.py"])
+    await told.until("src/a.py")
+    target.write_text("b")
+    await told.until("src/a.py")
+
+
+async def test_where_the_system_has_no_watches_left_files_are_looked_at(
+    tmp_path: Path, opened: Opener, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Exhausted:
+        def start(self) -> None: ...
+        def stop(self) -> None: ...
+        def join(self, timeout: float) -> None: ...
+        def unschedule_all(self) -> None: ...
+        def schedule(self, *_: Any, **__: Any) -> Any:
+            raise OSError(errno.ENOSPC, "inotify watch limit reached")
+
+    monkeypatch.setattr(watching, "POLL_S", 0.05)
+    place = write(tmp_path, "src/a.py", "a")
+    watcher = opened(make_observer=Exhausted)
+    await watcher.watch(["src/a.py"])
+    assert watcher.is_polling
+    await told.until("src/a.py")
+    place.write_text("longer")
+    await told.until("src/a.py")
+
+
+async def test_too_many_folders_are_looked_at_and_not_watched(
+    tmp_path: Path, opened: Opener, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MOST_FOLDERS", 3)
+    monkeypatch.setattr(watching, "POLL_S", 0.05)
+    paths = [f"p{n}/a.py" for n in range(5)]
+    for path in paths:
+        write(tmp_path, path, "a")
+    watcher = opened()
+    await watcher.watch(paths)
+    assert watcher.is_polling
+    await told.until(*paths)
+    (tmp_path / "p3/a.py").write_text("longer")
+    await told.until("p3/a.py")
+
+
+async def test_what_an_editor_says_counts_only_for_files_that_are_watched(
+    tmp_path: Path, opened: Opener, told: Told
+) -> None:
+    write(tmp_path, "src/a.py", "a")
+    watcher = opened()
+    await watcher.watch(["src/a.py"])
+    await told.until("src/a.py")
+    watcher.touch(["src/other.py"])
+    watcher.touch(["src/a.py"])
+    assert await asyncio.wait_for(told.paths.get(), TIMEOUT_S) == {"src/a.py"}
+
+
+async def test_a_listener_that_fails_does_not_end_the_watching(tmp_path: Path, told: Told) -> None:
+    place, calls = write(tmp_path, "a.py", "a"), 0
+
+    async def hear(paths: set[str]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise RuntimeError
+        await told.hear(paths)
+
+    watcher = SourceWatcher(tmp_path, hear)
+    await watcher.watch(["a.py"])
+    watcher.touch(["a.py"])
+    while not calls:
+        await asyncio.wait_for(asyncio.to_thread(place.exists), TIMEOUT_S)
+    watcher.touch(["a.py"])
+    await told.until("a.py")
+    await watcher.close()

@@ -1,0 +1,21 @@
+"""A command whose extra is not installed says which one to install; nothing else needs an extra."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from palimpsest.cli import main
+
+
+@pytest.mark.parametrize("name", ["acp", "mcp"])
+def test_a_command_names_the_extra_that_it_misses(
+    name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    assert main([name]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"pip install 'palimpsest-ls[{name}]'" in err
+    assert err.count("\n") == 1
