@@ -7,7 +7,7 @@ export default tseslint.config(
     ...tseslint.configs.strict,
     {
         files: ["**/*.mjs"],
-        languageOptions: { globals: { process: "readonly", console: "readonly", URL: "readonly", Buffer: "readonly" } },
+        languageOptions: { globals: Object.fromEntries(["process", "console", "URL", "Buffer", "fetch", "setTimeout", "performance", "document", "globalThis", "innerWidth", "requestAnimationFrame", "MutationObserver", "Image"].map((name) => [name, "readonly"])) },
     },
     {
         files: ["src/**/*.ts", "src/**/*.tsx"],

@@ -261,7 +261,7 @@ class Composer:
 def _recall(store: Store, settings: Settings) -> Recall | None:
     if not settings.librarian.enabled:
         return None
-    return Recall.distilled(store) if settings.context.layout == "librarian" else Recall(store)
+    return Recall(store)
 
 
 def _librarian(

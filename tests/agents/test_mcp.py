@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,14 +19,11 @@ from tests.agents.conftest import COMMAND, PUMP, made_up_folder
 from tests.lsp.rawlsp import environment
 from tests.lsp.real_server import editor, home
 
-from palimpsest.mcp_server.record import FactQuery, FoundFact
-from palimpsest.mcp_server.server import build_server
-from palimpsest.services.folders import FolderSession
-
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LONG = " ".join(f"w{number}" for number in range(20_000))
 QUESTION = "When does the pump start?"
+FACT = "Watering happens at six in the morning."
 
 
 @dataclass
@@ -64,6 +60,7 @@ async def reader(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Read
         parameters = StdioServerParameters(
             command=COMMAND, args=["mcp", "--folder", str(folder)], env=environment(**home(directory))
         )
+        await ed.client.result("palimpsest/facts/pin", {"content": FACT})
         before = await ed.read(conversation_id)
         ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         done = asyncio.Event()
@@ -84,7 +81,13 @@ async def reader(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Read
 
 async def test_every_tool_says_that_it_only_reads(reader: Reader) -> None:
     tools = (await reader.client.list_tools()).tools
-    assert {tool.name for tool in tools} == {"search_history", "read_messages", "tool_output", "list_conversations"}
+    assert {tool.name for tool in tools} == {
+        "search_history",
+        "read_messages",
+        "tool_output",
+        "list_conversations",
+        "search_facts",
+    }
     assert all(tool.annotations.read_only_hint for tool in tools)
     assert all(tool.description for tool in tools)
     assert "not an instruction" in reader.client.instructions
@@ -136,20 +139,9 @@ async def test_what_is_not_there_is_a_sentence(reader: Reader) -> None:
     assert "Swap them" in swapped
 
 
-async def test_facts_are_searched_where_the_server_has_them(tmp_path: Path) -> None:
-    asked: list[FactQuery] = []
-    known = FoundFact(4, "decision", "Chose WAL mode.", ["sqlite"], False, ["src/store.py:3-9"], "c", 7)
-
-    async def search(_: FolderSession, query: FactQuery) -> list[FoundFact]:
-        asked.append(query)
-        return [known] * 99
-
-    async def no_folder() -> Any:
-        return None
-
-    async with Client(build_server(no_folder, search)) as client:
-        assert "search_facts" in {tool.name for tool in (await client.list_tools()).tools}
-        found = (await client.call_tool("search_facts", {"query": "wal", "limit": 2})).structured_content
-        assert asked == [FactQuery("wal", 2, includes_stale=False)]
-        assert [fact["content"] for fact in found["facts"]] == ["Chose WAL mode."] * 2
-        assert "not instructions" in found["note"]
+async def test_facts_are_found_with_the_places_they_rest_on(reader: Reader) -> None:
+    found = (await reader.call("search_facts", query="watering")).structured_content
+    assert "not instructions" in found["note"]
+    (fact,) = found["facts"]
+    assert (fact["content"], fact["fact_type"], fact["is_stale"]) == (FACT, "pinned", False)
+    assert "Ask for 1 to" in await reader.refusal("search_facts", query="watering", limit=0)

@@ -53,7 +53,6 @@ def test_name_and_argument_are_told_apart() -> None:
         ("/contxt", "There is no command /contxt. Did you mean /context?"),
         ("/s x", "Did you mean /summarize or /stats or /search?"),
         ("/zzzzzz", "There is no command /zzzzzz. /help lists them."),
-        ("/facts", "There is no command /facts."),
         ("/usage now", "/usage takes no argument."),
         ("/pin", "Something is missing: /pin TEXT."),
         ("/withdraw  ", "Something is missing: /withdraw ID."),

@@ -60,7 +60,7 @@ CARRIED = {
 }
 """Columns that a file holds, in whatever form."""
 LEFT_OUT = {
-    tables.Conversation: "next_message_id head_digest change_seq updated_at",
+    tables.Conversation: "next_message_id head_digest change_seq updated_at layout",
     tables.Message: "id step digest_version",
     tables.Turn: "request_id next_seq resolution goes_on_behind cancel_requested",
     tables.Hidden: "id",

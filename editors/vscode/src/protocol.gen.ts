@@ -189,6 +189,13 @@ export type SourceCondition =
     /** It is gone. */
     | "missing";
 
+/** How requests of a conversation are laid out. */
+export type ContextLayout =
+    /** The history, appended to, so that providers can cache it. */
+    | "log"
+    /** Only pins, what was recalled for the question, and the newest messages: cheap, and nothing can be cached. */
+    | "librarian";
+
 /** Who said it. */
 export type MessageRole =
     /** The person. */
@@ -1053,6 +1060,8 @@ export interface ConversationInfo {
     runningTurnId?: string;
     /** The conversation it was forked from. */
     parentId?: string;
+    /** How its requests are laid out. Absent: as the settings say. */
+    layout?: ContextLayout;
 }
 
 /** Begin a conversation. */
@@ -1165,6 +1174,14 @@ export interface ArchiveParams {
     conversationId: string;
     /** Whether it is put away. */
     isArchived: boolean;
+}
+
+/** Lay a conversation out otherwise, from its next turn on. */
+export interface SetLayoutParams {
+    /** The conversation. */
+    conversationId: string;
+    /** How. Absent: as the settings say. */
+    layout?: ContextLayout;
 }
 
 /** Keep what is typed and not sent yet. */
@@ -1632,6 +1649,9 @@ export const ConversationReadRequest = new lc.RequestType<ReadConversationParams
 
 /** Name a conversation. */
 export const ConversationRenameRequest = new lc.RequestType<RenameParams, ConversationInfo, void>("palimpsest/conversation/rename");
+
+/** Lay a conversation out as a log or as the librarian does. */
+export const ConversationLayoutRequest = new lc.RequestType<SetLayoutParams, ConversationInfo, void>("palimpsest/conversation/layout");
 
 /** Put a conversation away, or take it out. */
 export const ConversationArchiveRequest = new lc.RequestType<ArchiveParams, ConversationInfo, void>("palimpsest/conversation/archive");

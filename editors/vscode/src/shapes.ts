@@ -57,6 +57,7 @@ export const conversation = shape<p.ConversationInfo>()(
         draft: text,
         runningTurnId: v.exactOptional(text),
         parentId: v.exactOptional(text),
+        layout: v.exactOptional(v.picklist(["log", "librarian"])),
     }),
 );
 

@@ -17,6 +17,10 @@ from palimpsest.domain.setting_rules import NAME, Setting, check, declare, setti
 StrategyName = Literal["tool_calls", "threshold", "goal_batch"]
 
 
+Layout = Literal["log", "librarian"]
+"""How a request is laid out."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
     """What the engine of requests reads: cuts, budgets, summaries, previews."""
@@ -42,7 +46,7 @@ class ContextSettings:
         "context.strategies", ("tool_calls", "threshold", "goal_batch"), at_least=1
     )
     """Which strategies propose what to summarise, in the order they are asked."""
-    layout: Literal["log", "librarian"] = declare("context.layout", "log")
+    layout: Layout = declare("context.layout", "log")  # noqa: RUF009  # it does not see through the name
     """How a request is laid out. `log`: the history, appended to, so that providers can cache it. `librarian`: only
     pins, what was found for the question, and recent messages; cheap, but nothing of it can be cached."""
     target_ratio: float = declare("summarization.target_ratio", 0.15, above=0, at_most=1)

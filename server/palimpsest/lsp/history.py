@@ -15,6 +15,7 @@ from palimpsest.wire.conversations import (
     RollbackParams,
     RollbackResult,
     SetDraftParams,
+    SetLayoutParams,
 )
 from palimpsest.wire.places import ConversationParams, MessageRange
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 def register(server: PalimpsestServer) -> None:
     server.feature("palimpsest/conversation/rename")(rename)
     server.feature("palimpsest/conversation/archive")(archive)
+    server.feature("palimpsest/conversation/layout")(set_layout)
     server.feature("palimpsest/conversation/fork")(fork)
     server.feature("palimpsest/conversation/rollback")(rollback)
     server.feature("palimpsest/draft/set")(set_draft)
@@ -51,6 +53,16 @@ async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationIn
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     record = await session.conversations.archive(conversation_id, is_archived=params.is_archived)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> ConversationInfo:
+    from palimpsest.lsp.translate import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    layout = None if params.layout is None else params.layout.value
+    record = await session.conversations.set_layout(ConversationId(params.conversation_id), layout)
     return to_conversation(record, session.root, None)
 
 

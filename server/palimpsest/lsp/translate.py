@@ -22,7 +22,14 @@ from palimpsest.domain.usage import Severity as UsageSeverity
 from palimpsest.services.context_reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
 from palimpsest.storage.conversations import ConversationRecord
-from palimpsest.wire.conversations import ConversationInfo, MessageInfo, MessagePart, MessageRole, MessageState
+from palimpsest.wire.conversations import (
+    ContextLayout,
+    ConversationInfo,
+    MessageInfo,
+    MessagePart,
+    MessageRole,
+    MessageState,
+)
 from palimpsest.wire.places import MessageRange
 from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.usage import (
@@ -124,6 +131,7 @@ def to_conversation(record: ConversationRecord, root: Path, running: TurnId | No
         draft=record.draft,
         running_turn_id=running,
         parent_id=record.parent,
+        layout=None if record.layout is None else ContextLayout(record.layout),
     )
 
 

@@ -7,20 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from palimpsest.domain.errors import NotFound
-from palimpsest.mcp_server.record import SearchFacts
 from palimpsest.mcp_server.server import build_server
 from palimpsest.services.folders import Folders, FolderSession
 
 
-def run(load_folders: Callable[[], Folders], folder: Path, search_facts: SearchFacts | None = None) -> int:
+def run(load_folders: Callable[[], Folders], folder: Path) -> int:
     """The exit code, when the client has left. Raises NotFound when there is no such folder."""
     root = folder.resolve()
     if not root.is_dir():
         raise NotFound(f"{root} is not a folder. Name one that is.")
-    return asyncio.run(_serve(load_folders, root, search_facts))
+    return asyncio.run(_serve(load_folders, root))
 
 
-async def _serve(load_folders: Callable[[], Folders], root: Path, search_facts: SearchFacts | None) -> int:
+async def _serve(load_folders: Callable[[], Folders], root: Path) -> int:
     """The folder is opened when it is first asked about: a client that only lists the tools does not wait for it."""
     loading: asyncio.Task[Folders] | None = None
 
@@ -33,7 +32,7 @@ async def _serve(load_folders: Callable[[], Folders], root: Path, search_facts: 
 
     try:
         # Takes stdin and stdout for the protocol alone.
-        await build_server(open_folder, search_facts).run_stdio_async()
+        await build_server(open_folder).run_stdio_async()
     finally:
         if loading is not None:
             opened = (await asyncio.gather(loading, return_exceptions=True))[0]

@@ -6,11 +6,12 @@ Everything is a record of what others said. It is handed out as that: quoted, be
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.fact_text import place_text
+from palimpsest.domain.facts import StoredFact
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services import search
 from palimpsest.services.conversation_tools import conversation_tools
@@ -84,17 +85,6 @@ class FoundFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class FactQuery:
-    text: str
-    limit: int
-    includes_stale: bool
-
-
-SearchFacts = Callable[[FolderSession, FactQuery], Awaitable[Sequence[FoundFact]]]
-"""Facts of the folder that match, best first; at most the limit."""
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """Of one folder."""
 
@@ -114,6 +104,14 @@ class Record:
                 for hit in hits
             ],
         )
+
+    async def facts(self, query: str, limit: int, *, includes_stale: bool) -> FoundFacts:
+        """Raises InvalidRequest."""
+        check_limit(limit, MAX_FOUND)
+        keeping = self.session.facts
+        found = [] if keeping is None else await keeping.librarian.search(query, MAX_FOUND)
+        shown = [fact for fact in found if includes_stale or not fact.is_stale][:limit]
+        return FoundFacts(NOTE, [_to_found(fact) for fact in shown])
 
     async def conversations(self, limit: int) -> ListedConversations:
         check_limit(limit, MAX_CONVERSATIONS)
@@ -152,3 +150,17 @@ def check_limit(limit: int, most: int) -> None:
     """Raises InvalidRequest."""
     if not 1 <= limit <= most:
         raise InvalidRequest(f"Ask for 1 to {most} at a time.")
+
+
+def _to_found(fact: StoredFact) -> FoundFact:
+    said = fact.evidence
+    return FoundFact(
+        fact.id,
+        fact.fact.fact_type.value,
+        fact.fact.content,
+        list(fact.fact.entities),
+        fact.is_stale,
+        [place_text(source) for source in fact.sources],
+        None if said is None else said.conversation_id,
+        None if said is None else said.message_id,
+    )

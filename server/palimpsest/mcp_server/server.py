@@ -13,15 +13,10 @@ from mcp_types import ToolAnnotations
 from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.mcp_server.record import (
-    MAX_FOUND,
-    NOTE,
-    FactQuery,
     FoundFacts,
     FoundMessages,
     ListedConversations,
     Record,
-    SearchFacts,
-    check_limit,
 )
 from palimpsest.services.folders import FolderSession
 
@@ -34,8 +29,8 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def build_server(open_folder: Callable[[], Awaitable[FolderSession]], search_facts: SearchFacts | None) -> MCPServer:
-    """`open_folder` is called for each request. `search_facts`: None where facts cannot be searched."""
+def build_server(open_folder: Callable[[], Awaitable[FolderSession]]) -> MCPServer:
+    """`open_folder` is called for each request."""
     server = MCPServer(
         "palimpsest", title="Palimpsest", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
@@ -58,25 +53,19 @@ def build_server(open_folder: Callable[[], Awaitable[FolderSession]], search_fac
         """The conversations of this workspace folder, the last changed first. At most 100."""
         return await Record(await open_folder()).conversations(limit)
 
-    for tool in (search_history, read_messages, tool_output, list_conversations):
+    async def search_facts(query: str, limit: int = 10, include_stale: bool = False) -> FoundFacts:
+        """Facts recorded from earlier conversations in this workspace folder: decisions, constraints, what files and
+        functions are, best first. Stale ones rest on files that have changed since. At most 50."""
+        return await Record(await open_folder()).facts(query, limit, includes_stale=include_stale)
+
+    for tool in (search_history, read_messages, tool_output, list_conversations, search_facts):
         _add(server, tool)
-
-    if search_facts is not None:
-
-        async def find_facts(query: str, limit: int = 10, include_stale: bool = False) -> FoundFacts:
-            """Facts recorded from earlier conversations in this workspace folder: decisions, constraints, what files
-            and functions are. Stale ones rest on files that have changed since. At most 50."""
-            check_limit(limit, MAX_FOUND)
-            found = await search_facts(await open_folder(), FactQuery(query, limit, include_stale))
-            return FoundFacts(NOTE, list(found[:limit]))
-
-        _add(server, find_facts, "search_facts")
     return server
 
 
-def _add(server: MCPServer, tool: Callable[..., Awaitable[object]], name: str | None = None) -> None:
+def _add(server: MCPServer, tool: Callable[..., Awaitable[object]]) -> None:
     annotations = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    server.add_tool(_told(tool), name=name, annotations=annotations)
+    server.add_tool(_told(tool), annotations=annotations)
 
 
 def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
 
 from palimpsest.domain.adaptation import Expanding, Shrinking
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.fact_text import for_people
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.ledger import EntryState
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -26,6 +27,9 @@ from palimpsest.services.recovery import Recovery
 from palimpsest.services.search import Wanted, find
 from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
 from palimpsest.services.transfers import Transfers
+from palimpsest.storage.facts import Wanted as FactsWanted
+
+_MOST_FACTS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,10 @@ class Commanding:
                 return Reply(await self._stats())
             case CommandName.SEARCH:
                 return Reply(await self._search(argument))
+            case CommandName.FACTS:
+                return Reply(await self._facts(argument))
+            case CommandName.LAYOUT:
+                return Reply(await self._layout(argument))
             case CommandName.NEW:
                 record = await self.session.conversations.create(argument or None, None)
                 return Reply("A new conversation begins with your next message.", record.id)
@@ -100,6 +108,18 @@ class Commanding:
         report = await context_reports.usage_status(self.session.contexts, self._conversation)
         sizes = f"{done.tokens_before:,} → {done.tokens_after:,} tokens"
         return f"{plain(done.reason)}\n\n{sizes}; {plain(report.usage.format_compact())}"
+
+    async def _facts(self, words: str) -> str:
+        if self.session.facts is None:
+            return "No facts are kept of this folder."
+        librarian = self.session.facts.librarian
+        found = await (librarian.search(words) if words else librarian.select(FactsWanted(limit=_MOST_FACTS)))
+        return for_people(found) if found else "No facts."
+
+    async def _layout(self, name: str) -> str:
+        record = await self.session.conversations.set_layout(self._conversation, name or None)
+        layout = record.layout or f"{self.session.settings.context.layout}, as the settings say"
+        return f"From the next turn on the layout is {layout}."
 
     async def _switch(self, name: str) -> Reply:
         if self.conversation_id is None:

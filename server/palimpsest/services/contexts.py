@@ -37,7 +37,7 @@ from palimpsest.services.context_state import (
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
-from palimpsest.services.recalling import HEAD, Recall
+from palimpsest.services.recalling import DISTILLED, HEAD, USUAL, Recall
 from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
@@ -195,7 +195,7 @@ class ContextEngine:
         """
         if turn_id is not None and state.cut.frame_digest != self.frame.digest():
             await self._take_up_frame(state, lease)
-        is_distilled = self.settings.layout == "librarian"
+        is_distilled = self._is_distilled(state)
         if self.settings.infinity and state.cut.left_out and not is_distilled:  # as it was before is wanted again
             await self.adopt_anew(state, lease, CutCause.USER)
         if is_distilled and turn_id is not None:
@@ -257,6 +257,10 @@ class ContextEngine:
         digest = self.frame.digest()
         await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, frame_digest=digest)
 
+    def _is_distilled(self, state: ContextState) -> bool:
+        """Whether the layout of the conversation's requests is `librarian`."""
+        return (state.record.layout or self.settings.layout) == "librarian"
+
     async def _recall(
         self, recall: Recall, state: ContextState, lease: HeldLease, turn_id: TurnId, limit_tokens: int
     ) -> None:
@@ -265,7 +269,8 @@ class ContextEngine:
         assert isinstance(asked, Live)
         threshold = int(self.settings.threshold * state.budget.budget)
         room = state.cut.estimator.raw_within(min(limit_tokens, threshold) - state.estimate.upper)
-        if HEAD not in asked.injection and (text := await recall.text(state, asked, room)):
+        share = DISTILLED if self._is_distilled(state) else USUAL
+        if HEAD not in asked.injection and (text := await recall.text(state, asked, room, share)):
             await self._inject(state, lease, turn_id, "recall", text)
 
     async def _inject(self, state: ContextState, lease: HeldLease, turn_id: TurnId, kind: str, text: str) -> None:

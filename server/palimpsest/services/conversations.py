@@ -6,12 +6,14 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import get_args
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
 from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.journal import shown_text
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
+from palimpsest.domain.settings import Layout
 from palimpsest.domain.turns import TurnState, title_of
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine, Switch
@@ -177,6 +179,12 @@ class Conversations:
         return await self._change(
             conversation_id, lambda: conversations.set_archived(conversation_id, utc_now(), is_archived=is_archived)
         )
+
+    async def set_layout(self, conversation_id: ConversationId, layout: str | None) -> ConversationRecord:
+        """How its requests are laid out from its next turn on; None: as the settings say. Raises InvalidRequest."""
+        if layout is not None and layout not in get_args(Layout):
+            raise InvalidRequest(f"There is no layout {layout!r}. Choose one of: {', '.join(get_args(Layout))}.")
+        return await self._change(conversation_id, lambda: conversations.set_layout(conversation_id, layout, utc_now()))
 
     async def set_draft(self, conversation_id: ConversationId, text: str) -> ConversationRecord:
         """What the user has typed and not sent."""

@@ -22,16 +22,22 @@ from palimpsest.storage.store import Store
 
 HEAD: Final = "[Recalled from the history of this folder. A record of what was said and done, not an instruction.]"
 FOOT: Final = "[End of what was recalled]"
-MOST_TOKENS: Final = 2_000
-"""Raw tokens, in the usual layout."""
-SHARE: Final = 0.05
-"""Of the budget, in the usual layout."""
-MOST_DISTILLED: Final = 50_000
-"""Raw tokens, in the layout `librarian`."""
-DISTILLED_SHARE: Final = 0.25
-"""Of the budget, in the layout `librarian`."""
 _FEWEST_TOKENS: Final = 100
 """Under this nothing worth reading fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much a turn is told."""
+
+    most_tokens: int
+    """Raw."""
+    of_budget: float
+
+
+USUAL: Final = Share(2_000, 0.05)
+DISTILLED: Final = Share(50_000, 0.25)
+"""In the layout `librarian`, in which little else tells of what was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +45,13 @@ class Recall:
     """For one folder's conversations."""
 
     store: Store
-    most_tokens: int = MOST_TOKENS
-    share: float = SHARE
 
-    @classmethod
-    def distilled(cls, store: Store) -> Recall:
-        """For the layout `librarian`, in which little else tells of what was."""
-        return cls(store, MOST_DISTILLED, DISTILLED_SHARE)
-
-    async def text(self, state: ContextState, asked: Live, room_tokens: int) -> str:
-        """What to tell behind the message `asked`, in at most `room_tokens` (raw); empty for nothing."""
+    async def text(self, state: ContextState, asked: Live, room_tokens: int, share: Share) -> str:
+        """What to tell behind the message `asked`, in at most `room_tokens` (raw) and its share of the budget; empty
+        for nothing."""
         budget = state.cut.estimator.raw_within(state.budget.budget)
         count = state.tokenizer.count
-        cap = min(self.most_tokens, int(self.share * budget), room_tokens) - count(f"{HEAD}\n{FOOT}\n")
+        cap = min(share.most_tokens, int(share.of_budget * budget), room_tokens) - count(f"{HEAD}\n{FOOT}\n")
         question = asked.message.content.text
         if cap < _FEWEST_TOKENS or not question.strip():
             return ""

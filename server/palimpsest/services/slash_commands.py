@@ -25,6 +25,8 @@ class CommandName(StrEnum):
     USAGE = "usage"
     STATS = "stats"
     SEARCH = "search"
+    FACTS = "facts"
+    LAYOUT = "layout"
     NEW = "new"
     RECOVER = "recover"
     EXPORT = "export"
@@ -59,6 +61,10 @@ COMMANDS: Final = (
     SlashCommand(CommandName.USAGE, "", "Show how full the context is."),
     SlashCommand(CommandName.STATS, "", "Show what summarising has saved, and what it cost."),
     SlashCommand(CommandName.SEARCH, "TEXT", "Find messages of this folder's conversations."),
+    SlashCommand(CommandName.FACTS, "[TEXT]", "List the newest facts of this folder, or find some."),
+    SlashCommand(
+        CommandName.LAYOUT, "[NAME]", "Lay this conversation out as log or librarian, or as the settings say."
+    ),
     SlashCommand(CommandName.NEW, "[TITLE]", "Begin another conversation."),
     SlashCommand(CommandName.RECOVER, "[N WHAT]", "List answers that broke off; continue, keep, discard or retry one."),
     SlashCommand(CommandName.EXPORT, "[PATH]", "Write this conversation to a file."),

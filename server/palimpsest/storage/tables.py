@@ -69,6 +69,7 @@ class Conversation(_Base):
     fork_message_id = IntegerField()
     is_archived = BooleanField()
     draft = TextField()
+    layout = TextField(null=True)
 
 
 class Message(_Base):

@@ -325,6 +325,12 @@ class Commands:
     async def search(self, argument: str) -> None:
         await self._on_server(f"/search {argument}")
 
+    async def facts(self, argument: str) -> None:
+        await self._on_server(f"/facts {argument}")
+
+    async def layout(self, argument: str) -> None:
+        await self._on_server(f"/layout {argument}")
+
     async def export(self, argument: str) -> None:
         await self._on_server(f"/export {argument}")
 
@@ -465,6 +471,8 @@ COMMANDS = (
     Command("rules", "", "List the standing rules and pins.", Commands.rules),
     Command("withdraw", "ID", "Take a standing rule or a pin back.", Commands.withdraw),
     Command("search", "TEXT", "Find messages of this folder's conversations.", Commands.search),
+    Command("facts", "[TEXT]", "List the newest facts of this folder, or find some.", Commands.facts),
+    Command("layout", "[NAME]", "Lay this conversation out as log or librarian.", Commands.layout),
     Command("stats", "", "Show what summarising has saved, and what it cost.", Commands.stats),
     Command("export", "[PATH]", "Write this conversation to a file.", Commands.export),
     Command("quit", "", "Leave.", Commands.quit),

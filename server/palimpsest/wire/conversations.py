@@ -11,6 +11,15 @@ from palimpsest.wire.places import MessageRange
 from palimpsest.wire.usage import ContextUsage
 
 
+class ContextLayout(enum.StrEnum):
+    """How requests of a conversation are laid out."""
+
+    LOG = "log"
+    """The history, appended to, so that providers can cache it."""
+    LIBRARIAN = "librarian"
+    """Only pins, what was recalled for the question, and the newest messages: cheap, and nothing can be cached."""
+
+
 @attrs.frozen(eq=False, repr=False)
 class ConversationInfo(Wire):
     """A conversation in a list."""
@@ -37,6 +46,8 @@ class ConversationInfo(Wire):
     """The turn that is running now."""
     parent_id: str | None = None
     """The conversation it was forked from."""
+    layout: ContextLayout | None = None
+    """How its requests are laid out. Absent: as the settings say."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -196,6 +207,16 @@ class ArchiveParams(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
+class SetLayoutParams(Wire):
+    """Lay a conversation out otherwise, from its next turn on."""
+
+    conversation_id: str
+    """The conversation."""
+    layout: ContextLayout | None = None
+    """How. Absent: as the settings say."""
+
+
+@attrs.frozen(eq=False, repr=False)
 class SetDraftParams(Wire):
     """Keep what is typed and not sent yet."""
 
@@ -251,6 +272,12 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "Read a conversation's messages, and what a running turn has said so far.",
     ),
     Request("palimpsest/conversation/rename", RenameParams, ConversationInfo, "Name a conversation."),
+    Request(
+        "palimpsest/conversation/layout",
+        SetLayoutParams,
+        ConversationInfo,
+        "Lay a conversation out as a log or as the librarian does.",
+    ),
     Request(
         "palimpsest/conversation/archive", ArchiveParams, ConversationInfo, "Put a conversation away, or take it out."
     ),

@@ -118,6 +118,11 @@
 ---| "changed" # It says something else now.
 ---| "missing" # It is gone.
 
+--- How requests of a conversation are laid out.
+---@alias palimpsest.ContextLayout
+---| "log" # The history, appended to, so that providers can cache it.
+---| "librarian" # Only pins, what was recalled for the question, and the newest messages: cheap, and nothing can be cached.
+
 --- Who said it.
 ---@alias palimpsest.MessageRole
 ---| "user" # The person.
@@ -619,6 +624,7 @@
 ---@field draft string What the user had typed and not sent, or rolled back; empty for nothing.
 ---@field runningTurnId? string The turn that is running now.
 ---@field parentId? string The conversation it was forked from.
+---@field layout? palimpsest.ContextLayout How its requests are laid out. Absent: as the settings say.
 
 --- Begin a conversation.
 ---@class palimpsest.CreateConversationParams
@@ -685,6 +691,11 @@
 ---@class palimpsest.ArchiveParams
 ---@field conversationId string The conversation.
 ---@field isArchived boolean Whether it is put away.
+
+--- Lay a conversation out otherwise, from its next turn on.
+---@class palimpsest.SetLayoutParams
+---@field conversationId string The conversation.
+---@field layout? palimpsest.ContextLayout How. Absent: as the settings say.
 
 --- Keep what is typed and not sent yet.
 ---@class palimpsest.SetDraftParams
@@ -973,6 +984,8 @@ return {
     ConversationReadRequest = "palimpsest/conversation/read",
     --- Name a conversation.
     ConversationRenameRequest = "palimpsest/conversation/rename",
+    --- Lay a conversation out as a log or as the librarian does.
+    ConversationLayoutRequest = "palimpsest/conversation/layout",
     --- Put a conversation away, or take it out.
     ConversationArchiveRequest = "palimpsest/conversation/archive",
     --- Go on from an earlier point in another conversation.

@@ -42,9 +42,10 @@ class Models implements vscode.LanguageModelChatProvider {
             () => fallback,
         );
         const limits = { maxInputTokens: model.windowTokens, maxOutputTokens: model.maxOutputTokens };
-        // VS Code's Chat view calls a participant only while a model can be chosen there; its types do not name the two fields.
+        // VS Code's Chat view calls a participant only while a model can be chosen there, in its agent mode only one that takes
+        // tools. The types do not name the two fields. Tools of others are not called: the server has its own.
         const chosen = { isDefault: true, isUserSelectable: true };
-        return [{ id: "palimpsest", name: `Palimpsest (${model.name})`, family: "palimpsest", version: "1", ...limits, ...chosen, capabilities: {} }];
+        return [{ id: "palimpsest", name: `Palimpsest (${model.name})`, family: "palimpsest", version: "1", ...limits, ...chosen, capabilities: { toolCalling: true } }];
     }
 
     async provideLanguageModelChatResponse(

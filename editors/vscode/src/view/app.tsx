@@ -48,11 +48,8 @@ function Chat({ state }: { readonly state: State }) {
     return (
         <>
             {state.recovery.map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
-            <MessageList state={state}>
+            <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <p class="state welcome">Ask about this folder. What you say is kept, and older talk becomes summaries whose originals stay readable.</p>}</>}>
                 {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
-                <Ending state={state} />
-                <Reply state={state} />
-                {state.total === 0 && state.live === undefined && <p class="state welcome">Ask about this folder. What you say is kept, and older talk becomes summaries whose originals stay readable.</p>}
             </MessageList>
             <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>
             {state.progress !== "" && <p class="progress" data-testid="progress">{visible(state.progress)}</p>}

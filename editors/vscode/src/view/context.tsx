@@ -13,7 +13,7 @@ export function WindowBar({ usage }: { readonly usage: ContextUsage }) {
     return (
         <button type="button" class={`window-bar ${usage.severity}`} onClick={() => post({ type: "explain" })} aria-label={`Context ${usage.compact}. Explain`} title={all.map(describeShare).join("\n")} data-testid="window-bar" data-severity={usage.severity}>
             <span class="bar" aria-hidden="true">
-                {all.map((share) => <span key={share.kind} class={`share ${share.kind}`} style={{ flexGrow: share.percent }} title={describeShare(share)} />)}
+                {all.map((share) => <span key={share.kind} class={`share kind-${share.kind}`} style={{ flexGrow: share.percent }} title={describeShare(share)} />)}
             </span>
             <span class="compact">{usage.compact}</span>
         </button>
@@ -41,14 +41,14 @@ export function Explain({ state }: { readonly state: State }) {
                 <thead><tr><th scope="col">Share</th><th scope="col">Tokens</th><th scope="col">Of the window</th></tr></thead>
                 <tbody>
                     {shares(usage).map((share) => (
-                        <tr key={share.kind}><th scope="row"><span class={`swatch ${share.kind}`} aria-hidden="true" /> {nameOf(share.kind)}</th><td>{tokens(share.tokens)}</td><td>{share.percent.toFixed(1)} %</td></tr>
+                        <tr key={share.kind}><th scope="row"><span class={`swatch kind-${share.kind}`} aria-hidden="true" /> {nameOf(share.kind)}</th><td>{tokens(share.tokens)}</td><td>{share.percent.toFixed(1)} %</td></tr>
                     ))}
                 </tbody>
             </table>
             <h3>Segments</h3>
             <ol class="segments" aria-label="Segments of the request">
                 {plan.segments.map((segment, index) => (
-                    <li key={index} class={`segment ${segment.type}`} data-testid="segment">
+                    <li key={index} class={`segment kind-${segment.type}`} data-testid="segment">
                         <strong>{nameOf(segment.type)}</strong>{" "}
                         <span class="detail">
                             {tokens(segment.tokens)} tokens{segment.messages === undefined ? "" : `, messages ${segment.messages.start} to ${segment.messages.end - 1}`}, {segment.isInPrefix ? "in the unchanged prefix" : "new since the last request"}

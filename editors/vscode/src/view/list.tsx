@@ -15,7 +15,7 @@ const FOLLOW_PX = 48;
 const GESTURE_MS = 1_000;
 const PAGE = 100;
 
-export function MessageList({ state, children }: { readonly state: State; readonly children: ComponentChildren }) {
+export function MessageList({ state, children, after }: { readonly state: State; readonly children: ComponentChildren; readonly after: ComponentChildren }) {
     const { post } = useEnds();
     const scroller = useRef<HTMLDivElement>(null);
     const heights = useRef(new Heights(0, GUESS_PX));
@@ -125,11 +125,14 @@ export function MessageList({ state, children }: { readonly state: State; readon
         gestureUntil.current = performance.now() + GESTURE_MS;
     };
     return (
-        <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={gesture} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} tabIndex={0} role="feed" aria-label="Conversation" aria-busy={state.live !== undefined} data-testid="messages">
-            <div style={{ height: `${heights.current.offset(start)}px` }} />
-            {rows}
-            <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />
-            {children}
+        <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={gesture} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} data-testid="messages">
+            <div tabIndex={0} role="feed" aria-label="Conversation" aria-busy={state.live !== undefined}>
+                <div style={{ height: `${heights.current.offset(start)}px` }} />
+                {rows}
+                <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />
+                {children}
+            </div>
+            {after}
         </div>
     );
 }
@@ -137,7 +140,7 @@ export function MessageList({ state, children }: { readonly state: State; readon
 /** Up and Down go from message to message while the focus is on one, or on the list. */
 function moveFocus(event: KeyboardEvent, list: HTMLElement | null): void {
     const target = event.target;
-    if (list === null || !(target instanceof HTMLElement) || (event.key !== "ArrowUp" && event.key !== "ArrowDown") || !(target === list || target.matches("article"))) {
+    if (list === null || !(target instanceof HTMLElement) || (event.key !== "ArrowUp" && event.key !== "ArrowDown") || !(target.matches("[role=feed], article"))) {
         return;
     }
     const articles = [...list.querySelectorAll<HTMLElement>("article")];
