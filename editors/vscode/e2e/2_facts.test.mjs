@@ -1,0 +1,91 @@
+/** A fact about lines of a file: an edit of them makes it stale where it is read, and a person's word makes it hold again. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+
+import { startLab, until } from "./harness/lab.mjs";
+import { startBrowser, Window } from "./harness/window.mjs";
+
+const SOURCE = `"""Prices."""
+
+RATE = 0.19
+
+
+def gross(net):
+    """With tax."""
+    return net * (1 + RATE)
+`;
+const FACT = "Gross prices are the net price with tax.";
+let lab, browser, window;
+
+before(async () => {
+    lab = await startLab("facts", { files: { "src/prices.py": SOURCE } });
+    browser = await startBrowser();
+    window = await Window.open(browser, lab);
+    await window.openPanel();
+    await window.openFile("src/prices.py");
+});
+
+after(async () => {
+    await browser?.close();
+    await lab?.stop();
+});
+
+afterEach((context) => window.shotOfFailure(context));
+
+const tree = () => window.page.getByRole("tree", { name: "Facts" });
+const squiggle = () => window.page.locator(".monaco-editor .squiggly-warning");
+
+async function goTo(line) {
+    await window.page.keyboard.press("Control+G");
+    const input = window.page.locator(".quick-input-widget input[type=text]").first();
+    await input.fill(`:${line}`);
+    await window.page.keyboard.press("Enter");
+}
+
+test("a fact is kept of the selected lines, and the tree names it", async () => {
+    await goTo(6);
+    await window.page.keyboard.press("Shift+ArrowDown");
+    await window.page.keyboard.press("Shift+ArrowDown");
+    await window.page.keyboard.press("Shift+End");
+    await window.palette("Palimpsest: Keep a Fact About the Selection");
+    const input = window.page.locator(".quick-input-widget input[type=text]").first();
+    await window.page.getByText("What holds of the selected lines?").first().waitFor();
+    await input.fill(FACT);
+    await window.page.keyboard.press("Enter");
+    await window.page.getByRole("button", { name: "Facts Section" }).click();
+    await tree().getByRole("treeitem", { name: FACT }).waitFor();
+    assert.equal(await squiggle().count(), 0);
+});
+
+test("an edit of the lines is a warning in the editor and in Problems, a lens, and stale in the tree", async () => {
+    await goTo(8);
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type(" - 1");
+    await squiggle().first().waitFor();
+    await window.page.locator(".codelens-decoration", { hasText: "1 fact" }).waitFor();
+    await window.palette("Problems: Focus on Problems View");
+    await window.page.locator(".markers-panel .monaco-list-row", { hasText: FACT }).first().waitFor();
+    await window.page.locator(".monaco-editor .view-line").first().click();
+    await window.page.keyboard.press("Control+S");
+    await tree().getByRole("treeitem", { name: `Stale: ${FACT}` }).waitFor();
+    await window.shot("facts");
+});
+
+test("\"It still holds\" takes the warning away", async () => {
+    await goTo(6);
+    await window.page.keyboard.press("Control+.");
+    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "still holds" });
+    await action.waitFor();
+    await window.shot("facts-quick-fix");
+    await window.page.keyboard.press("Enter");
+    await squiggle().first().waitFor({ state: "detached" });
+    await until("Problems are empty", async () => (await window.page.locator(".markers-panel .monaco-list-row", { hasText: FACT }).count()) === 0);
+    await tree().getByRole("treeitem", { name: `Stale: ${FACT}` }).waitFor({ state: "detached" });
+    await tree().getByRole("treeitem", { name: FACT }).waitFor();
+});
+
+test("a fact is forgotten from the tree", async () => {
+    await tree().getByRole("treeitem", { name: FACT }).hover();
+    await tree().getByRole("treeitem", { name: FACT }).getByRole("button", { name: "Forget Fact" }).click();
+    await tree().getByRole("treeitem", { name: FACT }).waitFor({ state: "detached" });
+});

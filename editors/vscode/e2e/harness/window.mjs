@@ -1,0 +1,100 @@
+/** One window of VS Code in Chromium, and what a person does in it. */
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { chromium } from "playwright-core";
+
+import { E2E_CHROMIUM, E2E_SHOTS, until } from "./lab.mjs";
+
+const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export function startBrowser() {
+    return chromium.launch({ executablePath: E2E_CHROMIUM, headless: true, args: ARGUMENTS });
+}
+
+export class Window {
+    /** Addresses that anything in the window asked for. */
+    requests = [];
+
+    static async open(browser, lab, viewport = { width: 1400, height: 900 }, url = lab.url) {
+        const context = await browser.newContext({ viewport });
+        const window = new Window(await context.newPage(), lab);
+        context.on("request", (request) => window.requests.push(request.url()));
+        await window.page.goto(url);
+        await window.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
+        return window;
+    }
+
+    constructor(page, lab) {
+        this.page = page;
+        this.lab = lab;
+        page.setDefaultTimeout(20_000);
+        this.panel = page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
+    }
+
+    /** The frame of the panel itself, to look into. */
+    async frame() {
+        const handle = await this.panel.locator("#root").elementHandle();
+        return handle.ownerFrame();
+    }
+
+    async palette(text) {
+        await this.page.keyboard.press("F1");
+        const input = this.page.locator(".quick-input-widget input[type=text]").first();
+        await input.waitFor();
+        await input.fill(`>${text}`);
+        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: text.split(": ").at(-1) }).first().waitFor();
+        await this.page.keyboard.press("Enter");
+    }
+
+    async openPanel() {
+        await this.page.getByRole("tab", { name: "Palimpsest" }).first().click();
+        await this.panel.getByTestId("panel").and(this.panel.locator("[data-phase=ready]")).waitFor({ timeout: 60_000 });
+    }
+
+    async openFile(file) {
+        await this.page.keyboard.press("Control+P");
+        const input = this.page.locator(".quick-input-widget input[type=text]").first();
+        await input.fill(file);
+        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: path.basename(file) }).first().waitFor();
+        await this.page.keyboard.press("Enter");
+        await this.page.locator(`.editor-group-container .tab.active[data-resource-name="${path.basename(file)}"]`).waitFor();
+    }
+
+    get composer() {
+        return this.panel.getByRole("textbox", { name: "Message", exact: true });
+    }
+
+    async send(text) {
+        await this.composer.fill(text);
+        await this.composer.press("Enter");
+    }
+
+    /** The answer has ended and is stored as this message. */
+    async answered(id) {
+        await this.panel.getByTestId("live").waitFor({ state: "detached", timeout: 60_000 });
+        const message = this.panel.getByRole("article", { name: `Palimpsest, message ${id}`, exact: true });
+        await message.waitFor({ timeout: 60_000 });
+        return message;
+    }
+
+    async liveText() {
+        const live = this.panel.getByTestId("live");
+        return (await live.count()) === 0 ? "" : live.innerText();
+    }
+
+    streaming(least = 40) {
+        return until("words stream", async () => (await this.liveText()).length > least);
+    }
+
+    /** What stood there when a test failed. */
+    async shotOfFailure(context) {
+        if (context.passed === false) {
+            await this.shot(`failed-${context.name.replaceAll(/\W+/g, "-").slice(0, 60)}`);
+        }
+    }
+
+    async shot(name) {
+        mkdirSync(E2E_SHOTS, { recursive: true });
+        await this.page.screenshot({ path: path.join(E2E_SHOTS, `${name}.png`) });
+    }
+}
