@@ -12,7 +12,7 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import Content, ConversationId, TurnId
-from palimpsest.domain.settings import ContextSettings, Settings
+from palimpsest.domain.settings import ContextSettings, Layout, Settings
 from palimpsest.domain.turns import TurnState
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
@@ -72,9 +72,9 @@ class Conversation:
         self.engine.appended(state, await self.store.run(write), accepted)
 
 
-async def open_conversation(directory: Path, budget: int, frame: Frame) -> Conversation:
+async def open_conversation(directory: Path, budget: int, frame: Frame, layout: Layout = "log") -> Conversation:
     """A new one in a new store, with `budget` tokens for every request. The caller closes the store."""
-    settings = Settings(context=ContextSettings(max_tokens=budget))
+    settings = Settings(context=ContextSettings(max_tokens=budget, layout=layout))
     table = load_model_table()
     offline = table.find("offline")
     assert offline is not None

@@ -17,7 +17,7 @@ The operations of the line protocol:
     {"op": "check", "anchor", "path", "text"}             -> {"state", "span"?}
 
 Every other one is answered with {"unsupported": true}. There is no option that the product does not have:
-`--no-recall` is the setting `librarian.enabled = false`.
+`--no-recall` is the setting `librarian.enabled = false`, and `layout` is `context.layout`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from benchmarks.driving.retrieval import RetrievalSystem
 from benchmarks.driving.sessions import SessionSystem
 from benchmarks.driving.staleness import StalenessSystem
 
+from palimpsest.domain.settings import Layout
 
-def make(budget: int, recall: bool = True) -> SessionSystem:
-    return SessionSystem(budget, recalls=recall)
+
+def make(budget: int, recall: bool = True, layout: Layout = "log") -> SessionSystem:
+    return SessionSystem(budget, recalls=recall, layout=layout)
 
 
 def make_staleness() -> StalenessSystem:

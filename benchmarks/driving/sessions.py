@@ -35,6 +35,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.domain.previews import with_preview
+from palimpsest.domain.settings import Layout
 from palimpsest.services.recalling import Recall
 
 Message = dict[str, Any]
@@ -46,12 +47,12 @@ _NO_RESULT: Final = "No result was recorded."
 class SessionSystem:
     """One conversation. Calls without results are closed as a turn closes them."""
 
-    def __init__(self, budget: int, *, recalls: bool = True) -> None:
+    def __init__(self, budget: int, *, recalls: bool = True, layout: Layout = "log") -> None:
         """`recalls`: whether turns are told what their context does not hold (`librarian.enabled`)."""
         self._budget = budget
         self._directory = tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-")
         self._runner = asyncio.Runner()
-        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()))
+        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()), layout)
         self._conversation: Conversation = self._runner.run(opening)
         self._conversation.engine.recall = Recall(self._conversation.store) if recalls else None
         self._turn_id: TurnId | None = None

@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from palimpsest.domain.cut import Live
@@ -24,10 +24,10 @@ from palimpsest.domain.errors import (
     RecentMessagesTooLarge,
     is_out_of_handles,
 )
-from palimpsest.domain.guard import Counters, Decision, Outcome, tool_preflight, turn_preflight
+from palimpsest.domain.guard import Outcome, turn_preflight
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
 from palimpsest.domain.layout import Frame
-from palimpsest.domain.messages import Content, ConversationId, TurnId, tool_result
+from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import (
     Finished,
@@ -48,10 +48,10 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.continuing import GoingOn, choose_cut
-from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.fallback import Fallback
 from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tools import Tool, Toolbox, ToolOutput, TurnScope
+from palimpsest.services.tool_batch import ToolBatch, counters_of, report
+from palimpsest.services.tools import Toolbox, TurnScope
 from palimpsest.storage import recovering, turns
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
@@ -66,10 +66,6 @@ MAX_STEPS: Final = 500
 _BROKE: Final = "The turn failed inside Palimpsest. What was said is kept; see the server's log."
 _CLOSE_AGAIN_S: Final = 1.0
 """Until a turn is tried to be closed again, where the store could not be written."""
-_REFUSED: Final = (
-    "token_budget_exceeded: this result does not fit the context any more and was not kept. Answer with what you have."
-)
-_SKIPPED: Final = "The tool was not run, because the context is full. Answer with what you have."
 
 
 @dataclass(slots=True)
@@ -269,7 +265,8 @@ class TurnEngine:
                     # The answer is whole: a cancel that comes now comes too late.
                     await _to_the_end(self._commit(turn, lease, state, step, Ending.COMPLETE, end))
                     return end
-                refused = await self._run_tools(step, state, lease, calls[0], tools) or refused
+                batch = ToolBatch(self.contexts, step.journal, state, lease)
+                refused = await batch.run(calls[0], tools) or refused
                 was_cancelled = await _to_the_end(self._commit(turn, lease, state, step, Ending.COMPLETE, None))
                 step = None
                 if was_cancelled:
@@ -306,7 +303,7 @@ class TurnEngine:
         asked_in = _asked_in(state, turn) if number == 0 else None
         context = await self.contexts.prepare(state, lease, room, "none" if is_last else "auto", asked_in)
         context = going_on.add_to(context, state, limit)
-        counters = _counters(state)
+        counters = counters_of(state)
         context_debug.loop_init(
             step=number,
             current_tokens=counters.current,
@@ -318,7 +315,7 @@ class TurnEngine:
         decision = turn_preflight(counters, state.cut.estimator, limit, tool_budget_exceeded=is_last)
         context_debug.provider_eval(decision, provider=state.model.provider, model=state.model.name)
         if decision.outcome is not Outcome.OK:
-            self._report(state, decision)
+            report(self.contexts, state, decision)
         return context
 
     async def _begin(
@@ -367,44 +364,6 @@ class TurnEngine:
             )
         await step.journal.append(JournalEvent(EventType.DONE))
         await step.journal.drain()
-
-    async def _run_tools(
-        self, step: _Step, state: ContextState, lease: HeldLease, message: Content, tools: Mapping[str, Tool]
-    ) -> bool:
-        """Runs the calls of a message one after another and journals their results.
-
-        True when a result did not fit: the calls after it are not run, and the next model call is the last.
-        """
-        accepted = await self.contexts.accept(state, [message])
-        counters = replace(_counters(state), pending=accepted.shown_tokens[0])
-        refused = False
-        for call in message.calls:
-            if refused:
-                await step.journal.append(
-                    JournalEvent(EventType.TOOL_RESULT, _SKIPPED, call.call_id, call.name, is_error=True)
-                )
-                continue
-            await step.journal.append(JournalEvent(EventType.TOOL_START, "", call.call_id, call.name))
-            await step.journal.drain()  # a start is durable before the tool runs
-            output = await _run_tool(tools, call.name, call.arguments)
-            shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
-            asked = counters.asking(shown.shown_tokens[0])
-            decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
-            if decision.outcome is not Outcome.OK:
-                await self.contexts.make_room(state, lease, asked.pending + asked.new)
-                asked = replace(asked, current=_counters(state).current, schema=_counters(state).schema)
-                decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
-            context_debug.tool_eval(decision, output_tokens=shown.shown_tokens[0])
-            if decision.outcome is Outcome.OK:
-                counters = asked.accepted()
-            else:
-                refused, output = True, ToolOutput(_REFUSED, is_error=True)
-                self._report(state, decision)
-            await step.journal.append(
-                JournalEvent(EventType.TOOL_RESULT, output.text, call.call_id, call.name, output.is_error)
-            )
-        await step.journal.drain()
-        return refused
 
     async def _commit(
         self,
@@ -463,21 +422,6 @@ class TurnEngine:
             self._abandon(lease)
             raise
 
-    def _report(self, state: ContextState, decision: Decision) -> None:
-        context_debug.enforce(decision)
-        self.contexts.emit(
-            ContextEvent(
-                state.id,
-                ContextEventType.GUARD,
-                utc_now(),
-                trigger=decision.trigger,
-                outcome=decision.outcome.value,
-                limit_tokens=decision.limit_tokens,
-                projected_tokens=decision.projected_tokens,
-                remaining_tokens=decision.remaining_tokens,
-            )
-        )
-
 
 async def _started(starting: Coroutine[None, None, RunningTurn | TurnId]) -> RunningTurn | TurnId:
     """The turn, begun whole or not at all: if whoever waits is cancelled, the turn is, once it has begun."""
@@ -487,20 +431,6 @@ async def _started(starting: Coroutine[None, None, RunningTurn | TurnId]) -> Run
     except asyncio.CancelledError:
         task.add_done_callback(_cancel_started)
         raise
-
-
-async def _run_tool(tools: Mapping[str, Tool], name: str, arguments: str) -> ToolOutput:
-    tool = tools.get(name)
-    if tool is None:
-        known = ", ".join(sorted(tools)) or "none"
-        return ToolOutput(f"There is no tool {name!r}. Known tools: {known}.", is_error=True)
-    try:
-        return await tool.run(arguments)
-    except PalimpsestError as error:
-        return ToolOutput(str(error), is_error=True)
-    except Exception as error:
-        log.exception("the tool %s failed", name)
-        return ToolOutput(f"The tool {name} failed ({type(error).__name__}).", is_error=True)
 
 
 async def _to_the_end(work: Coroutine[None, None, None]) -> bool:
@@ -527,7 +457,3 @@ def _asked_in(state: ContextState, turn: RunningTurn) -> TurnId:
         if isinstance(piece, Live) and piece.message.id == turn.user_message_id:
             return piece.message.turn_id or turn.id
     return turn.id
-
-
-def _counters(state: ContextState) -> Counters:
-    return Counters(state.raw_tokens - state.frame_tokens.total, 0, 0, state.frame_tokens.total)
