@@ -49,8 +49,6 @@ Settings are read from these places; what comes later wins, setting by setting:
 5. your editor's settings, under `palimpsest`,
 6. what a request itself asks for.
 
-**In this version** `context.layout` and `librarian.*` are accepted and have no effect yet.
-
 A key nobody knows, and a value that is not allowed, are refused with a sentence that names the place. So is the key of
 a service, which belongs in the environment (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) and never in a file. A project's
 file is written by others: it may set what the last column says and nothing else, and of models only those that are
