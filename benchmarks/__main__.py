@@ -5,11 +5,14 @@ from __future__ import annotations
 from benchmarks import (
     busy,
     calibration,
+    fact_watching,
     first_token,
     journal,
     long_conversation,
     offline_questions,
     prepare,
+    retrieval,
+    staleness,
     startup,
 )
 
@@ -22,3 +25,6 @@ if __name__ == "__main__":
     busy.main()
     first_token.main()
     calibration.main()
+    fact_watching.main()
+    staleness.main([])
+    retrieval.main()

@@ -163,3 +163,25 @@ async def test_clearing_removes_all(bench: Opener, folder: Path) -> None:
     await librarian.pin_fact("Doubling is a function.", place=Place("shapes.py", Span(5, 6)))
     assert await librarian.clear() == 2
     assert (await librarian.counts()).n_open == 0
+
+
+async def test_switching_to_another_branch_and_back_leaves_nothing_stale(bench: Opener, folder: Path) -> None:
+    """Files that are other there, gone there, or have another name there."""
+    librarian = librarian_of(await bench([]), folder)
+    here = {"shapes.py": CODE, "gone.py": CODE.replace("area", "volume"), "old.py": CODE.replace("twice", "thrice")}
+    there = {"shapes.py": CODE.replace("3.14", "3.2"), "new.py": here["old.py"]}
+    for name, text in here.items():
+        (folder / name).write_text(text)
+        await librarian.pin_fact(f"What {name} holds is about shapes.", place=Place(name, Span(1, 2)))
+
+    async def check_out(files: dict[str, str]) -> int:
+        for name in {*here, *there} - set(files):
+            (folder / name).unlink(missing_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        await librarian.places.check({*here, *there})
+        return (await librarian.counts()).n_stale
+
+    assert await check_out(there) == 2
+    assert await check_out(here) == 0
+    assert {source.place.path for fact in await librarian.all_facts() for source in fact.sources} == set(here)
