@@ -115,5 +115,9 @@ async def measure(n_rows: int) -> None:
     print(f"  query / bare: {ratio:.2f}, target at most {TARGET:.1f}: {'met' if ratio <= TARGET else 'NOT MET'}")
 
 
+def main(n_rows: int = 100_000) -> None:
+    asyncio.run(measure(n_rows))
+
+
 if __name__ == "__main__":
-    asyncio.run(measure(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000))
+    main(*(int(argument) for argument in sys.argv[1:2]))
