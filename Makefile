@@ -27,7 +27,7 @@ help:
 	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
 	@echo 'make test-wire          let the official SDKs judge our fake model service'
 	@echo 'make test-agents        let the official SDKs of ACP and MCP be our clients'
-	@echo 'make test-foreign       let the LiteLLM proxy, with mocked answers, judge our clients; a large download'
+	@echo 'make test-foreign       let the LiteLLM proxy, in front of our fake service, judge our clients; a large download'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
 	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
 	@echo 'make generate           write what is generated from the declarations: protocol, settings'

@@ -125,8 +125,8 @@ def from_answer(
     """
     error = _error_object(body)
     message = str(error.get("message") or "")
-    if status is None and error.get("code") in range(400, 600):
-        status = error["code"]
+    if status is None and re.fullmatch(r"[45]\d\d", str(error.get("code"))):  # a number, or a string that holds one
+        status = int(error["code"])
     details = _details(error)
     named = [each.get(name) for each in details for name in ("error_code", "reason", "quotaId")]
     codes = [str(code) for code in (*named, error.get("code"), error.get("type"), error.get("status")) if code]
@@ -205,13 +205,13 @@ def _first_number(patterns: tuple[str, ...], message: str) -> int | None:
 def _retry_after_ms(headers: Mapping[str, str], details: Sequence[Mapping[str, Any]]) -> int | None:
     """When to come back: `retry-after-ms`, or `retry-after` in seconds or as a date, or Google's `retryDelay`.
 
-    None: nothing sensible is said.
+    The LiteLLM proxy passes its upstream's headers on under names of its own. None: nothing sensible is said.
     """
     delays = (re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", str(each.get("retryDelay"))) for each in details)
     try:
         if said := headers.get("retry-after-ms"):
             seconds = float(said) / 1000
-        elif said := headers.get("retry-after"):
+        elif said := headers.get("retry-after") or headers.get("llm_provider-retry-after"):
             seconds = float(said) if re.fullmatch(r"[\d.]+", said.strip()) else _seconds_until(said)
         elif delay := next(filter(None, delays), None):
             seconds = float(delay[1])

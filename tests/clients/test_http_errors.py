@@ -140,6 +140,21 @@ def test_words_decide_where_the_status_does_not(status: int, body: Any, kind: Er
 
 
 @pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (503, ErrorKind.OVERLOADED),
+        ("503", ErrorKind.OVERLOADED),
+        ("429", ErrorKind.RATE_LIMITED),
+        ("5030", ErrorKind.BAD_RESPONSE),
+        (True, ErrorKind.BAD_RESPONSE),
+        ([503], ErrorKind.BAD_RESPONSE),
+    ],
+)
+def test_an_error_inside_a_stream_may_hold_its_status_as_number_or_string(code: Any, kind: ErrorKind) -> None:
+    assert faults.from_answer("p", "m", None, {"error": {"message": "boom", "code": code}}).kind is kind
+
+
+@pytest.mark.parametrize(
     ("error", "limit", "projected"),
     [
         ({"message": "prompt is too long: 210000 tokens > 200000 maximum"}, 200_000, 210_000),
@@ -385,6 +400,8 @@ async def test_a_service_may_say_whether_to_ask_again(fake: FakeProvider, said: 
         ({}, None),
         ({"retry-after": "2"}, 2_000),
         ({"retry-after": "0.5", "retry-after-ms": "7"}, 7),
+        ({"llm_provider-retry-after": "7"}, 7_000),
+        ({"retry-after": "2", "llm_provider-retry-after": "7"}, 2_000),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "1.2.3"}, None),
