@@ -132,8 +132,7 @@ check-typescript: node-ready
 # Not among the checks: luacheck comes from a distribution (lua-check), stylua from npm (@johnnymorganz/stylua-bin).
 check-lua:
 	luacheck --quiet --config editors/nvim/.luacheckrc editors/nvim tests/editors/nvim
-	stylua --check --config-path editors/nvim/stylua.toml editors/nvim/lsp editors/nvim/plugin editors/nvim/lua/palimpsest/chat \
-	    tests/editors/nvim
+	stylua --check --config-path editors/nvim/stylua.toml editors/nvim tests/editors/nvim
 
 # What is made of the declarations in Python: the protocol in every language, the settings and their page.
 generate: dev-ready node-ready

@@ -126,21 +126,19 @@ class Session:
         assert code == 0, f"exit code {code}\n{text}"
         return text
 
-    def say(self, line: str) -> None:
-        """A line for the Lua side's `heard`."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n".encode())
-
     async def _listen(self, said: bytearray) -> None:
         assert self._process.stderr is not None
         while data := await self._process.stderr.read(1 << 16):
             said += data
 
     async def _obey(self) -> None:
+        """Says of each order that it was carried out: the Lua side waits for that, so that nothing overtakes it."""
         assert self._process.stdout is not None
+        assert self._process.stdin is not None
         while line := await self._process.stdout.readline():
             if line.startswith(b"order "):
                 self.orders.carry_out(line.decode().strip().removeprefix("order "))
+                self._process.stdin.write(b"done\n")
 
 
 def environment(directory: Path, fake: HeldModels | None, **more: str) -> dict[str, str]:

@@ -52,6 +52,11 @@ async def test_a_tool_does_what_the_user_has_seen_and_said_yes_to(
         assert "rules hold" in await session.passes()
 
 
+async def test_a_fact_is_shown_where_it_stands_and_can_be_settled_there(tmp_path: Path, folder: Path) -> None:
+    async with running(NEOVIM, "facts", tmp_path, folder, None) as session:
+        assert "rules hold" in await session.passes()
+
+
 async def test_without_a_model_answers_are_quotes_and_checkhealth_says_what_is_missing(
     tmp_path: Path, folder: Path
 ) -> None:

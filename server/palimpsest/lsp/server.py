@@ -154,16 +154,17 @@ class PalimpsestServer(BaseServer):
             self._telling = asyncio.create_task(self._tell_changes())
 
     async def _tell_changes(self) -> None:
-        """Tells of changed conversations, each once however often it changed meanwhile."""
+        """Tells of changed facts and conversations, each once however often it changed meanwhile."""
         from palimpsest.lsp.facts import changed_params
         from palimpsest.lsp.translate import to_usage
         from palimpsest.services.context_reports import usage_status
 
         folders = await self.folders()
-        while self._facts_changed and not self.is_leaving:
-            session = await folders.get(self._facts_changed.pop())
-            self.protocol.notify("palimpsest/didChangeFacts", await changed_params(self, session))
-        while self._changed and not self.is_leaving:
+        while (self._facts_changed or self._changed) and not self.is_leaving:
+            if self._facts_changed:
+                session = await folders.get(self._facts_changed.pop())
+                self.protocol.notify("palimpsest/didChangeFacts", await changed_params(self, session))
+                continue
             root, conversation_id = self._changed.pop()
             try:
                 session = await folders.get(root)

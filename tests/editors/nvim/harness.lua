@@ -4,6 +4,13 @@ local M = {}
 local WAIT_MS = tonumber(vim.env.PALIMPSEST_TEST_WAIT_MS) or 60000
 local n_passed = 0
 
+local n_ordered, n_carried_out = 0, 0
+local stdin = assert(vim.uv.new_pipe(false))
+stdin:open(0)
+stdin:read_start(function(_, data)
+  n_carried_out = n_carried_out + select(2, (data or ""):gsub("\n", ""))
+end)
+
 local function say(line)
   io.stderr:write(line .. "\n")
 end
@@ -27,10 +34,15 @@ function M.done()
   vim.cmd(n_passed > 0 and "qa!" or "cquit 1")
 end
 
+--- Comes back when it was carried out.
 ---@param line string An order to the Python side.
 function M.order(line)
+  n_ordered = n_ordered + 1
   io.stdout:write("order " .. line .. "\n")
   io.stdout:flush()
+  M.wait("carried out: " .. line, function()
+    return n_carried_out >= n_ordered
+  end)
 end
 
 ---@param reply table What the model answers next, as in the fake's scripts.

@@ -60,6 +60,7 @@ function M.lsp_config()
     -- Neovim applies these and does not say so; without them the server proposes no edit.
     capabilities = { workspace = { workspaceEdit = { documentChanges = true } } },
     handlers = require("palimpsest.handlers"),
+    commands = require("palimpsest.facts").commands,
     on_init = function(client)
       M._on_init(client)
     end,
@@ -255,7 +256,7 @@ function M._on_init(client)
     lives[root] = life
   end
   if next(config.current.diagnostics) then
-    vim.diagnostic.config(config.current.diagnostics, vim.lsp.diagnostic.get_namespace(client.id))
+    vim.diagnostic.config(config.current.diagnostics, require("palimpsest.facts").namespace(client))
   end
   local fns = waiting[client.id] or {}
   waiting[client.id] = nil

@@ -1,5 +1,6 @@
 --- `:Palimpsest`, its sub-commands and their completion.
 local client = require("palimpsest.client")
+local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
 
 local M = {}
@@ -15,11 +16,6 @@ local M = {}
 ---@field argument? string How it is written; in brackets where it may be left out.
 ---@field run fun(chat: palimpsest.Chat, argument: string, call: palimpsest.Call)
 ---@field complete? fun(lead: string): string[]
-
----@param err lsp.ResponseError
-local function complain(err)
-  vim.notify("Palimpsest: " .. err.message, vim.log.levels.ERROR)
-end
 
 ---@param chat palimpsest.Chat
 ---@return boolean

@@ -23,7 +23,10 @@ return {
   [methods.DidChangeConversationNotification] = telling("conversation"),
   [methods.DidChangeUsageNotification] = telling("usage"),
   [methods.ContextEventNotification] = telling("context"),
-  [methods.DidChangeFactsNotification] = telling("facts"),
+  [methods.DidChangeFactsNotification] = function(_, params, ctx)
+    client.emit("facts", ctx.client_id, params)
+    require("palimpsest.facts").look_again(ctx.client_id)
+  end,
   [methods.ApprovalRequestRequest] = function(_, params)
     return require("palimpsest.approvals").ask(params)
   end,

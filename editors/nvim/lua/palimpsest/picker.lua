@@ -1,14 +1,10 @@
 --- Lists to choose from, by `vim.ui.select`.
 local client = require("palimpsest.client")
+local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
 local text = require("palimpsest.text")
 
 local M = {}
-
----@param err lsp.ResponseError
-local function complain(err)
-  vim.notify("Palimpsest: " .. err.message, vim.log.levels.ERROR)
-end
 
 ---@param info palimpsest.ConversationInfo
 local function conversation_line(info)

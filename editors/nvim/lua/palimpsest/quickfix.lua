@@ -1,5 +1,6 @@
 --- Facts, conversations and found messages in the quickfix list.
 local client = require("palimpsest.client")
+local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
 local text = require("palimpsest.text")
 
@@ -61,8 +62,7 @@ end
 function M.conversations(chat)
   client.request(chat.root, methods.ConversationListRequest, { folder = chat.folder }, function(err, result)
     if err then
-      vim.notify("Palimpsest: " .. err.message, vim.log.levels.ERROR)
-      return
+      return complain(err)
     end
     fill(
       "Conversations",
@@ -86,8 +86,7 @@ function M.search(chat, query)
   local params = { query = query, folderUri = chat.folder }
   client.request(chat.root, methods.ConversationSearchRequest, params, function(err, result)
     if err then
-      vim.notify("Palimpsest: " .. err.message, vim.log.levels.ERROR)
-      return
+      return complain(err)
     end
     fill(
       "Messages: " .. text.one_line(query),
@@ -128,7 +127,7 @@ function M.facts(chat, query)
     if err and err.code == METHOD_NOT_FOUND then
       vim.notify("Palimpsest: this server keeps no facts; a newer one does.", vim.log.levels.WARN)
     elseif err then
-      vim.notify("Palimpsest: " .. err.message, vim.log.levels.ERROR)
+      complain(err)
     else
       local items = {}
       for _, fact in ipairs(result.facts) do

@@ -1,0 +1,208 @@
+--- Turns: sending, stopping and going on, commands of the server, and answers that broke off.
+local client = require("palimpsest.client")
+local complain = require("palimpsest.complain")
+local methods = require("palimpsest.protocol").methods
+local stream = require("palimpsest.chat.stream")
+
+---@class palimpsest.Chat
+local Chat = {}
+
+---@private
+---@return palimpsest.StreamEvents
+function Chat:_stream_events()
+  local function is_mine(which)
+    return self.stream == which
+  end
+  return {
+    admitted = function(which, delta)
+      if is_mine(which) then
+        if self.conversation_id ~= delta.conversationId then
+          self.conversation_id = delta.conversationId
+        end
+        self:_read("once")
+        self:_draw_bar()
+      end
+    end,
+    changed = function(which, appended)
+      if not is_mine(which) then
+        return
+      end
+      local last = self.view and self.view.entries[#self.view.entries]
+      if appended and last and last.is_running and last.parts == which.parts then
+        self.view:append(appended)
+      else
+        self:_draw()
+      end
+    end,
+    ended = function(which, err, result)
+      if is_mine(which) then
+        self:_end_turn(which, err, result)
+      end
+    end,
+  }
+end
+
+---@private
+---@param which palimpsest.Stream
+---@param err lsp.ResponseError|nil
+---@param result palimpsest.ChatResult|nil
+function Chat:_end_turn(which, err, result)
+  if result then
+    self.conversation_id = result.conversationId
+    self:_take_usage(result.usage)
+  elseif err and err.data and err.data.kind == "server_gone" and which.turn_id then
+    -- What came stays to be seen until it can be read again.
+    return self:_draw_bar()
+  elseif err and not which.turn_id then
+    self.stream = nil
+    if which.text then
+      self.input:give_back(which.text)
+    end
+    self:note(err.message)
+    return self:_draw(true)
+  elseif err then
+    self:note(err.message)
+  end
+  self:_read("once")
+  self:_draw_bar()
+end
+
+---@private
+---@param method string
+---@param params table
+---@param said? string
+function Chat:_run(method, params, said)
+  local newest = self.messages[#self.messages]
+  self.stream = stream.begin(
+    self.root,
+    method,
+    params,
+    { base_id = newest and newest.id or -1, text = said },
+    self:_stream_events()
+  )
+  self:_draw(true)
+end
+
+---@return boolean
+function Chat:is_answering()
+  return self.stream ~= nil and self.stream.is_active
+end
+
+--- PROTOCOL.md, `command/run`: what is a command and what a message.
+local function is_command(message)
+  return message:match("^/%a+$") ~= nil or message:match("^/%a+%s") ~= nil
+end
+
+--- Sends what is typed.
+function Chat:send()
+  local typed = self.input:text()
+  if vim.trim(typed) == "" then
+    return
+  elseif self:is_answering() and not is_command(typed) then
+    vim.notify("Palimpsest: an answer is still coming. Stop it, or send this when it is there.")
+    return
+  end
+  local message, attachments = self.input:take()
+  self:say(message, attachments)
+end
+
+---@param message string
+---@param attachments? palimpsest.Attachment[]
+function Chat:say(message, attachments)
+  if is_command(message) then
+    return self:run_command(vim.trim(message))
+  end
+  local windows = self.windows
+  if windows and vim.api.nvim_win_is_valid(windows.transcript) then
+    -- Whoever sends wants to see what comes of it.
+    vim.api.nvim_win_set_cursor(windows.transcript, { vim.api.nvim_buf_line_count(self.view.buf), 0 })
+  end
+  self:_run(methods.ChatRequest, {
+    requestId = vim.fn.sha256(vim.base64.encode(assert(vim.uv.random(32)))):sub(1, 32),
+    text = message,
+    conversationId = self.conversation_id,
+    folder = not self.conversation_id and self.folder or nil,
+    attachments = attachments and #attachments > 0 and attachments or nil,
+  }, message)
+end
+
+---@param command string Such as `/usage`.
+function Chat:run_command(command)
+  local generation = self.generation
+  local params = { text = command, conversationId = self.conversation_id }
+  params.folderUri = not self.conversation_id and self.folder or nil
+  self.activity = command
+  self:_draw_bar()
+  client.request(self.root, methods.CommandRunRequest, params, function(err, result)
+    if generation ~= self.generation then
+      return
+    end
+    self.activity = nil
+    if result and result.conversationId and result.conversationId ~= self.conversation_id then
+      self:show(result.conversationId)
+    end
+    self:note(err and err.message or ("`%s`\n\n%s"):format(command, result.text))
+  end)
+end
+
+function Chat:stop()
+  local running = self.stream
+  if not running or not running.is_active then
+    vim.notify("Palimpsest: no answer is coming.")
+  elseif running.turn_id then
+    client.request(self.root, methods.TurnCancelRequest, { turnId = running.turn_id }, function(err)
+      if err then
+        complain(err)
+      end
+    end)
+  else
+    running:withdraw()
+    self.stream = nil
+    if running.text then
+      self.input:give_back(running.text)
+    end
+    self:_draw(true)
+  end
+end
+
+--- The turn that the newest message the model sees belongs to.
+---@private
+---@return string|nil
+function Chat:_last_turn()
+  for n = #self.messages, 1, -1 do
+    local message = self.messages[n]
+    if not message.isHidden and message.turnId then
+      return message.turnId
+    end
+  end
+end
+
+---@param method string `turn/continue` or `turn/retry`.
+function Chat:go_on(method)
+  local turn_id = self:_last_turn()
+  if self:is_answering() then
+    vim.notify("Palimpsest: an answer is still coming.")
+  elseif not turn_id then
+    vim.notify("Palimpsest: nothing has been asked in this conversation yet.")
+  else
+    self:_run(method, { turnId = turn_id })
+  end
+end
+
+--- Resolves an answer that broke off, in the conversation that is shown.
+---@param turn_id string
+---@param action palimpsest.RecoveryAction
+function Chat:resolve(turn_id, action)
+  local params = { turnId = turn_id, action = action }
+  if action == "continue" or action == "retry" then
+    return self:_run(methods.RecoveryResolveRequest, params)
+  end
+  client.request(self.root, methods.RecoveryResolveRequest, params, function(err)
+    if err then
+      complain(err)
+    end
+    self:_read("all")
+  end)
+end
+
+return Chat
