@@ -61,11 +61,19 @@ class Stored:
         return [part for part in self.content["parts"] if part["type"] == kind]
 
 
+_LEARNED = ("extraction", "fact", "forgotten_fact", "librarian_use", "passage_search", "sqlite_sequence")
+
+
 def dump(database: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table, so that two moments can be compared."""
+    """Every row of every table, so that two moments can be compared; but for what is learned behind the turns, at any
+    moment while a server runs: facts, how far was read for them, and the index that holds them too."""
     with closing(_open(database)) as connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-        return {name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=repr) for (name,) in names}
+        return {
+            name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=repr)
+            for (name,) in names
+            if not name.startswith(_LEARNED)
+        }
 
 
 def check_file(database: Path) -> None:
