@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.clients.fake_provider import Call, Fault, Raw, Reply
+
+from palimpsest.services import recalling
 
 MARK: Final = "SCRIPT "
 README: Final = "# Greenhouse\n\nThe pump starts below 18 percent.\n"
@@ -53,6 +56,9 @@ class Script:
         return f"Turn {self.name}.\n{MARK}{json.dumps(steps)}"
 
 
+_RECALLED = re.compile(f"{re.escape(recalling.HEAD)}.*?{re.escape(recalling.FOOT)}", re.DOTALL)
+
+
 def reply_to(body: Mapping[str, Any]) -> Reply | Fault | Raw:
     """What the script in a Chat Completions request says now: as many of its steps have passed as the model has spoken
     since."""
@@ -60,15 +66,15 @@ def reply_to(body: Mapping[str, Any]) -> Reply | Fault | Raw:
     for message in reversed(body["messages"]):
         content = str(message.get("content") or "")
         if message["role"] == "user" and MARK in content:
-            steps = _first_whole(content)
+            steps = _last_whole(content)
             return _reply(steps[min(n_passed, len(steps) - 1)])
         n_passed += message["role"] == "assistant"
     return Reply(text="No script.")
 
 
-def _first_whole(content: str) -> list[Mapping[str, Any]]:
-    """What is recalled from earlier messages may quote scripts behind the user's own."""
-    for rest in content.split(MARK)[1:]:
+def _last_whole(content: str) -> list[Mapping[str, Any]]:
+    """Of what users said: two messages with nothing between them come as one. What is recalled quotes scripts too."""
+    for rest in reversed(_RECALLED.sub("", content).split(MARK)[1:]):
         with contextlib.suppress(ValueError):
             steps: list[Mapping[str, Any]] = json.JSONDecoder().raw_decode(rest)[0]
             return steps

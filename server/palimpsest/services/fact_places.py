@@ -130,7 +130,8 @@ class FactPlaces:
         def write() -> None:
             for link, tie in taken.items():
                 fact_sources.rebase(link, tie.version, tie.anchor, tie.span, utc_now())
-            fact_sources.unlink([link.id for link in links if link not in taken])
+            fact_sources.tidy(link.version for link in taken)
+            fact_sources.unlink([link for link in links if link not in taken])
 
         await self.store.run(write)
 
@@ -323,5 +324,5 @@ def _write(found: Sequence[tuple[Link, PlaceNow, Tie | None]], now: str) -> set[
             fact_sources.set_state(link, place.state, place.span)
         else:
             fact_sources.rebase(link, tie.version, tie.anchor, tie.span, now)
-    fact_sources.tidy()
+    fact_sources.tidy(link.version for link, _, tie in found if tie is not None)
     return {link.fact_id for link, place, _ in found if place.state.is_stale != link.state.is_stale}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import threading
@@ -60,6 +61,9 @@ class SourceWatcher:
     """A folder that was deleted and made anew needs another watch."""
     _dirty: dict[str, None] = field(default_factory=dict)
     """The newest last."""
+    _events: list[FileSystemEvent] = field(default_factory=list)
+    """Of watchdog's threads; whoever puts the first one in wakes the loop."""
+    _taking: threading.Lock = field(default_factory=threading.Lock)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _arming: threading.Lock = field(default_factory=threading.Lock)
@@ -141,7 +145,7 @@ class SourceWatcher:
                 observer = self._running_observer()
                 for folder in self._watches.keys() - present:
                     self._let_go(folder)
-                handler = _handler(lambda event: loop.call_soon_threadsafe(self._hit, event))
+                handler = _handler(functools.partial(self._take, loop))
                 for folder in sorted(present - self._watches.keys()):
                     self._watches[folder] = observer.schedule(handler, folder, event_filter=_kinds())
             except FileNotFoundError:
@@ -176,6 +180,20 @@ class SourceWatcher:
         self._observer.join(_STOP_S)
 
     # ------------------------------------------------------------------------------------------------ on the event loop
+
+    def _take(self, loop: asyncio.AbstractEventLoop, event: FileSystemEvent) -> None:
+        """On a thread of watchdog's. The loop is woken once for many events: a checkout brings thousands."""
+        with self._taking:
+            is_first = not self._events
+            self._events.append(event)
+        if is_first:
+            loop.call_soon_threadsafe(self._hit_all)
+
+    def _hit_all(self) -> None:
+        with self._taking:
+            events, self._events = self._events, []
+        for event in events:
+            self._hit(event)
 
     def _hit(self, event: FileSystemEvent) -> None:
         places = {os.path.abspath(os.fsdecode(each)) for each in (event.src_path, event.dest_path) if each}

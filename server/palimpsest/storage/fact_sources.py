@@ -125,12 +125,20 @@ def hand_over(fact_id: FactId, to: FactId) -> None:
     execute("UPDATE fact_source_link SET fact = ? WHERE fact = ?", to, fact_id)
 
 
-def tidy() -> None:
-    """Removes versions that nothing rests on any more."""
-    execute("DELETE FROM fact_source WHERE id NOT IN (SELECT source FROM fact_source_link)")
+def tidy(left: Iterable[Version]) -> None:
+    """Removes those of the versions that nothing rests on any more."""
+    keys = json.dumps([[version.path, version.sha256] for version in set(left)])
+    execute(
+        """DELETE FROM fact_source WHERE id IN (
+            SELECT fact_source.id FROM json_each(?) JOIN fact_source
+            ON file_path = json_extract(value, '$[0]') AND sha256 = json_extract(value, '$[1]')
+        ) AND NOT EXISTS (SELECT 1 FROM fact_source_link WHERE source = fact_source.id)""",
+        keys,
+    )
 
 
-def unlink(ids: Sequence[int]) -> None:
+def unlink(links: Sequence[Link]) -> None:
     """The facts stay, and rest on these places no longer."""
-    execute("DELETE FROM fact_source_link WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
-    tidy()
+    ids = json.dumps([link.id for link in links])
+    execute("DELETE FROM fact_source_link WHERE id IN (SELECT value FROM json_each(?))", ids)
+    tidy(link.version for link in links)
