@@ -33,6 +33,7 @@ from palimpsest.domain.facts import (
 )
 from palimpsest.domain.messages import ConversationId, MessageId, Role, clean_text
 from palimpsest.domain.provider import StopReason
+from palimpsest.domain.redaction import redact
 from palimpsest.domain.summaries import behind_gutter, enclose
 from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
@@ -167,7 +168,7 @@ class Librarian:
         candidates: list[tuple[Candidate, int]] = []
         for exchange in work.exchanges:
             found = await self._candidates(model, exchange)
-            candidates += [(candidate, exchange.turn_number) for candidate in found]
+            candidates += [(candidate, exchange.turn_number) for candidate in found if not _holds_secret(candidate)]
         known = await self.store.search(facts.all_known) if candidates else []
         cap = most_open(await self.store.read(turns.count))
         admission = await asyncio.to_thread(admit, [each for each, _ in candidates], known, cap)
@@ -315,6 +316,12 @@ async def _restated(model: HelpingModel, fact: Fact, texts: Sequence[str]) -> st
     grounds = "\n".join([fact.content, *texts])
     is_usable = reply.stop_reason is StopReason.END and 0 < len(said) <= LONGEST_FACT
     return said if is_usable and all(name in grounds for name in entities_in(said)) else None
+
+
+def _holds_secret(candidate: Candidate) -> bool:
+    """A key is no fact: it would stand in lists, exports and requests for ever."""
+    said = f"{candidate.fact.content}\n{candidate.evidence.quote}"
+    return redact(said) != said
 
 
 def _key(candidate: Candidate) -> tuple[int, str]:
