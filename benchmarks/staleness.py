@@ -26,7 +26,7 @@ from palimpsest.domain.facts import FactState, Span
 from palimpsest.domain.staleness.anchor import Anchor, make_anchor
 from palimpsest.domain.staleness.check import check_file
 from palimpsest.domain.staleness.file_lines import FileLines
-from palimpsest.domain.staleness.relocate import relocate
+from palimpsest.domain.staleness.relocate import Candidates, relocate
 from palimpsest.domain.staleness.symbols import enclosing_symbol
 
 _SEED: Final = 7
@@ -98,7 +98,7 @@ def renamed_files(folder: str) -> None:
     n_candidates = 0
     for commit, pairs, added, deleted in repository.renames():
         paths = [*(after for _, after in pairs), *added]
-        candidates = [(path, text) for path in paths if (text := repository.text(commit, path)) is not None]
+        texts = [(path, text) for path in paths if (text := repository.text(commit, path)) is not None]
         truths = [*pairs, *((path, None) for path in deleted)]
         for before, truth in truths:
             text = repository.text(f"{commit}^", before)
@@ -106,9 +106,10 @@ def renamed_files(folder: str) -> None:
                 continue
             lost, anchors = FileLines.of(text), some_anchors(before, text, rnd)
             began = time.perf_counter()
+            candidates = Candidates.of(texts)
             found = relocate(lost, anchors, candidates)
             spent_s += time.perf_counter() - began
-            n_candidates += len(candidates)
+            n_candidates += len(texts)
             if truth is None:
                 outcomes["deleted, found all the same" if found else "deleted, not found"] += 1
             else:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Protocol
 
@@ -19,7 +19,7 @@ import httpx
 import truststore
 from httpx_sse import EventSource
 
-from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
 from palimpsest.domain.messages import clean_text
 from palimpsest.domain.provider import Finished, StreamEvent
 from palimpsest_clients import faults
@@ -231,7 +231,9 @@ def _refusal(provider: str, model: str, status: int | None, body: Any, headers: 
 def transport_error(provider: str, model: str, error: Exception) -> ProviderError:
     """Total over httpx and what it lets through: whatever went wrong on the way becomes one of ours."""
     name = type(error).__name__
-    if _is_untrusted(error):
+    if any(is_out_of_handles(each) for each in _chain(error)):
+        return ProviderError(ErrorKind.NETWORK, NO_HANDLES, ErrorDetail(provider, model), is_retryable=True)
+    if any(isinstance(each, ssl.SSLCertVerificationError) for each in _chain(error)):
         what = "shows a certificate that this system does not trust. Add its authority to the system's store"
         return faults.failure(provider, model, ErrorKind.NETWORK, what, is_retryable=False)
     match error:
@@ -325,9 +327,11 @@ async def _body(response: httpx.Response, most_bytes: int) -> Any:
         return text
 
 
-def _is_untrusted(error: BaseException | None) -> bool:
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what it was raised from, and so on; of a group each of its members."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for each in error.exceptions:
+                yield from _chain(each)
         error = error.__cause__ or error.__context__
-    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 import json
 import os
@@ -25,7 +26,7 @@ from tests.clients.contexts import Answer, collect, context, user
 from tests.clients.fake_provider import KEY, SUFFIX, FakeProvider, Fault, Format, Raw, Reply, sse
 
 import palimpsest_clients
-from palimpsest.domain.errors import ErrorKind, ProviderError
+from palimpsest.domain.errors import NO_HANDLES, ErrorKind, ProviderError
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import StreamEvent
 from palimpsest_clients import faults
@@ -269,6 +270,14 @@ def test_a_certificate_that_is_not_trusted_is_no_passing_trouble() -> None:
     found = transport_error("p", "m", error)
     assert (found.kind, found.is_retryable) == (ErrorKind.NETWORK, False)
     assert "certificate" in str(found)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_a_process_that_may_open_nothing_more_is_told_so(number: int) -> None:
+    error = httpx.ConnectError("All connection attempts failed")
+    error.__cause__ = ExceptionGroup("attempts", [OSError(errno.ECONNREFUSED, "no"), OSError(number, "too many")])
+    found = transport_error("p", "m", error)
+    assert (found.kind, str(found), found.is_retryable) == (ErrorKind.NETWORK, NO_HANDLES, True)
 
 
 @pytest.mark.parametrize(

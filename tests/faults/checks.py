@@ -61,6 +61,8 @@ class Stored:
         return [part for part in self.content["parts"] if part["type"] == kind]
 
 
+_REMEMBERED = ("token_count",)
+"""Tables that get a row when somebody first asks for what it holds, at any moment; no row changes."""
 _LEARNED = ("extraction", "fact", "forgotten_fact", "librarian_use", "passage_search", "sqlite_sequence")
 
 
@@ -74,6 +76,18 @@ def dump(database: Path) -> dict[str, list[tuple[Any, ...]]]:
             for (name,) in names
             if not name.startswith(_LEARNED)
         }
+
+
+def require_same(before: dict[str, list[tuple[Any, ...]]], after: dict[str, list[tuple[Any, ...]]]) -> None:
+    """Raises Broken with the first row of each table that only one of the two dumps has."""
+    differences = []
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name, []), after.get(name, [])
+        gone = next((row for row in old if row not in new), None)
+        come = next((row for row in new if row not in old), None) if name not in _REMEMBERED else None
+        if gone or come:
+            differences.append(f"{name} had {gone!r:.300}, has {come!r:.300}")
+    require(not differences, f"a second recovery changed something: {'; '.join(differences)}")
 
 
 def check_file(database: Path) -> None:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.faults.checks import Broken, Seen, check_file, check_turns, dump, require
+from tests.faults.checks import Broken, Seen, check_file, check_turns, dump, require, require_same
 from tests.faults.lab import TURN_S, Lab, Place, Server
 from tests.faults.script import Script, plain_turn, random_turn, turn_with_tools
 from tests.faults.serve import Fault
@@ -120,7 +120,7 @@ async def recover(lab: Lab, place: Place, seen: Sequence[Seen]) -> None:
         check_turns(place.database, seen)
     async with lab.server(place) as server:
         await server.editor.client.result("palimpsest/conversation/list", {})
-        require(dump(place.database) == before, "a second recovery changed something")
+        require_same(before, dump(place.database))
         last = seen[-1]
         again = Seen(last.script, last.request_id)
         known = next((found for each in seen if (found := conversation_of(each)) is not None), None)

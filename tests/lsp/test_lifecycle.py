@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -312,6 +313,46 @@ async def test_a_writer_keeps_the_order_and_finishes_what_it_took() -> None:
         assert await asyncio.to_thread(reader.read, 1_000_000) == b"".join(frames)
     await finishing
     os.close(sink)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_frames_written_at_once_and_frames_that_wait_keep_their_order(seed: int) -> None:
+    chance = random.Random(seed)
+    frames = [chance.randbytes(chance.choice([1, 80, 600, 4_096, 4_097, 9_000])) for _ in range(3_000)]
+    source, sink = os.pipe()
+    writer = PipeWriter(sink, lambda: None)
+
+    def read(count: int) -> bytes:
+        found = b""
+        while len(found) < count and (chunk := os.read(source, count - len(found))):
+            found += chunk
+        return found
+
+    written = 0
+    seen = b""
+    for frame in frames:
+        writer.write(frame)
+        written += len(frame)
+        if chance.random() < 0.02:  # the reader falls behind, and now and then it catches up
+            seen += await asyncio.to_thread(read, chance.randrange(written - len(seen) + 1))
+    finishing = asyncio.create_task(writer.finish(10))
+    seen += await asyncio.to_thread(read, written - len(seen))
+    await finishing
+    os.close(source)
+    os.close(sink)
+    assert seen == b"".join(frames)
+
+
+async def test_an_editor_that_is_gone_is_told_of_once() -> None:
+    source, sink = os.pipe()
+    lost: list[str] = []
+    writer = PipeWriter(sink, lambda: lost.append("lost"))
+    os.close(source)
+    for _ in range(50):
+        writer.write(b"frame")
+    await writer.finish(10)
+    os.close(sink)
+    assert lost == ["lost"]
 
 
 def test_without_an_input_the_server_says_so() -> None:

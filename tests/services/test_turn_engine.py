@@ -22,7 +22,7 @@ from palimpsest.domain.journal import EventType, Numbered, shown_text
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
 from palimpsest.domain.turns import TurnState
-from palimpsest.services import turns as turns_service
+from palimpsest.services import lease_returns
 from palimpsest.services.conversations import TurnFailed
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.replay import pairs_are_whole
@@ -347,7 +347,7 @@ async def test_a_turn_that_is_stopped_before_it_begins_is_closed_and_frees_the_c
 async def test_a_turn_that_could_not_be_closed_is_as_soon_as_the_store_can_be_written(
     bench: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns_service, "_CLOSE_AGAIN_S", 0.01)
+    monkeypatch.setattr(lease_returns, "_AGAIN_S", 0.01)
     b = await bench([[TextDelta("half"), RuntimeError("a bug")]])
     run, refused = b.session.store.run, asyncio.Event()
 

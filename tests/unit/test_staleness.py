@@ -12,7 +12,7 @@ from palimpsest.domain.facts import FactState, Span
 from palimpsest.domain.staleness.anchor import Anchor, make_anchor
 from palimpsest.domain.staleness.check import Verdict, check_file
 from palimpsest.domain.staleness.file_lines import FileLines
-from palimpsest.domain.staleness.relocate import relocate
+from palimpsest.domain.staleness.relocate import Candidates, relocate
 from palimpsest.domain.staleness.symbols import enclosing_symbol, find_symbol
 
 _SUFFIXES = (
@@ -296,16 +296,32 @@ def test_a_renamed_file_is_found_by_its_lines() -> None:
     text = _numbered("load")
     anchor = make_anchor("old.py", text, Span(3, 3))
     edited = text.replace("load_9 ", "load_nine ")
-    candidates = [("other.py", _numbered("save")), ("new/place.py", edited)]
+    candidates = Candidates.of([("other.py", _numbered("save")), ("new/place.py", edited)])
     assert relocate(FileLines.of(text), [anchor], candidates) == "new/place.py"
 
 
 def test_two_files_that_could_be_it_are_none() -> None:
     text = _numbered("load")
-    assert relocate(FileLines.of(text), [], [("a.py", text), ("b.py", text)]) is None
+    assert relocate(FileLines.of(text), [], Candidates.of([("a.py", text), ("b.py", text)])) is None
 
 
 def test_a_file_in_which_the_places_do_not_stand_is_not_it() -> None:
     text = _numbered("load")
     anchor = make_anchor("old.py", text, Span(3, 3))
-    assert relocate(FileLines.of(text), [anchor], [("new.py", text.replace("load_2 ", "x "))]) is None
+    edited = text.replace("load_2 ", "x ")
+    assert relocate(FileLines.of(text), [anchor], Candidates.of([("new.py", edited)])) is None
+
+
+@_few
+@given(st.frozensets(st.integers(1, 30), min_size=1), st.lists(st.frozensets(st.integers(1, 30), min_size=1)))
+def test_no_file_with_half_the_lines_in_common_is_overlooked(
+    wanted: frozenset[int], others: list[frozenset[int]]
+) -> None:
+    texts = [(str(number), "\n".join(map(str, sorted(lines)))) for number, lines in enumerate(others)]
+    lost = frozenset(FileLines.of("\n".join(map(str, wanted))).hashes)
+    found = {int(path): share for share, path, _ in Candidates.of(texts).like(lost)}
+    assert found == {
+        number: pytest.approx(share)
+        for number, lines in enumerate(others)
+        if (share := 2 * len(lines & wanted) / (len(lines) + len(wanted))) >= 0.5
+    }

@@ -35,6 +35,7 @@ from palimpsest.services.context_state import (
     load_state,
 )
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.lease_returns import LeaseReturns
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
 from palimpsest.services.recalling import DISTILLED, HEAD, USUAL, Recall
@@ -83,7 +84,11 @@ class ContextEngine:
     """What is written while nobody waits."""
     recall: Recall | None = None
     """What tells a turn of what its context does not hold; None: nothing does."""
+    returns: LeaseReturns = field(init=False)
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.returns = LeaseReturns(self.store, self.background)
 
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
@@ -104,11 +109,11 @@ class ContextEngine:
             return record, contexts.latest_version(conversation_id), contexts.last_summary_at(conversation_id)
 
         record, version, last_summary_at = await self.store.read(read)
-        if known is not None and (known.n_messages, known.record.model, known.cut.version) == (
-            record.n_messages,
-            record.model,
-            version,
-        ):
+        fresh = self.models.assume(record.model)  # its editor or its service may have said more since
+        if known is not None and (
+            *(known.n_messages, known.record.model, known.cut.version),
+            *(known.model.limits, known.model.tokenizer),
+        ) == (record.n_messages, record.model, version, fresh.limits, fresh.tokenizer):
             known.record, known.last_summary_at = record, last_summary_at
             return known
         model, budget, tokenizer = await self._fitted(record.model)

@@ -294,4 +294,4 @@ class Conversations:
         try:
             yield lease
         finally:
-            await self.store.run(leases.release, lease)
+            await self.contexts.returns.release(lease, self.changed)

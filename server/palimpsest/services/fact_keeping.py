@@ -11,6 +11,7 @@ from pathlib import Path
 from palimpsest.services.background import logged
 from palimpsest.services.events import ConversationChanged, FactsChanged, FolderEvent, Listeners
 from palimpsest.services.librarian import Librarian
+from palimpsest.services.place_checker import PlaceChecker
 from palimpsest.services.watching import SourceWatcher
 from palimpsest.storage import fact_sources
 
@@ -25,6 +26,7 @@ class FactKeeping:
     librarian: Librarian
     listeners: Listeners
     watcher: SourceWatcher = field(init=False)
+    checker: PlaceChecker = field(default_factory=PlaceChecker)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _unsubscribe: Callable[[], None] | None = None
 
@@ -49,6 +51,7 @@ class FactKeeping:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.watcher.close()
+        await self.checker.close()
 
     async def look_at_all(self) -> None:
         """Looks at every file that a fact rests on; for whoever does not wait until somebody says that one changed."""
@@ -56,7 +59,7 @@ class FactKeeping:
 
     async def look_at(self, paths: set[str]) -> None:
         """Files may have changed on disk."""
-        checked = await self.librarian.places.check(paths)
+        checked = await self.librarian.places.check(paths, self.checker.check)
         if checked.has_moved:
             await self._watch()
         if checked.changed or checked.has_moved:

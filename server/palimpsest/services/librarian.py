@@ -38,7 +38,8 @@ from palimpsest.domain.summaries import behind_gutter, enclose
 from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.clock import utc_now
-from palimpsest.services.fact_places import FactPlaces, Tie
+from palimpsest.services.fact_places import FactPlaces
+from palimpsest.services.place_checks import Tie
 from palimpsest.storage import conversations, fact_search, fact_sources, facts, turns
 from palimpsest.storage.facts import FactCounts, Wanted
 from palimpsest.storage.store import Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
-from palimpsest.storage import backups, leases, purging
+from palimpsest.storage import backups, purging
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.purging import Scope
 
@@ -57,10 +56,14 @@ class Purging:
             for lease in done.held:
                 await self._choose_anew(lease)
         finally:
-            await store.run(_release, done.held)
+            for lease in done.held:
+                await self.contexts.returns.release(lease, self._changed)
             for each in done.scope.touched:
-                self.listeners.tell(ConversationChanged(each))
+                self._changed(each)
         return done.scope
+
+    def _changed(self, conversation_id: ConversationId) -> None:
+        self.listeners.tell(ConversationChanged(conversation_id))
 
     async def _choose_anew(self, lease: HeldLease) -> None:
         """The best cut that what is left allows."""
@@ -78,11 +81,6 @@ def _drop_copies(directory: Path) -> None:
 def set_aside(directory: Path) -> list[str]:
     """Folders with damaged stores: they may hold what was purged, and what nothing else has. The user decides."""
     return sorted(str(path) for path in directory.glob("damaged-*"))
-
-
-def _release(held: Sequence[HeldLease]) -> None:
-    for lease in held:
-        leases.release(lease)
 
 
 def _what_would_go(scope: Scope) -> str:

@@ -12,7 +12,7 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.continuing import choose_cut
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.turns import TurnEngine
-from palimpsest.storage import leases, recovering, turns
+from palimpsest.storage import recovering, turns
 from palimpsest.storage.recovering import UnresolvedTurn
 from palimpsest.storage.turns import TurnRecord
 
@@ -85,7 +85,7 @@ class Recovery:
             try:
                 await choose_cut(self.engine.contexts, conversation_id, lease, has_hidden=True)
             finally:
-                await store.run(leases.release, lease)
+                await self.engine.contexts.returns.release(lease, self.engine.changed)
         self.engine.changed(conversation_id)
 
 

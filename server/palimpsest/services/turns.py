@@ -64,8 +64,6 @@ log = logging.getLogger(__name__)
 MAX_STEPS: Final = 500
 """Model calls in one turn before the model is asked to answer with what it has."""
 _BROKE: Final = "The turn failed inside Palimpsest. What was said is kept; see the server's log."
-_CLOSE_AGAIN_S: Final = 1.0
-"""Until a turn is tried to be closed again, where the store could not be written."""
 
 
 @dataclass(slots=True)
@@ -91,10 +89,6 @@ class TurnEngine:
     frame_now: Callable[[], Awaitable[Frame]] | None = None
     """What stands before a conversation whose turn begins now; None where that never changes."""
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
-    _abandoned: dict[ConversationId, HeldLease] = field(default_factory=dict)
-    """Of conversations whose last turn could not be closed, because the store could not be written."""
-    _closing: set[asyncio.Task[None]] = field(default_factory=set)
-    """Those that try again to close such turns."""
 
     async def start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
         """Admits a turn with the user's message and sets it going. The id of the turn instead, when `request_id` had
@@ -126,7 +120,7 @@ class TurnEngine:
         if not content.text.strip():
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
         accepted = await self.contexts.check_admission(state, content)
-        await self._close_abandoned(conversation_id)
+        await self.contexts.returns.settle(conversation_id)
         admission = await self.store.run(
             turns.admit,
             TurnId(uuid.uuid4().hex),
@@ -152,7 +146,7 @@ class TurnEngine:
         conversation_id = (await self.store.read(turns.find, ended)).conversation_id
         state = await self.contexts.state(conversation_id)
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
-        await self._close_abandoned(conversation_id)
+        await self.contexts.returns.settle(conversation_id)
         reopened = await self.store.run(
             recovering.reopen,
             TurnId(uuid.uuid4().hex),
@@ -174,27 +168,9 @@ class TurnEngine:
         self.changed(turn.conversation_id)
         return running
 
-    def _abandon(self, lease: HeldLease) -> None:
-        """The turn cannot be closed now. It is as soon as the store can be written, so that nobody has to chat before
-        the conversation is free."""
-        self._abandoned[lease.conversation_id] = lease
-        task = asyncio.create_task(self._close_later(lease.conversation_id), name="close an abandoned turn")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-    async def _close_later(self, conversation_id: ConversationId) -> None:
-        while conversation_id in self._abandoned:
-            await asyncio.sleep(_CLOSE_AGAIN_S)
-            with contextlib.suppress(PalimpsestError):
-                await self._close_abandoned(conversation_id)
-
-    async def _close_abandoned(self, conversation_id: ConversationId) -> None:
-        if (lease := self._abandoned.get(conversation_id)) is not None:
-            await self.store.run(turns.close_abandoned, lease, utc_now())
-            if self._abandoned.get(conversation_id) is lease:
-                del self._abandoned[conversation_id]
-            self.contexts.forget(conversation_id)
-            self.changed(conversation_id)
+    def _closed_late(self, conversation_id: ConversationId) -> None:
+        self.contexts.forget(conversation_id)
+        self.changed(conversation_id)
 
     def _forget(self, turn_id: TurnId, task: asyncio.Task[TurnEnd]) -> None:
         self.running.pop(turn_id, None)
@@ -207,8 +183,6 @@ class TurnEngine:
         for turn in running:
             turn.cancel()
         await asyncio.gather(*(turn.task for turn in running if turn.task is not None), return_exceptions=True)
-        for task in list(self._closing):
-            task.cancel()
 
     async def _run(self, turn: RunningTurn, lease: HeldLease, reopened: Reopened | None) -> TurnEnd:
         """All steps of a turn. Whatever happens, the turn is closed and its lease released. `reopened`: None for a turn
@@ -419,7 +393,7 @@ class TurnEngine:
         except Exception as error:
             kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
             log.error("turn %s could not be closed yet, or is left to recovery: %s", turn.id, kind)
-            self._abandon(lease)
+            self.contexts.returns.leave(lease, self._closed_late)
             raise
 
 

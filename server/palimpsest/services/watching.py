@@ -30,6 +30,7 @@ SWEEP_S: Final = 30.0
 POLL_S: Final = 3.0
 _BATCH: Final = 200
 """Files told of at once, the last that changed first: what a person saves does not wait behind a checkout."""
+_EVENTS_AT_ONCE: Final = 200
 MOST_FOLDERS: Final = 200
 """watchdog spends a thread on each."""
 _STOP_S: Final = 5.0
@@ -187,13 +188,18 @@ class SourceWatcher:
             is_first = not self._events
             self._events.append(event)
         if is_first:
-            loop.call_soon_threadsafe(self._hit_all)
+            with contextlib.suppress(RuntimeError):  # the loop has ended before the threads
+                loop.call_soon_threadsafe(self._hit_all)
 
     def _hit_all(self) -> None:
+        """A part of what came; the loop has its turn before the rest."""
         with self._taking:
-            events, self._events = self._events, []
+            events, self._events = self._events[:_EVENTS_AT_ONCE], self._events[_EVENTS_AT_ONCE:]
+            is_behind = bool(self._events)
         for event in events:
             self._hit(event)
+        if is_behind:
+            asyncio.get_running_loop().call_soon(self._hit_all)
 
     def _hit(self, event: FileSystemEvent) -> None:
         places = {os.path.abspath(os.fsdecode(each)) for each in (event.src_path, event.dest_path) if each}

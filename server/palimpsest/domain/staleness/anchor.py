@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from palimpsest.domain.facts import Span
@@ -53,8 +53,8 @@ class Anchor:
 
     def to_json(self) -> dict[str, Any]:
         """Fields at their defaults are left out."""
-        given = asdict(self)
-        return {each.name: given[each.name] for each in fields(self) if given[each.name] != each.default}
+        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
+        return {name: value for name, value, default in given if value != default}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:

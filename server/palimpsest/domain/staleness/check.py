@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Final, Literal
 
 from palimpsest.domain.facts import FactState, Span
-from palimpsest.domain.staleness.anchor import Anchor, digest_of_lines
+from palimpsest.domain.staleness.anchor import Anchor, digest_of_lines, squeezed
 from palimpsest.domain.staleness.blocks import block_end
 from palimpsest.domain.staleness.comparison import Comparison
 from palimpsest.domain.staleness.file_lines import FileLines
@@ -42,13 +42,15 @@ class Verdict:
     """What was edited though it says the same."""
 
 
-def check_file(path: str, before: FileLines, anchors: Sequence[Anchor], text: str) -> list[Verdict]:
-    """One verdict an anchor, in their order.
+def check_file(
+    path: str, before: FileLines, anchors: Sequence[Anchor], text: str, after: FileLines | None = None
+) -> list[Verdict]:
+    """One verdict an anchor, in their order. `after`: of the text, where the caller has it.
 
     `before` is of the version in which the anchors were made; `path` is what the file is called now: what is anchored
     under another path has moved at least.
     """
-    comparison = Comparison(before, text)
+    comparison = Comparison(before, text, FileLines.of(text) if after is None else after)
     return [_Check(comparison, anchor, path).verdict() for anchor in anchors]
 
 
@@ -139,8 +141,8 @@ class _Check:
         n_left_behind = sum(not place <= new < place + size for new in stayed)
         if n_left_behind * 2 >= len(filled):
             return None  # most of it is where it was, edited; what stands elsewhere is a copy
-        block = comparison.squeezed[place : place + size]
-        is_telling = len(filled) > 2 and sum(map(len, block)) >= _TELLING_BLOCK
+        n_characters = sum(len(squeezed(line)) for line in self._lines[place : place + size])
+        is_telling = len(filled) > 2 and n_characters >= _TELLING_BLOCK
         in_common = heads_in_common(place)
         has_its_heads = (
             in_common == min(2, len(self._anchor.within)) == min(2, len(comparison.heads_of(self._language, place)))

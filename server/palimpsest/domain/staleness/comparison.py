@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
-from palimpsest.domain.staleness.anchor import heads_of, squeezed
+from palimpsest.domain.staleness.anchor import heads_of
 from palimpsest.domain.staleness.file_lines import FileLines, split_lines
 from palimpsest.domain.staleness.languages import Language
 from palimpsest.domain.staleness.line_map import NOWHERE, map_lines
@@ -15,10 +15,11 @@ from palimpsest.domain.staleness.line_map import NOWHERE, map_lines
 class Comparison:
     """Made once for all anchors of a file; what few anchors need is found when it is first asked for."""
 
-    def __init__(self, before: FileLines, text: str) -> None:
+    def __init__(self, before: FileLines, text: str, after: FileLines) -> None:
+        """`after`: of the text."""
         self.lines = split_lines(text)
         self.before: Sequence[int] = before.hashes
-        self.after: Sequence[int] = FileLines.of_lines(self.lines).hashes
+        self.after: Sequence[int] = after.hashes
 
     @cached_property
     def moved_to(self) -> list[int]:
@@ -39,10 +40,6 @@ class Comparison:
         for idx, line in enumerate(self.after):
             places[line].append(idx)
         return places
-
-    @cached_property
-    def squeezed(self) -> list[str]:
-        return [squeezed(line) for line in self.lines]
 
     def is_claimed(self, line: int, start: int, end: int) -> bool:
         """Whether a newer line is one of the older ones outside the given stretch."""

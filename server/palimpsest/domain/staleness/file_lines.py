@@ -22,8 +22,7 @@ def split_lines(text: str) -> list[str]:
 
 def line_hash(line: str) -> int:
     """0 for a blank line. White space at the ends, and how much of it stands between words, says nothing."""
-    squeezed = " ".join(line.split())
-    return crc32(squeezed.encode("utf-8", "surrogatepass")) or 1 if squeezed else _BLANK
+    return FileLines.of_lines([line]).hashes[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,8 @@ class FileLines:
 
     @classmethod
     def of_lines(cls, lines: Sequence[str]) -> Self:
-        return cls(tuple(map(line_hash, lines)))
+        squeezed = (" ".join(line.split()) for line in lines)
+        return cls(tuple([crc32(each.encode("utf-8", "surrogatepass")) or 1 if each else _BLANK for each in squeezed]))
 
     def to_bytes(self) -> bytes:
         """Four bytes a line, the lowest first."""

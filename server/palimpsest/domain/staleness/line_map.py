@@ -30,7 +30,7 @@ def map_lines(old: Sequence[int], new: Sequence[int]) -> list[int]:
             old_end -= 1
             new_end -= 1
             found[old_end] = new_end
-        if old_start == old_end or new_start == new_end:
+        if set(old[old_start:old_end]).isdisjoint(new[new_start:new_end]):
             continue
         pairs = _rising(_once_on_either_side(old, new, old_start, old_end, new_start, new_end))
         if pairs:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from palimpsest.domain.staleness.anchor import Anchor, sample_of
+from palimpsest.domain.staleness.anchor import Anchor, sample_of, squeezed
 from palimpsest.domain.staleness.blocks import block_end, indent_of, is_attribute
 from palimpsest.domain.staleness.comparison import Comparison
 from palimpsest.domain.staleness.languages import Format, Language
@@ -40,7 +40,7 @@ def locate(
     free = [i for i in range(*room) if comparison.after[i] and not comparison.is_claimed(i, start, end)]
     if is_line:
         return _most_like(
-            anchor.head, ((comparison.squeezed[i], (i, i + 1)) for i in free[:_MOST_LINES_COMPARED]), _LIKE_LINE
+            anchor.head, ((squeezed(comparison.lines[i]), (i, i + 1)) for i in free[:_MOST_LINES_COMPARED]), _LIKE_LINE
         )
     lines = comparison.lines
     if language.format in (Format.MARKDOWN, Format.TEXT):
@@ -82,7 +82,7 @@ def _same_definition(
     ]
     kept = [i for i in stayed if i in all_of_that_name]
     unclaimed = [i for i in all_of_that_name if not comparison.is_claimed(i, start, end)]
-    same_head = [i for i in unclaimed if comparison.squeezed[i][: len(anchor.head) + 1] == anchor.head]
+    same_head = [i for i in unclaimed if squeezed(lines[i])[: len(anchor.head) + 1] == anchor.head]
     inside = [i for i in unclaimed if room[0] <= i < room[1]]
     parents = anchor.within[:1]
     same_parent = [i for i in unclaimed if comparison.heads_of(language, i)[:1] == parents]

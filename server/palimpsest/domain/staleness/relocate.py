@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Self
 
 from palimpsest.domain.facts import FactState
 from palimpsest.domain.staleness.anchor import Anchor
@@ -19,8 +18,48 @@ _FEWEST_LINES: Final = 3
 """Distinct lines that are not blank. Shorter files are alike by chance."""
 
 
-def relocate(lost: FileLines, anchors: Sequence[Anchor], candidates: Iterable[tuple[str, str]]) -> str | None:
-    """The path of the candidate (path, text) that the lost file became; None if none is, or more than one could be.
+class Candidates:
+    """Files that lost ones may have become. Made once, asked for each file that is gone."""
+
+    def __init__(self) -> None:
+        self._files: list[tuple[str, str, frozenset[int]]] = []
+        """Path, text, and the distinct lines that are not blank."""
+        self._with_line: dict[int, list[int]] = {}
+        """For each line the files that have it."""
+
+    @classmethod
+    def of(cls, files: Iterable[tuple[str, str]]) -> Self:
+        """From (path, text)."""
+        made = cls()
+        for path, text in files:
+            made.add(path, text)
+        return made
+
+    def add(self, path: str, text: str) -> None:
+        telling = _telling(FileLines.of(text))
+        for line in telling:
+            self._with_line.setdefault(line, []).append(len(self._files))
+        self._files.append((path, text, telling))
+
+    def like(self, wanted: frozenset[int]) -> list[tuple[float, str, str]]:
+        """(share of lines in common, path, text) of those with enough of them, the best first.
+
+        A file with enough in common has at least a third of the wanted lines, so one at least of any that leave out
+        fewer than a third. Of the rarest ones, few files have any.
+        """
+        by_rarity = sorted(wanted, key=lambda line: len(self._with_line.get(line, ())))
+        rarest = by_rarity[: len(wanted) - (len(wanted) - 1) // 3]
+        worth_a_look = {idx for line in rarest for idx in self._with_line.get(line, ())}
+        ranked = [
+            (share, path, text)
+            for path, text, telling in (self._files[idx] for idx in worth_a_look)
+            if (share := _overlap(wanted, telling)) >= _ENOUGH
+        ]
+        return sorted(ranked, key=lambda each: (-each[0], each[1]))
+
+
+def relocate(lost: FileLines, anchors: Sequence[Anchor], candidates: Candidates) -> str | None:
+    """The path of the candidate that the lost file became; None if none is, or more than one could be.
 
     Each anchor's place must stand in it for at least half of the anchors, because those are why it is looked for. A
     caller leaves out candidates that were there before the file was lost: those are other files.
@@ -28,14 +67,7 @@ def relocate(lost: FileLines, anchors: Sequence[Anchor], candidates: Iterable[tu
     wanted = _telling(lost)
     if len(wanted) < _FEWEST_LINES:
         return None
-    ranked: list[tuple[float, str, str]] = []
-    for path, text in candidates:
-        n_lines = 1 + text.count("\n")
-        if not _could_be(len(lost.hashes), n_lines):
-            continue
-        if (share := _overlap(wanted, _telling(FileLines.of(text)))) >= _ENOUGH:
-            ranked.append((share, path, text))
-    ranked.sort(key=lambda each: (-each[0], each[1]))
+    ranked = candidates.like(wanted)
     if not ranked or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < _AHEAD):
         return None
     _, path, text = ranked[0]
@@ -45,18 +77,10 @@ def relocate(lost: FileLines, anchors: Sequence[Anchor], candidates: Iterable[tu
     return path if 2 * n_standing >= len(in_lines) else None
 
 
-def _could_be(n_lost: int, n_candidate: int) -> bool:
-    """A quick look before lines are compared. Blank lines may be most of either."""
-    return n_lost <= 8 * n_candidate + 8 and n_candidate <= 8 * n_lost + 8
+def _telling(lines: FileLines) -> frozenset[int]:
+    return frozenset(lines.hashes) - {0}
 
 
-def _telling(lines: FileLines) -> Counter[int]:
-    counted = Counter(lines.hashes)
-    counted.pop(0, None)
-    return counted
-
-
-def _overlap(left: Counter[int], right: Counter[int]) -> float:
+def _overlap(left: frozenset[int], right: frozenset[int]) -> float:
     """Of 1. Lines that stand often in a file (braces, `end`) count once."""
-    n_common = len(left.keys() & right.keys())
-    return 2 * n_common / (len(left) + len(right)) if left or right else 0.0
+    return 2 * len(left & right) / (len(left) + len(right))

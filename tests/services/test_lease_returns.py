@@ -1,0 +1,50 @@
+"""A conversation does not stay busy because its lease could not be given back when it should have been."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.services.scripted import Opener, says
+
+from palimpsest.domain.errors import ConversationBusy
+from palimpsest.services import lease_returns
+from palimpsest.services.events import ConversationChanged
+from palimpsest.storage.tables import execute
+
+STUCK = (
+    "CREATE TRIGGER stuck BEFORE UPDATE ON lease WHEN new.server IS NULL "
+    "BEGIN SELECT RAISE(ABORT, 'no space is left'); END"
+)
+FREE = "DROP TRIGGER stuck"
+
+
+async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store_can_be_written(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_returns, "_AGAIN_S", 0.01)
+    b = await bench([says("answer")])
+    await b.ask("question")
+    store = b.session.store
+    await store.run(execute, STUCK)
+    await b.session.conversations.roll_back(b.conversation_id, None)
+    page = await b.session.conversations.read(b.conversation_id, None, 10)
+    assert page.hidden
+    with pytest.raises(ConversationBusy):
+        await b.session.conversations.roll_back(b.conversation_id, None)
+    told = asyncio.Event()
+    b.session.listeners.add(lambda event: told.set() if event == ConversationChanged(b.conversation_id) else None)
+    await store.run(execute, FREE)
+    await asyncio.wait_for(told.wait(), 20)
+    await b.session.conversations.roll_back(b.conversation_id, None)
+    assert len((await b.session.conversations.read(b.conversation_id, None, 10)).hidden) > len(page.hidden)
+
+
+async def test_a_turn_does_not_wait_for_the_next_try(bench: Opener) -> None:
+    b = await bench([says("one"), says("two")])
+    await b.ask("question")
+    store = b.session.store
+    await store.run(execute, STUCK)
+    await b.session.conversations.roll_back(b.conversation_id, None)
+    await store.run(execute, FREE)
+    assert await b.ask("again") == "committed"
