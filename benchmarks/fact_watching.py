@@ -30,6 +30,7 @@ from palimpsest.services.events import FactsChanged, FolderEvent, Listeners
 from palimpsest.services.fact_keeping import FactKeeping
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian import Librarian
+from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
 from palimpsest.services.watching import DEBOUNCE_S, POLL_S
 from palimpsest.services.workspace_files import WorkspaceFiles
@@ -153,7 +154,7 @@ async def run(directory: Path, n_files: int) -> None:
     store = await open_store(directory / "store")
     places = FactPlaces(store, WorkspaceFiles(root))
     await _fill(store, places, root, n_files)
-    librarian = Librarian(store, places, root.as_posix(), _choose, 0, Background())
+    librarian = Librarian(store, places, root.as_posix(), LibrarianModel(store, _choose, 0), Background())
     listeners, waiting = Listeners(), Waiting()
     listeners.add(waiting.hear)
     keeping = FactKeeping(root, librarian, listeners)

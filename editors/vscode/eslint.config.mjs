@@ -7,7 +7,13 @@ export default tseslint.config(
     ...tseslint.configs.strict,
     {
         files: ["**/*.mjs"],
-        languageOptions: { globals: Object.fromEntries(["process", "console", "URL", "Buffer", "fetch", "setTimeout", "performance", "document", "globalThis", "innerWidth", "requestAnimationFrame", "MutationObserver", "Image"].map((name) => [name, "readonly"])) },
+        languageOptions: { globals: Object.fromEntries(["process", "console", "URL", "Buffer", "fetch", "setTimeout", "performance", "document", "globalThis", "innerWidth", "innerHeight", "clearTimeout", "requestAnimationFrame", "MutationObserver", "MessageChannel", "Image"].map((name) => [name, "readonly"])) },
+    },
+    {
+        // Read by an extension host, which wants CommonJS.
+        files: ["**/*.cjs"],
+        languageOptions: { sourceType: "commonjs", globals: Object.fromEntries(["require", "exports", "__dirname", "setTimeout", "suite", "suiteSetup", "test"].map((name) => [name, "readonly"])) },
+        rules: { "@typescript-eslint/no-require-imports": "off" },
     },
     {
         files: ["src/**/*.ts", "src/**/*.tsx"],

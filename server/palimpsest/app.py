@@ -40,6 +40,7 @@ from palimpsest.services.conversation_tools import conversation_tools
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.credentials import Keys
 from palimpsest.services.edit_tool import EditTool
+from palimpsest.services.editor_models import EDITOR, EditorModels
 from palimpsest.services.editor_tools import EditorTools
 from palimpsest.services.editors import Editors
 from palimpsest.services.events import ConversationChanged, Listeners
@@ -52,11 +53,13 @@ from palimpsest.services.folders import EditorsWord, Folders, FolderSession
 from palimpsest.services.following import Following
 from palimpsest.services.instructions import Instructions, read_instructions
 from palimpsest.services.librarian import Librarian
+from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.live_limits import FILE_NAME as LIVE_LIMITS_FILE
 from palimpsest.services.live_limits import LiveLimits
 from palimpsest.services.models import Models
 from palimpsest.services.reading_tools import ReadingTools
 from palimpsest.services.recalling import Recall
+from palimpsest.services.reranking import Reranker
 from palimpsest.services.summarizer_choice import SummarizerChoice
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.services.tools import Toolbox, ToolMaker
@@ -113,6 +116,7 @@ class Composer:
     tokenizers: Tokenizers
     live: LiveLimits
     frame: Frame
+    editor_models: EditorModels
 
     async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
         """Opens the store, closes what dead servers left open, and wires what works on it. Raises InvalidRequest when
@@ -199,6 +203,7 @@ class Composer:
             provider_entries=to_entries(settings.providers),
             live=await self.live.of(clients, addresses),
             learned=await store.read(learned_limits, utc_now()),
+            offered=self.editor_models,
         )
         helpers = Helpers(models, self.tokenizers, frozenset(addresses))
         contexts = ContextEngine(
@@ -210,10 +215,11 @@ class Composer:
             listeners.tell,
             SummarizerChoice(helpers, settings.context, load_prompts()).choose,
             Background() if before is None else before.contexts.background,
-            _recall(store, settings),
         )
         files = WorkspaceFiles(root)
-        librarian = _librarian(store, files, root, contexts, helpers, settings)
+        model = _librarian_model(store, contexts, helpers, settings)
+        contexts.recall = _recall(store, model, settings)
+        librarian = _librarian(store, files, root, model, contexts, settings)
         if facts is None:
             facts = FactKeeping(root, librarian, listeners)
         else:
@@ -258,18 +264,17 @@ class Composer:
         )
 
 
-def _recall(store: Store, settings: Settings) -> Recall | None:
+def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall | None:
     if not settings.librarian.enabled:
         return None
-    return Recall(store)
+    return Recall(store, Reranker(model).order if settings.librarian.rerank else None)
 
 
-def _librarian(
-    store: Store, files: WorkspaceFiles, root: Path, contexts: ContextEngine, helpers: Helpers, settings: Settings
-) -> Librarian:
+def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, settings: Settings) -> LibrarianModel:
     async def choose(conversation_id: ConversationId) -> HelpingModel | None:
         wanted, model = settings.librarian, (await contexts.state(conversation_id)).model
-        if wanted.daily_tokens == 0 or (model.provider == "offline" and wanted.model is None):
+        # What an editor's plan includes is for the user's own questions.
+        if wanted.daily_tokens == 0 or (model.provider in ("offline", EDITOR) and wanted.model is None):
             return None
         usual = helpers.models.table.librarian_model(model.provider)
         try:
@@ -278,12 +283,22 @@ def _librarian(
             log.warning("no model reads for facts: %s", error.kind)
             return None
 
+    return LibrarianModel(store, choose, settings.librarian.daily_tokens)
+
+
+def _librarian(
+    store: Store,
+    files: WorkspaceFiles,
+    root: Path,
+    model: LibrarianModel,
+    contexts: ContextEngine,
+    settings: Settings,
+) -> Librarian:
     return Librarian(
         store,
         FactPlaces(store, files),
         root.as_posix(),
-        choose,
-        settings.librarian.daily_tokens,
+        model,
         contexts.background,
         settings.librarian.enabled,
     )
@@ -315,14 +330,17 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     keys.load()
     clients = ClientPool(environ, keys)
     clients.get(settings)  # here, on a thread and while nobody waits
+    table = load_model_table()
+    editor_models = EditorModels(table)
     composer = Composer(
         environ,
         FolderSettingsReader(user_file(), environ, trusted_folders()),
         clients,
-        load_model_table(),
+        table,
         Tokenizers(places.cache / "vocabularies"),
         live,
         load_frame(),
+        editor_models,
     )
     return Folders(
         composer.open_session,
@@ -330,6 +348,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         [live.close, clients.aclose],
         lambda root: (store_directory(places.stores, root) / DATABASE_NAME).is_file(),
         keys,
+        editor_models,
     )
 
 

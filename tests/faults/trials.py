@@ -102,7 +102,7 @@ async def error_at(lab: Lab, fault: Fault, until: bool) -> Outcome:
             # A busy machine makes fewer statements, so the one that fails was the next turn's.
             late = [following]
             following = await run_turn(server, plain_turn("c"), conversation_of(seen))
-        require(verdict_of(following) == "committed", f"the turn after the error ended as {verdict_of(following)}")
+        require(verdict_of(following) == "committed", f"the turn after the error ended: {sentence_of(following)}")
         await check_context(server, conversation_of(following))
         await server.leave()
         collect(server, seen)
@@ -126,7 +126,7 @@ async def recover(lab: Lab, place: Place, seen: Sequence[Seen]) -> None:
         known = next((found for each in seen if (found := conversation_of(each)) is not None), None)
         await finish(server, again, server.send(again.script, again.request_id, known))
         following = await run_turn(server, plain_turn("z"), conversation_of(again) or known)
-        require(verdict_of(following) == "committed", f"the turn after the recovery ended as {verdict_of(following)}")
+        require(verdict_of(following) == "committed", f"the turn after the recovery ended: {sentence_of(following)}")
         require(await server.leave() == 0, "the server that recovered did not end well")
     check_file(place.database)
     check_turns(place.database, [*seen, Seen(again.script, again.request_id, [], again.answer), following])
@@ -181,3 +181,9 @@ def verdict_of(seen: Seen) -> str:
     if answer is None:
         return "none"
     return str(answer["result"]["status"] if "result" in answer else (answer["error"].get("data") or {}).get("kind"))
+
+
+def sentence_of(seen: Seen) -> str:
+    """What its editor was told about how it ended."""
+    answer = seen.answer or {}
+    return f"{verdict_of(seen)} ({answer.get('error', {}).get('message', 'no error')})"

@@ -13,6 +13,7 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian import ExtractionResult, Librarian
+from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.purging import Purging
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.storage import facts
@@ -35,7 +36,8 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
         return None
 
     store = b.session.store
-    return Librarian(store, FactPlaces(store, WorkspaceFiles(folder)), folder.as_posix(), choose, 0, Background())
+    places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
+    return Librarian(store, places, folder.as_posix(), model, Background())
 
 
 async def test_a_turn_is_read_once_and_its_rule_is_kept_with_the_words_it_rests_on(bench: Opener, folder: Path) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import peewee
 import pytest
 
 from palimpsest.domain.chain import first_broken
@@ -17,6 +20,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, MessageStatus,
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.turns import TurnState
 from palimpsest.storage import conversations, leases, tables, turns
+from palimpsest.storage import store as store_module
 from palimpsest.storage.conversations import Counts
 from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
 from palimpsest.storage.turns import Admission, StepEnd, TurnEnd
@@ -53,6 +57,32 @@ async def test_every_file_is_private(store: Store) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     folders = [store.directory, store.directory / "servers"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+
+
+async def test_a_store_that_could_not_be_opened_holds_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cursor(sqlite3.Cursor):
+        def execute(self, sql: str, *parameters: Any) -> Cursor:
+            if "synchronous" in sql:  # what came before it has an answer that nobody has read
+                raise sqlite3.OperationalError("disk I/O error")
+            super().execute(sql, *parameters)
+            return self
+
+    class Connection(sqlite3.Connection):
+        def cursor(self, _factory: Any = None) -> Any:
+            return super().cursor(Cursor)
+
+    class Failing(peewee.SqliteDatabase):
+        def __init__(self, database: str, **options: Any) -> None:
+            super().__init__(database, factory=Connection, **options)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store_module, "SqliteDatabase", Failing)
+        with pytest.raises(StoreError) as refused:
+            await open_store(tmp_path / "store")
+    monkeypatch.setattr(store_module, "_BUSY_TIMEOUT_S", 0)
+    store = await open_store(tmp_path / "store")  # while the error and its traceback are still there
+    await store.close()
+    assert "failing" in str(refused.value)
 
 
 async def test_a_failing_function_rolls_back_all_it_did(store: Store) -> None:

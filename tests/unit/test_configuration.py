@@ -125,6 +125,7 @@ VARIABLES: dict[str, tuple[str, Callable[[Settings], object], object]] = {
     "PALIMPSEST_LIBRARIAN_ENABLED": ("0", lambda s: s.librarian.enabled, False),
     "PALIMPSEST_LIBRARIAN_MODEL": ("small", lambda s: s.librarian.model, "small"),
     "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": ("0", lambda s: s.librarian.daily_tokens, 0),
+    "PALIMPSEST_LIBRARIAN_RERANK": ("1", lambda s: s.librarian.rerank, True),
 }
 
 

@@ -45,6 +45,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "redaction.enabled": True,
         "librarian.enabled": True,
         "librarian.daily_tokens": 200_000,
+        "librarian.rerank": False,
     }
 
 

@@ -24,6 +24,8 @@ after(async () => {
 
 afterEach((context) => window.shotOfFailure(context));
 
+/** The notification about an answer that broke off. */
+const offer = () => window.page.locator(".notification-list-item", { hasText: "broke off" });
 const stored = (id, who) => window.panel.getByRole("article", { name: `${who}, message ${id}`, exact: true });
 
 test("what is said is answered word by word and then stored", async () => {
@@ -72,6 +74,7 @@ test("an answer of a server that was killed is offered again, and what is kept s
         await card.getByRole("button", { name, exact: true }).waitFor();
     }
     assert.notDeepEqual(lab.servers(), [pid]);
+    assert.equal(await offer().count(), 0, "what the panel shows is not asked in a notification as well");
     await window.shot("recovery");
     await card.getByRole("button", { name: "Keep", exact: true }).click();
     await card.waitFor({ state: "detached" });
@@ -96,6 +99,19 @@ test("an answer that broke off is continued where it stood, or discarded", async
     }
 });
 
+test("an answer that broke off while the panel is hidden is offered in a notification", async () => {
+    await window.send("list 500");
+    await window.streaming(200);
+    await window.page.getByRole("tab", { name: /^Explorer/ }).first().click();
+    await window.panel.getByTestId("panel").waitFor({ state: "detached" });
+    process.kill(lab.servers()[0], "SIGKILL");
+    await offer().waitFor({ timeout: 60_000 });
+    await offer().getByRole("button", { name: "Keep", exact: true }).click();
+    await window.openPanel();
+    await window.panel.getByRole("article").last().getByText("The server ended while this was being said.").waitFor();
+    await until("nothing waits", async () => (await window.panel.getByTestId("recovery").count()) === 0);
+});
+
 test("/summarize says what it does, and a summary can be expanded", async () => {
     await window.panel.getByRole("button", { name: "New", exact: true }).first().click();
     for (let n = 0; n < 6; n++) {
@@ -112,7 +128,8 @@ test("/summarize says what it does, and a summary can be expanded", async () => 
     await window.send("/summarize");
     const reply = window.panel.getByRole("region", { name: "Answer to /summarize" });
     await reply.waitFor();
-    assert.match(await reply.innerText(), /\d/);
+    assert.match(await reply.textContent(), /\d/);
+    assert.ok(await reply.evaluate((element) => element.getBoundingClientRect().bottom <= innerHeight), "the answer is in sight");
     const said = await window.frame().then((frame) => frame.evaluate(() => globalThis.__said));
     assert.ok(said.length > 0, "progress was shown");
     await window.panel.getByRole("button", { name: /^Context .*Explain$/ }).click();

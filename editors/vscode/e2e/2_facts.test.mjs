@@ -20,9 +20,9 @@ let lab, browser, window;
 before(async () => {
     lab = await startLab("facts", { files: { "src/prices.py": SOURCE } });
     browser = await startBrowser();
-    window = await Window.open(browser, lab);
+    window = await Window.open(browser, lab, undefined, lab.urlOf("src/prices.py"));
     await window.openPanel();
-    await window.openFile("src/prices.py");
+    await window.focusFile("src/prices.py");
 });
 
 after(async () => {
@@ -55,6 +55,7 @@ test("a fact is kept of the selected lines, and the tree names it", async () => 
     await window.page.getByRole("button", { name: "Facts Section" }).click();
     await tree().getByRole("treeitem", { name: FACT }).waitFor();
     assert.equal(await squiggle().count(), 0);
+    await window.page.locator(".codelens-decoration", { hasText: "1 fact" }).waitFor();
 });
 
 test("an edit of the lines is a warning in the editor and in Problems, a lens, and stale in the tree", async () => {

@@ -25,9 +25,21 @@ const own = {
         },
     },
 };
-manifest.contributes.configuration = [{ title: schema.title, properties: schema.properties }, own];
+const models = {
+    title: "Models of VS Code",
+    properties: {
+        "palimpsest.editorModels": {
+            type: "boolean",
+            default: false,
+            scope: "window",
+            markdownDescription:
+                "Whether conversations may use the language models that VS Code offers to extensions, such as Copilot's. They are listed as `editor/…`, are asked only where you choose one, and VS Code asks you before the first time.",
+        },
+    },
+};
+manifest.contributes.configuration = [{ title: schema.title, properties: schema.properties }, own, models];
 // What a workspace nobody trusts says in its settings counts for none of them.
-manifest.capabilities.untrustedWorkspaces.restrictedConfigurations = Object.keys(schema.properties);
+manifest.capabilities.untrustedWorkspaces.restrictedConfigurations = [...Object.keys(schema.properties), ...Object.keys(models.properties)];
 const after = `${JSON.stringify(manifest, null, 2)}\n`;
 if (process.argv.includes("--check")) {
     if (after !== before) {

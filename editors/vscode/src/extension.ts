@@ -4,10 +4,13 @@ import * as vscode from "vscode";
 import { ChatController } from "./chat/controller";
 import { ChatPanel } from "./chat/panel";
 import { VscodeDesk } from "./chat/vscode_desk";
+import { Lenses } from "./facts/lenses";
 import { FactsTree } from "./facts/tree";
 import type { FromView } from "./messages";
 import { askApproval } from "./native/approvals";
 import { Keys } from "./native/keys";
+import { OfferedModels } from "./native/models";
+import { askQuietly } from "./native/offers";
 import { registerParticipant } from "./native/participant";
 import { StatusItem } from "./native/status";
 import { runTool, TOOL_INFOS } from "./native/tools";
@@ -32,20 +35,34 @@ export function activate(context: vscode.ExtensionContext): void {
             });
             client.onNotification(p.DidChangeFactsNotification.method, () => {
                 facts.refresh();
+                lenses.factsChanged(client);
             });
             client.onRequest(p.ApprovalRequestRequest.method, (params: p.ApprovalRequestParams, token: vscode.CancellationToken) => askApproval(params, token, panel, controller));
+            askQuietly(client, () => panel.isVisible);
             client.onRequest(p.ToolsRunRequest.method, (params: p.RunToolParams) => runTool(params));
+            client.onRequest(p.EditorModelCompleteRequest.method, (params: p.AskEditorModelParams, token: vscode.CancellationToken) =>
+                models.complete(params, token, (delta) => client.sendNotification(p.EditorModelDeltaNotification.method, delta)),
+            );
         },
         async () => {
             const tell = async (what: string, work: () => Promise<unknown>) => work().catch((error: unknown) => { log.warn(`${what}: ${toFailure(error).sentence}`); });
             await tell("Keys were not taken", () => keys.sendAll());
             await tell("Tools were not taken", () => life.request(p.ToolsRegisterRequest, { tools: TOOL_INFOS }));
+            void models.serverStarted(); // may start other extensions: nobody waits for that
             facts.refresh();
             ready.fire();
         },
     );
     const keys = new Keys(context.secrets, life);
+    const models = new OfferedModels(
+        vscode,
+        () => vscode.workspace.getConfiguration("palimpsest").get("editorModels", false),
+        (offered) => {
+            life.notify(p.DidChangeEditorModelsNotification.method, { models: offered });
+        },
+    );
     const facts = new FactsTree(life);
+    const lenses = new Lenses();
     const desk = new VscodeDesk(context.workspaceState, log, () => void life.start());
     const panel: ChatPanel = new ChatPanel(context.extensionUri, log, (message) => void controller.handle(message));
     const controller = new ChatController(life, desk, (message) => {
@@ -69,6 +86,7 @@ export function activate(context: vscode.ExtensionContext): void {
         status,
         life,
         facts.register(),
+        lenses,
         life.onPhase(({ phase, sentence }) => {
             log.info(`server: ${phase}`);
             if (phase === "stopped") {
@@ -89,7 +107,11 @@ export function activate(context: vscode.ExtensionContext): void {
             if (event.affectsConfiguration("palimpsest.server")) {
                 void life.start();
             }
+            if (event.affectsConfiguration("palimpsest.editorModels")) {
+                void models.refresh();
+            }
         }),
+        vscode.lm.onDidChangeChatModels(() => void models.refresh()),
         command("open", () => panel.reveal()),
         command("newConversation", inPanel({ type: "newConversation" })),
         command("listConversations", async () => {

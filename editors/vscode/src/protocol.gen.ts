@@ -234,6 +234,48 @@ export type KeySource =
     /** It was stored by `palimpsest login` or by this request. */
     | "stored";
 
+/** What a part of a message holds. */
+export type EditorModelPartType =
+    /** `text`. */
+    | "text"
+    /** A call that the model made: `callId`, `name`, `arguments`. */
+    | "toolCall"
+    /** What came of a call: `callId`, `name`, `text`, `isError`. */
+    | "toolResult";
+
+/** What a delta holds. */
+export type EditorModelDeltaType =
+    /** The next piece of the answer: `text`. */
+    | "text"
+    /** A whole call: `name`, `arguments`, and `callId` where the model gave one. */
+    | "toolCall";
+
+/** Why the model stopped. */
+export type EditorModelStopReason =
+    /** It has said what it had to say. */
+    | "end"
+    /** It waits for the results of its calls. */
+    | "toolCalls"
+    /** The answer was as long as it may be. */
+    | "outputLimit"
+    /** A content rule ended it. */
+    | "filtered";
+
+/** Why a call failed. */
+export type EditorModelErrorKind =
+    /** The user has not allowed it. */
+    | "noPermission"
+    /** The editor refuses for now, such as after too many requests. */
+    | "blocked"
+    /** The model is not there any more. */
+    | "notFound"
+    /** What the user's plan includes is used up. */
+    | "quota"
+    /** The request is longer than the model takes. The server sends a shorter one, once. */
+    | "tooLong"
+    /** Anything else. */
+    | "other";
+
 /** What the user says. */
 export type ApprovalAnswer =
     /** Yes, this time. */
@@ -1368,6 +1410,116 @@ export interface SetCredentialsResult {
     message: string;
 }
 
+/** A model that this editor can ask. `model/list` names it `editor/ID`. */
+export interface EditorModelInfo {
+    /** The editor's name for it, which stays the same from one start to the next: 1 to 200 printable characters. */
+    id: string;
+    /** How people name it. */
+    name: string;
+    /** The most it takes in one request, at least 2,048; a model that takes less is left out. */
+    maxInputTokens: number;
+    /** Which public model it is, such as `gpt-4o`: its tokens are counted as that one's. */
+    family?: string;
+    /** The longest answer it gives. */
+    maxOutputTokens?: number;
+    /** Whether it may be offered tools. Absent: it may. */
+    supportsTools?: boolean;
+}
+
+/** The models this editor offers from now on, in the place of those it offered before. They go when it leaves. */
+export interface EditorModelsChangedParams {
+    /** May be empty. Of two with one id the first counts. */
+    models: Array<EditorModelInfo>;
+}
+
+/** A part of a message. Which fields are present depends on `type`. */
+export interface EditorModelPart {
+    /** What it holds. */
+    type: EditorModelPartType;
+    /** The text, or the result. */
+    text?: string;
+    /** The call. */
+    callId?: string;
+    /** The tool. */
+    name?: string;
+    /** The call's arguments. */
+    arguments?: Record<string, unknown>;
+    /** Whether the result is a failure. */
+    isError?: boolean;
+}
+
+/** A message of a request. */
+export interface EditorModelMessage {
+    /** Who said it. Two in a row may have the same role. */
+    role: MessageRole;
+    /** In order, at least one. */
+    parts: Array<EditorModelPart>;
+}
+
+/** A tool that the model may call. The server runs it. */
+export interface EditorModelTool {
+    /** What the model calls it. */
+    name: string;
+    /** What it does and when to use it, for the model. */
+    description: string;
+    /** JSON Schema of the arguments object. */
+    parameters: Record<string, unknown>;
+}
+
+/** One model call. It is cancelled when the turn is. */
+export interface AskEditorModelParams {
+    /** Names the call in `editorModel/delta`. */
+    requestId: string;
+    /** The id under which this editor offers the model. */
+    model: string;
+    /** What the model is told before everything else. May be empty. */
+    system: string;
+    /** Oldest first. */
+    messages: Array<EditorModelMessage>;
+    /** What there is room for in an answer. */
+    maxOutputTokens: number;
+    /** Absent: none may be called. */
+    tools?: Array<EditorModelTool>;
+}
+
+/** A piece of an answer. Pieces count in the order they are sent; those of no call that is under way are dropped. */
+export interface EditorModelDeltaParams {
+    /** The call it belongs to. */
+    requestId: string;
+    /** What it holds. */
+    type: EditorModelDeltaType;
+    /** The piece. */
+    text?: string;
+    /** The tool call, unique within the answer. */
+    callId?: string;
+    /** The tool. */
+    name?: string;
+    /** The arguments. Absent: none. */
+    arguments?: Record<string, unknown>;
+}
+
+/** What the call took, as the model's service counted it. */
+export interface EditorModelUsage {
+    /** The whole request. */
+    inputTokens: number;
+    /** The whole answer. */
+    outputTokens: number;
+}
+
+/** The answer is whole: all its deltas were sent before this. */
+export interface AskEditorModelResult {
+    /** Why it ended. */
+    stopReason: EditorModelStopReason;
+    /** Absent: nobody said. Then the server goes on estimating. */
+    usage?: EditorModelUsage;
+}
+
+/** The `data` of the error with which an editor answers `editorModel/complete`. Its message is not shown. */
+export interface EditorModelErrorData {
+    /** Why. */
+    kind: EditorModelErrorKind;
+}
+
 /** A tool that the model may call and the editor runs. */
 export interface EditorToolInfo {
     /** 1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`. */
@@ -1680,6 +1832,9 @@ export const ModelSwitchRequest = new lc.RequestType<SwitchModelParams, SwitchMo
 /** Set the key of a model's service, or take it back. */
 export const CredentialsSetRequest = new lc.RequestType<SetCredentialsParams, SetCredentialsResult, void>("palimpsest/credentials/set");
 
+/** Ask one of the models that this editor offers. The answer comes in `editorModel/delta`, before the result. */
+export const EditorModelCompleteRequest = new lc.RequestType<AskEditorModelParams, AskEditorModelResult, void>("palimpsest/editorModel/complete");
+
 /** Bring tools that the model may call and this editor runs. */
 export const ToolsRegisterRequest = new lc.RequestType<RegisterToolsParams, RegisterToolsResult, void>("palimpsest/tools/register");
 
@@ -1715,6 +1870,12 @@ export const DidChangeConversationNotification = new lc.NotificationType<Convers
 
 /** A summary is written, a cut chosen, or the guard stepped in. */
 export const ContextEventNotification = new lc.NotificationType<ContextEvent>("palimpsest/contextEvent");
+
+/** Offer the editor's own models to conversations. None is asked but one that the user chose. */
+export const DidChangeEditorModelsNotification = new lc.NotificationType<EditorModelsChangedParams>("palimpsest/didChangeEditorModels");
+
+/** The next piece of an answer that the server has asked for. */
+export const EditorModelDeltaNotification = new lc.NotificationType<EditorModelDeltaParams>("palimpsest/editorModel/delta");
 
 /** The user's trust in a workspace folder has changed. It counts at once. */
 export const DidChangeTrustNotification = new lc.NotificationType<TrustChangedParams>("palimpsest/didChangeTrust");

@@ -51,7 +51,7 @@ test("an answer is streamed and ends with its messages", async () => {
     server.current = view.server;
     await view.controller.handle({ type: "send", text: "hi" });
     expect(view.of("live").at(-1)?.live).toMatchObject({ question: "hi" });
-    expect(view.of("delta").map((each) => each.delta.seq)).toEqual([0, 1]);
+    expect(view.of("deltas").flatMap((each) => each.deltas.map(({ seq }) => seq))).toEqual([0, 1]);
     expect(view.of("page").at(-1)?.messages.map((each) => each.id)).toEqual([0, 1]);
     expect(view.told.findIndex((each) => each.type === "ended")).toBeGreaterThan(view.told.findLastIndex((each) => each.type === "page"));
 });
@@ -62,6 +62,28 @@ test("a message that was refused is put back into the composer", async () => {
     await controller.handle({ type: "send", text: "a long question" });
     expect(of("setDraft").at(-1)?.text).toBe("a long question");
     expect(of("failed").at(-1)).toMatchObject({ sentence: "The file is too large.", isRetryable: false });
+});
+
+test("what is typed of a new conversation outlives the panel, until the server has taken it", async () => {
+    const { answers, server } = chatting([TURN], () => ({ conversationId: "c", turnId: "t0", status: "committed", messageIds: [0, 1], usage: USAGE }));
+    const view = await panel(answers);
+    server.current = view.server;
+    await view.controller.handle({ type: "draft", text: "a long quest" });
+    await view.controller.handle({ type: "ready" });
+    expect(view.of("opened").at(-1)).toMatchObject({ total: 0, draft: "a long quest" });
+    await view.controller.handle({ type: "send", text: "a long question" });
+    expect(view.desk.newDraft).toBe("");
+});
+
+test("what is typed of a new conversation is shown before any conversation that was open", async () => {
+    const { desk, controller, of } = await panel(stored(2));
+    await controller.handle({ type: "newConversation" });
+    await controller.handle({ type: "draft", text: "typed" });
+    await controller.serverIs("starting", "");
+    await controller.serverIs("ready", "");
+    expect(of("opened").at(-1)).toMatchObject({ total: 0, draft: "typed" });
+    await controller.handle({ type: "open", conversationId: "c" });
+    expect(desk.newDraft).toBe("typed");
 });
 
 test("a slash and a word is a command, and any other text a message", async () => {

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 /** The panel shows what the host told, under the names TESTING.md promises, and says it to screen readers. */
 import { render } from "preact";
+import { act } from "preact/test-utils";
 import { beforeEach, expect, test } from "vitest";
 
 import type { FromHost } from "../src/messages";
@@ -31,7 +32,7 @@ test("messages stand under their names", () => {
 
 test("a running answer shows its words once, and is said when it is complete", () => {
     const live: FromHost = { type: "live", live: { fromMessage: 2, seq: -1, parts: [], question: "q" } };
-    const running = told(READY, OPENED, live, { type: "delta", delta: { seq: 0, type: "turn", turnId: "t1", userMessageId: 2 } }, { type: "delta", delta: { seq: 1, type: "text", text: "words" } },
+    const running = told(READY, OPENED, live, { type: "deltas", deltas: [{ seq: 0, type: "turn", turnId: "t1", userMessageId: 2 }] }, { type: "deltas", deltas: [{ seq: 1, type: "text", text: "words" }] },
         { type: "page", conversationId: "c", total: 4, messages: [message(2), message(3, { text: "words", parts: [{ type: "text", text: "words" }] })] });
     render(<App state={running} />, root);
     expect(root.textContent.split("words").length).toBe(2);
@@ -45,6 +46,25 @@ test("a question of a tool is shown as plain text, and always only where it may 
     render(<App state={told(READY, OPENED, { type: "approval", id: "q1", request })} />, root);
     expect(byId("approval")?.querySelector("pre")?.textContent).toBe("<b>rm</b>");
     expect(byId("approval")?.textContent).not.toContain("Always");
+});
+
+test("what is typed stays while another page is shown, and behind a draft that comes late", async () => {
+    const field = () => byId("composer") as HTMLTextAreaElement | null;
+    const show = (state: State) => act(() => { render(<App state={state} />, root); });
+    await show(told(READY));
+    await act(() => {
+        Object.assign(field() ?? {}, { value: "typed" });
+        field()?.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    const opened = told(READY, { type: "opened", total: 0, messages: [], draft: "kept" });
+    await show(opened);
+    expect(field()?.value).toBe("kept\ntyped");
+    await show(reduce(opened, { type: "goTo", page: "conversations" }));
+    expect(field()).toBeNull();
+    await show(opened);
+    expect(field()?.value).toBe("kept\ntyped");
+    await show(reduce(opened, OPENED));
+    expect(field()?.value).toBe("");
 });
 
 test("pages of another conversation change nothing", () => {

@@ -94,6 +94,6 @@ test("what is no message of the panel is dropped", () => {
 });
 
 test("what is no message of the host is dropped, and fields of a later protocol are ignored", () => {
-    expect(readFromHost({ type: "delta", delta: { seq: 1, type: "text", text: "a", later: true } })).toEqual({ type: "delta", delta: { seq: 1, type: "text", text: "a" } });
-    expect([{ type: "delta", delta: { seq: "1", type: "text" } }, { type: "nothing" }, undefined].map(readFromHost)).toEqual([undefined, undefined, undefined]);
+    expect(readFromHost({ type: "deltas", deltas: [{ seq: 1, type: "text", text: "a", later: true }] })).toEqual({ type: "deltas", deltas: [{ seq: 1, type: "text", text: "a" }] });
+    expect([{ type: "deltas", deltas: [{ seq: "1", type: "text" }] }, { type: "nothing" }, undefined].map(readFromHost)).toEqual([undefined, undefined, undefined]);
 });

@@ -75,6 +75,9 @@ class LibrarianSettings:
     """The model that extracts facts. Unset: the small model of the conversation's provider."""
     daily_tokens: int = declare("librarian.daily_tokens", 200_000, at_least=0)
     """Tokens a folder's librarian may spend on a model each day, after which rules extract; 0: always rules."""
+    rerank: bool = declare("librarian.rerank", False)
+    """Whether the librarian's model puts what was found for a question in order, before the turn begins: one short
+    call for each turn that is told something."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -22,6 +22,7 @@ from palimpsest.lsp.base import BaseServer
 from palimpsest.lsp.chat_documents import OpenChats
 from palimpsest.lsp.configuration import EditorConfiguration
 from palimpsest.lsp.contributions import Contributions
+from palimpsest.lsp.editor_models import OfferedModels
 from palimpsest.lsp.fact_diagnostics import FactNotes
 from palimpsest.lsp.recovery import Offers
 from palimpsest.lsp.tools import Attachments
@@ -48,6 +49,7 @@ class PalimpsestServer(BaseServer):
         self._loading: asyncio.Task[Folders] | None = None
         self.configuration = EditorConfiguration(self)
         self.attachments = Attachments(self)
+        self.editor_models = OfferedModels(self)
         self.offers = Offers(self)
         self.contributions = Contributions()
         self.fact_notes = FactNotes(self)
@@ -72,7 +74,9 @@ class PalimpsestServer(BaseServer):
     async def folders(self) -> Folders:
         """The services, when they have heard what the editor said first."""
         await self.configuration.settled()
-        return await asyncio.shield(self.start_loading())
+        folders = await asyncio.shield(self.start_loading())
+        self.editor_models.tell(folders)
+        return folders
 
     def roots(self) -> list[Path]:
         """The resolved workspace folders, in the editor's order. Raises InvalidRequest when none is open."""
@@ -121,6 +125,7 @@ class PalimpsestServer(BaseServer):
         self.tell_notes(session)
         self.offers.make(session)
         self.attachments.attach(session)
+        self.editor_models.ask_here()
         if session.root not in self._unsubscribe:
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
         return session
@@ -179,6 +184,7 @@ class PalimpsestServer(BaseServer):
     async def on_stop(self) -> None:
         await self.configuration.stop()
         self.attachments.end()
+        self.editor_models.end()
         self.offers.end()
         await self.fact_notes.stop()
         await self.chats.stop()
@@ -201,6 +207,7 @@ def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> 
         contributions,
         conversations,
         credentials,
+        editor_models,
         fact_actions,
         fact_diagnostics,
         facts,
@@ -227,6 +234,7 @@ def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> 
         contributions,
         conversations,
         credentials,
+        editor_models,
         fact_actions,
         fact_diagnostics,
         facts,

@@ -14,6 +14,7 @@ from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.credentials import Keys
+from palimpsest.services.editor_models import EditorModels
 from palimpsest.services.editors import Editors
 from palimpsest.services.events import Listeners
 from palimpsest.services.fact_keeping import FactKeeping
@@ -87,6 +88,8 @@ class Folders:
     """Whether anything was ever kept of a resolved folder."""
     keys: Keys | None = None
     """Of the services that all folders ask. None: keys cannot be set here."""
+    editor_models: EditorModels | None = None
+    """What editors offer to all folders. None: nothing is taken."""
     _sessions: dict[Path, asyncio.Future[FolderSession]] = field(default_factory=dict)
     _words: dict[Path, EditorsWord] = field(default_factory=dict)
     _homes: dict[ConversationId, Path] = field(default_factory=dict)

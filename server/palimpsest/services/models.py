@@ -23,6 +23,7 @@ from palimpsest.domain.limits import (
 )
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
+from palimpsest.services.editor_models import EDITOR, HINT, EditorModels
 from palimpsest.services.redacting import RedactingProvider
 
 OFFLINE: Final = "offline"
@@ -66,6 +67,8 @@ class Models:
     learned: dict[str, int] = field(default_factory=dict)
     """Input limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count. `learn` adds."""
     default_buffer: int = DEFAULT_BUFFER
+    offered: EditorModels | None = None
+    """What connected editors offer; None where none can connect."""
 
     def get(self, name: str) -> Model:
         """The model of that name, whether or not it can be used now. Raises NotFound for one nobody knows."""
@@ -84,7 +87,7 @@ class Models:
     def provider(self, model: Model) -> Provider:
         """The service of a model, which is sent no secrets unless the user wants it. Raises NotFound, saying how to
         configure it, when it is not configured."""
-        provider = self.providers.get(model.provider)
+        provider = self._service(model)
         if provider is None:
             raise NotFound(f"The model {model.name} cannot be used yet: {self._hint(model.provider)}.")
         # What the offline one is sent stays in this process.
@@ -122,7 +125,7 @@ class Models:
 
     def choice(self, model: Model) -> ModelChoice:
         """Raises InvalidRequest when the window leaves no room."""
-        is_available = model.provider in self.providers
+        is_available = self._service(model) is not None
         hint = None if is_available else self._hint(model.provider)
         return ModelChoice(model, self.budget(model), is_available, model.name == self.default_name(), hint)
 
@@ -134,6 +137,7 @@ class Models:
         """Available ones first, then by name. A prefix that stands for a family is left out."""
         names = {name for name in self.table.names if not name.endswith("-")}
         names |= {*self.overrides, *self._told_names(), self.default_name()}
+        names |= set(() if self.offered is None else self.offered.names())
         names |= {name for name in self.model_entries if self._find(name) is not None}
         found = [self.choice(self.get(name)) for name in names]
         return sorted(found, key=lambda choice: (not choice.is_available, choice.model.name))
@@ -144,10 +148,17 @@ class Models:
         told = [name for name in self.live if name.partition("/")[0] in self.providers.keys() - in_table]
         return [name for name in told if self._find(name) is not None]
 
+    def _service(self, model: Model) -> Provider | None:
+        """What asks the model; None when it cannot be asked now."""
+        if model.provider == EDITOR and self.offered is not None:
+            return self.offered if self.offered.is_offered(model) else None
+        return self.providers.get(model.provider)
+
     def _find(self, name: str) -> Model | None:
         if name in self.overrides:
             return self._capped(self.overrides[name], {})
-        base = self.table.find(name) or self._configured(name)
+        offered = None if self.offered is None else self.offered.find(name)
+        base = offered or self.table.find(name) or self._configured(name)
         return None if base is None else self._resolve(base)
 
     def _configured(self, name: str) -> Model | None:
@@ -207,6 +218,8 @@ class Models:
         return self.provider_entries.get(model.provider, {})
 
     def _hint(self, provider: str) -> str:
+        if provider == EDITOR:
+            return HINT
         return self.hints.get(provider, f"configure the provider {provider}")
 
 

@@ -27,7 +27,6 @@ MANY_FILES: Final = 100
 """From so many on a process is worth its start."""
 _IDLE_S: Final = 20.0
 """After which the process ends: it holds some 40 MB."""
-_END_S: Final = 5.0
 _LENGTH_BYTES: Final = 8
 
 
@@ -52,7 +51,7 @@ class PlaceChecker:
             async with self._one_at_a_time:
                 try:
                     return await self._elsewhere(files, links)
-                except (OSError, EOFError) as error:
+                except (OSError, EOFError, NotImplementedError) as error:  # the last: a loop without processes
                     log.warning("files are checked without a process of their own (%s)", type(error).__name__)
         return await asyncio.to_thread(check_links, files, links)
 
@@ -90,13 +89,9 @@ class PlaceChecker:
             await self._end()
 
     async def _end(self) -> None:
+        """It holds nothing that could be lost."""
         process, self._process = self._process, None
-        if process is None or process.stdin is None:
-            return
-        process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), _END_S)
-        except TimeoutError:
+        if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()

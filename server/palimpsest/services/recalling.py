@@ -16,7 +16,7 @@ from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.messages import AttachmentPart
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
-from palimpsest.services.retrieval import Question, Retriever
+from palimpsest.services.retrieval import Order, Question, Retriever
 from palimpsest.storage import facts
 from palimpsest.storage.store import Store
 
@@ -45,6 +45,8 @@ class Recall:
     """For one folder's conversations."""
 
     store: Store
+    order: Order | None = None
+    """Puts what was found in another order; None: the scores decide."""
 
     async def text(self, state: ContextState, asked: Live, room_tokens: int, share: Share) -> str:
         """What to tell behind the message `asked`, in at most `room_tokens` (raw) and its share of the budget; empty
@@ -58,7 +60,7 @@ class Recall:
         live = frozenset(
             piece.message.id for piece in state.pieces if isinstance(piece, Live) and piece.preview is None
         )
-        found = await Retriever(self.store, count).retrieve(
+        found = await Retriever(self.store, count, self.order).retrieve(
             Question(
                 question,
                 state.id,

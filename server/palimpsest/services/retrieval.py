@@ -6,7 +6,8 @@ anything of the running turn; what stands in the context anyway is not given aga
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import itertools
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
@@ -17,6 +18,7 @@ from palimpsest.domain.retrieval import packing, question
 from palimpsest.domain.retrieval.packing import Excerpt, Packed
 from palimpsest.domain.retrieval.passages import to_saying
 from palimpsest.domain.retrieval.question import About, Reading
+from palimpsest.domain.retrieval.reranking import MOST_EXCERPTS
 from palimpsest.domain.retrieval.scoring import WHO, Ranked, Turn, rank
 from palimpsest.domain.tokens import CountText
 from palimpsest.storage import conversations, passage_search
@@ -72,16 +74,23 @@ class Retrieved:
     """At least as many as the text takes by the tokenizer, and at most the budget."""
 
 
+Order = Callable[[Question, Sequence[str]], Awaitable[Sequence[int] | None]]
+"""Puts excerpts, given best first, in another order: their positions from 0. None: as they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retriever:
     """Retrieval over one folder's store."""
 
     store: Store
     count: CountText
+    order: Order | None = None
+    """Asked before something is chosen for a budget; None: the scores decide."""
 
     async def retrieve(self, asked: Question, budget_tokens: int) -> Retrieved:
         """The best of what there is, in at most `budget_tokens`. Raises NotFound for the conversation."""
-        packed = await self.store.search(self._pack, asked, budget_tokens)
+        first = [] if self.order is None else await self._ordered(asked, self.order)
+        packed = await self.store.search(self._pack, asked, budget_tokens, first)
         return Retrieved(packed.text, tuple(excerpt.ranked for excerpt in packed.excerpts), packed.tokens)
 
     async def search(self, asked: Question, k: int) -> list[Ranked]:
@@ -89,8 +98,20 @@ class Retriever:
         found = await self.store.search(self._find, asked)
         return found.ranked[:k]
 
-    def _pack(self, asked: Question, budget_tokens: int) -> Packed:
+    async def _ordered(self, asked: Question, order: Order) -> list[_Key]:
+        best = await self.store.search(self._best, asked)
+        positions = await order(asked, [text for _, text in best]) if len(best) > 1 else None
+        return [] if positions is None else [best[position][0] for position in positions]
+
+    def _best(self, asked: Question) -> list[tuple[_Key, str]]:
+        """What comes first by its scores, and what of it would be shown."""
+        excerpts = itertools.islice(self._find(asked).excerpts(), MOST_EXCERPTS)
+        return [(_key(each.ranked), each.passage or each.whole) for each in excerpts]
+
+    def _pack(self, asked: Question, budget_tokens: int, first: Sequence[_Key]) -> Packed:
         found = self._find(asked)
+        places = {key: place for place, key in enumerate(first)}
+        found.ranked.sort(key=lambda each: (_is_stale(each), places.get(_key(each), len(places))))
         return packing.pack(found.excerpts(), budget_tokens, self.count)
 
     def _find(self, asked: Question) -> _Found:
@@ -112,6 +133,13 @@ class Retriever:
         )
         wanted = [each for each in ranked if not _is_live(each, asked.already_live)]
         return _Found(wanted, {MessageId(row.message_id): row for row in rows.values()}, bool(speakers))
+
+
+_Key = tuple[type, int]
+
+
+def _key(each: Ranked) -> _Key:
+    return type(each.found), each.found.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +221,10 @@ def _is_said(fact: StoredFact, asked: Question) -> bool:
 
 def _is_live(each: Ranked, live: Collection[MessageId]) -> bool:
     return isinstance(each.found, Turn) and each.found.id in live
+
+
+def _is_stale(each: Ranked) -> bool:
+    return isinstance(each.found, StoredFact) and each.found.is_stale
 
 
 @dataclass(frozen=True, slots=True)

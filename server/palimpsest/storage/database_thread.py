@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -34,12 +33,14 @@ class DatabaseThread:
         future: asyncio.Future[T] = loop.create_future()
 
         def call() -> None:
+            # No variable of this frame may hold the error: its traceback holds the frame, and what else it holds, such
+            # as a cursor, would live until the cycle is collected.
             try:
-                tell = functools.partial(_succeed, future, function())
+                result = function()
             except BaseException as error:
-                tell = functools.partial(_fail, future, error)
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(tell)
+                _tell(loop, _fail, future, error)
+            else:
+                _tell(loop, _succeed, future, result)
 
         self._calls.put(call)
         return future
@@ -53,6 +54,11 @@ class DatabaseThread:
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
             call()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, how: Callable[..., None], future: asyncio.Future[T], what: object) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(how, future, what)
 
 
 def _succeed(future: asyncio.Future[T], result: T) -> None:

@@ -14,6 +14,7 @@ import functools
 import os
 import sqlite3
 import stat
+import traceback
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -233,7 +234,8 @@ async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "
         store = Store(directory, synchronous)
         try:
             await store._writer.run(store._open)
-        except BaseException:
+        except BaseException as error:
+            _let_go(error)
             await asyncio.to_thread(store._abandon)
             raise
     except StoreError:
@@ -280,6 +282,14 @@ def _is_held(path: Path) -> bool:
         return True
     probe.release()
     return False
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Of the cursors that tracebacks hold: a statement that was not read to its end keeps its lock on the database when
+    its connection has been closed, too, and the next to open it would wait for that in vain."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _first(error: Exception) -> Exception:

@@ -148,6 +148,33 @@
 ---| "editor" # An editor sent it; it is forgotten when the server ends.
 ---| "stored" # It was stored by `palimpsest login` or by this request.
 
+--- What a part of a message holds.
+---@alias palimpsest.EditorModelPartType
+---| "text" # `text`.
+---| "toolCall" # A call that the model made: `callId`, `name`, `arguments`.
+---| "toolResult" # What came of a call: `callId`, `name`, `text`, `isError`.
+
+--- What a delta holds.
+---@alias palimpsest.EditorModelDeltaType
+---| "text" # The next piece of the answer: `text`.
+---| "toolCall" # A whole call: `name`, `arguments`, and `callId` where the model gave one.
+
+--- Why the model stopped.
+---@alias palimpsest.EditorModelStopReason
+---| "end" # It has said what it had to say.
+---| "toolCalls" # It waits for the results of its calls.
+---| "outputLimit" # The answer was as long as it may be.
+---| "filtered" # A content rule ended it.
+
+--- Why a call failed.
+---@alias palimpsest.EditorModelErrorKind
+---| "noPermission" # The user has not allowed it.
+---| "blocked" # The editor refuses for now, such as after too many requests.
+---| "notFound" # The model is not there any more.
+---| "quota" # What the user's plan includes is used up.
+---| "tooLong" # The request is longer than the model takes. The server sends a shorter one, once.
+---| "other" # Anything else.
+
 --- What the user says.
 ---@alias palimpsest.ApprovalAnswer
 ---| "once" # Yes, this time.
@@ -806,6 +833,71 @@
 ---@field source palimpsest.KeySource|nil Where the key that counts now comes from. Null: there is none.
 ---@field message string A sentence for the user: where the key is kept, or why another one counts.
 
+--- A model that this editor can ask. `model/list` names it `editor/ID`.
+---@class palimpsest.EditorModelInfo
+---@field id string The editor's name for it, which stays the same from one start to the next: 1 to 200 printable characters.
+---@field name string How people name it.
+---@field maxInputTokens integer The most it takes in one request, at least 2,048; a model that takes less is left out.
+---@field family? string Which public model it is, such as `gpt-4o`: its tokens are counted as that one's.
+---@field maxOutputTokens? integer The longest answer it gives.
+---@field supportsTools? boolean Whether it may be offered tools. Absent: it may.
+
+--- The models this editor offers from now on, in the place of those it offered before. They go when it leaves.
+---@class palimpsest.EditorModelsChangedParams
+---@field models palimpsest.EditorModelInfo[] May be empty. Of two with one id the first counts.
+
+--- A part of a message. Which fields are present depends on `type`.
+---@class palimpsest.EditorModelPart
+---@field type palimpsest.EditorModelPartType What it holds.
+---@field text? string The text, or the result.
+---@field callId? string The call.
+---@field name? string The tool.
+---@field arguments? table<string, any> The call's arguments.
+---@field isError? boolean Whether the result is a failure.
+
+--- A message of a request.
+---@class palimpsest.EditorModelMessage
+---@field role palimpsest.MessageRole Who said it. Two in a row may have the same role.
+---@field parts palimpsest.EditorModelPart[] In order, at least one.
+
+--- A tool that the model may call. The server runs it.
+---@class palimpsest.EditorModelTool
+---@field name string What the model calls it.
+---@field description string What it does and when to use it, for the model.
+---@field parameters table<string, any> JSON Schema of the arguments object.
+
+--- One model call. It is cancelled when the turn is.
+---@class palimpsest.AskEditorModelParams
+---@field requestId string Names the call in `editorModel/delta`.
+---@field model string The id under which this editor offers the model.
+---@field system string What the model is told before everything else. May be empty.
+---@field messages palimpsest.EditorModelMessage[] Oldest first.
+---@field maxOutputTokens integer What there is room for in an answer.
+---@field tools? palimpsest.EditorModelTool[] Absent: none may be called.
+
+--- A piece of an answer. Pieces count in the order they are sent; those of no call that is under way are dropped.
+---@class palimpsest.EditorModelDeltaParams
+---@field requestId string The call it belongs to.
+---@field type palimpsest.EditorModelDeltaType What it holds.
+---@field text? string The piece.
+---@field callId? string The tool call, unique within the answer.
+---@field name? string The tool.
+---@field arguments? table<string, any> The arguments. Absent: none.
+
+--- What the call took, as the model's service counted it.
+---@class palimpsest.EditorModelUsage
+---@field inputTokens integer The whole request.
+---@field outputTokens integer The whole answer.
+
+--- The answer is whole: all its deltas were sent before this.
+---@class palimpsest.AskEditorModelResult
+---@field stopReason palimpsest.EditorModelStopReason Why it ended.
+---@field usage? palimpsest.EditorModelUsage Absent: nobody said. Then the server goes on estimating.
+
+--- The `data` of the error with which an editor answers `editorModel/complete`. Its message is not shown.
+---@class palimpsest.EditorModelErrorData
+---@field kind palimpsest.EditorModelErrorKind Why.
+
 --- A tool that the model may call and the editor runs.
 ---@class palimpsest.EditorToolInfo
 ---@field name string 1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`.
@@ -1004,6 +1096,8 @@ return {
     ModelSwitchRequest = "palimpsest/model/switch",
     --- Set the key of a model's service, or take it back.
     CredentialsSetRequest = "palimpsest/credentials/set",
+    --- Ask one of the models that this editor offers. The answer comes in `editorModel/delta`, before the result.
+    EditorModelCompleteRequest = "palimpsest/editorModel/complete",
     --- Bring tools that the model may call and this editor runs.
     ToolsRegisterRequest = "palimpsest/tools/register",
     --- Run a tool that this editor has registered.
@@ -1028,6 +1122,10 @@ return {
     DidChangeConversationNotification = "palimpsest/didChangeConversation",
     --- A summary is written, a cut chosen, or the guard stepped in.
     ContextEventNotification = "palimpsest/contextEvent",
+    --- Offer the editor's own models to conversations. None is asked but one that the user chose.
+    DidChangeEditorModelsNotification = "palimpsest/didChangeEditorModels",
+    --- The next piece of an answer that the server has asked for.
+    EditorModelDeltaNotification = "palimpsest/editorModel/delta",
     --- The user's trust in a workspace folder has changed. It counts at once.
     DidChangeTrustNotification = "palimpsest/didChangeTrust",
   },

@@ -9,7 +9,38 @@ import net from "node:net";
 import path from "node:path";
 import { createInterface } from "node:readline";
 
-export const { E2E_NODE, E2E_CODE_SERVER, E2E_VSIX, E2E_PYTHON, E2E_RUNS, E2E_SHOTS, E2E_CHROMIUM } = process.env;
+/** What this process started and has to end, whatever ends it: ids of processes, negative ones of whole groups. */
+const started = new Set();
+
+function endAll() {
+    for (const pid of started) {
+        try {
+            process.kill(pid, "SIGTERM");
+        } catch {
+            // It has ended.
+        }
+    }
+    started.clear();
+}
+
+process.once("exit", endAll);
+for (const [signal, number] of [["SIGHUP", 1], ["SIGINT", 2], ["SIGTERM", 15]]) {
+    process.once(signal, () => {
+        endAll();
+        process.exit(128 + number);
+    });
+}
+
+/** A child that does not outlive this process. `detached`: with all that it starts. */
+function start(command, args, options) {
+    const child = spawn(command, args, options);
+    const id = options.detached === true ? -child.pid : child.pid;
+    started.add(id);
+    child.once("exit", () => started.delete(id));
+    return child;
+}
+
+export const { E2E_NODE, E2E_CODE_SERVER, E2E_VSIX, E2E_PYTHON, E2E_WHEELS, E2E_RUNS, E2E_SHOTS, E2E_CHROMIUM } = process.env;
 
 const USER_SETTINGS = {
     "workbench.startupEditor": "none",
@@ -27,8 +58,8 @@ const USER_SETTINGS = {
 };
 
 /**
- * @param {string} name of the folder that everything lies in
- * @param {{files?: Record<string, string>, settings?: object, env?: Record<string, string>, trusted?: boolean, smoke?: boolean, before?: (lab: Lab) => void}} options
+ * @param {string} name of the folder that everything lies in; `managed`: the extension sets up the server by itself
+ * @param {{files?: Record<string, string>, settings?: object, env?: Record<string, string>, trusted?: boolean, managed?: boolean, smoke?: boolean, extensions?: string[], before?: (lab: Lab) => void}} options
  */
 export async function startLab(name, options = {}) {
     const lab = new Lab(name, options);
@@ -61,20 +92,22 @@ export class Lab {
             writeFileSync(path.join(this.folder, file), text);
         }
         // Settings of scope "machine" are read from this file alone.
-        writeFileSync(path.join(this.root, "user/Machine/settings.json"), JSON.stringify({ "palimpsest.server.python": E2E_PYTHON }));
+        writeFileSync(path.join(this.root, "user/Machine/settings.json"), JSON.stringify(this.options.managed === true ? {} : { "palimpsest.server.python": E2E_PYTHON }));
         this.set({});
         this.options.before?.(this);
         const places = ["--user-data-dir", path.join(this.root, "user"), "--extensions-dir", path.join(this.root, "extensions")];
         const entry = path.join(E2E_CODE_SERVER, "out/node/entry.js");
         if (this.options.smoke !== true) {
-            execFileSync(E2E_NODE, [entry, ...places, "--install-extension", E2E_VSIX], { env: this.environment, stdio: "pipe" });
+            for (const vsix of [E2E_VSIX, ...(this.options.extensions ?? [])]) {
+                execFileSync(E2E_NODE, [entry, ...places, "--install-extension", vsix], { env: this.environment, stdio: "pipe" });
+            }
         }
         this.port = await freePort();
         const log = openSync(path.join(this.root, "code-server.log"), "w");
         const quiet = ["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"];
         const trust = this.options.trusted === false ? [] : ["--disable-workspace-trust"];
         const smoke = this.options.smoke === true ? ["--vscode-option", "enable-smoke-test-driver"] : [];
-        this.process = spawn(E2E_NODE, [entry, ...places, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, ...quiet, ...trust, ...smoke], {
+        this.process = start(E2E_NODE, [entry, ...places, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, ...quiet, ...trust, ...smoke], {
             env: this.environment,
             stdio: ["ignore", log, log],
             detached: true,
@@ -85,6 +118,12 @@ export class Lab {
 
     get url() {
         return `http://127.0.0.1:${this.port}/?folder=${encodeURIComponent(this.folder)}`;
+    }
+
+    /** The window with a file open in it: to find one by its name an older VS Code wants a program that does not come along. */
+    urlOf(file) {
+        const payload = [["openFile", `vscode-remote://127.0.0.1:${this.port}${path.join(this.folder, file)}`]];
+        return `${this.url}&payload=${encodeURIComponent(JSON.stringify(payload))}`;
     }
 
     /** User settings, on top of the quiet ones. */
@@ -118,7 +157,7 @@ export class Lab {
 
     /** A program that lives as long as the lab. `ready`: resolves with the first line it prints. */
     async run(command, args) {
-        const child = spawn(command, args, { env: this.environment, stdio: ["ignore", "pipe", "inherit"] });
+        const child = start(command, args, { env: this.environment, stdio: ["ignore", "pipe", "inherit"] });
         this.helpers.push(child);
         const [line] = await once(createInterface({ input: child.stdout }), "line");
         return line;
@@ -134,13 +173,13 @@ export class Lab {
     }
 }
 
-/** A model service that answers on loopback, and what makes the server use it. `perSecond`: deltas. */
-export async function startModel(script, perSecond = 50) {
+/** A model service that answers on loopback, and what makes the server use it. `perSecond`: deltas; `characters`: of each delta of the script. */
+export async function startModel(script, perSecond = 50, characters = 4_000) {
     const helper = path.join(import.meta.dirname, "model.py");
     const file = path.join(E2E_RUNS, `script-${process.pid}.jsonl`);
     mkdirSync(E2E_RUNS, { recursive: true });
     writeFileSync(file, script.map((each) => JSON.stringify(each)).join("\n"));
-    const child = spawn(E2E_PYTHON, ["-P", helper, file, String(perSecond)], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = start(E2E_PYTHON, ["-P", helper, file, String(perSecond), String(characters)], { stdio: ["ignore", "pipe", "inherit"] });
     const [url] = await once(createInterface({ input: child.stdout }), "line");
     return {
         url,

@@ -48,16 +48,18 @@ export class Window {
 
     async openPanel() {
         await this.page.getByRole("tab", { name: "Palimpsest" }).first().click();
-        await this.panel.getByTestId("panel").and(this.panel.locator("[data-phase=ready]")).waitFor({ timeout: 60_000 });
+        await this.panelReady();
     }
 
-    async openFile(file) {
-        await this.page.keyboard.press("Control+P");
-        const input = this.page.locator(".quick-input-widget input[type=text]").first();
-        await input.fill(file);
-        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: path.basename(file) }).first().waitFor();
-        await this.page.keyboard.press("Enter");
+    /** The panel is there, by itself in a window that is loaded again. */
+    async panelReady(limitMs = 60_000) {
+        await this.panel.getByTestId("panel").and(this.panel.locator("[data-phase=ready]")).waitFor({ timeout: limitMs });
+    }
+
+    /** The keyboard goes to the file, which the window was opened with. */
+    async focusFile(file) {
         await this.page.locator(`.editor-group-container .tab.active[data-resource-name="${path.basename(file)}"]`).waitFor();
+        await this.page.locator(".monaco-editor .view-line").first().click();
     }
 
     get composer() {
@@ -95,6 +97,8 @@ export class Window {
 
     async shot(name) {
         mkdirSync(E2E_SHOTS, { recursive: true });
+        // Away from what shows a tooltip.
+        await this.page.mouse.move(900, 15);
         await this.page.screenshot({ path: path.join(E2E_SHOTS, `${name}.png`) });
     }
 }

@@ -77,9 +77,10 @@ export class ChatController {
         this.tell({ type: "conversations", items: conversations });
         this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });
         const wanted = this.conversation.id ?? this.desk.lastConversation;
-        const known = conversations.find((each) => each.conversationId === wanted) ?? conversations.find((each) => !each.isArchived);
+        const isBegun = wanted === undefined && this.desk.newDraft !== "";
+        const known = isBegun ? undefined : (conversations.find((each) => each.conversationId === wanted) ?? conversations.find((each) => !each.isArchived));
         if (known === undefined) {
-            this.conversation.close();
+            this.conversation.close(this.desk.newDraft);
         } else {
             await this.open(known.conversationId);
         }
@@ -116,7 +117,7 @@ export class ChatController {
             case "newConversation":
                 this.turns.leave();
                 this.desk.lastConversation = undefined;
-                this.conversation.close();
+                this.conversation.close(this.desk.newDraft);
                 return this.tell({ type: "focus" });
             case "rename":
                 return this.rename(message.conversationId);
@@ -131,6 +132,9 @@ export class ChatController {
             case "read":
                 return this.conversation.readPage(message.conversationId, message.start);
             case "send":
+                if (conversationId === undefined) {
+                    this.desk.newDraft = message.text;
+                }
                 return this.send(message.text);
             case "stop":
                 return this.turns.stop();
@@ -143,7 +147,9 @@ export class ChatController {
             case "editAndFork":
                 return this.editAndFork(message.messageId, message.text);
             case "draft":
-                if (message.conversationId !== undefined) {
+                if (message.conversationId === undefined) {
+                    this.desk.newDraft = message.text;
+                } else {
                     await this.server.request(p.DraftSetRequest, { conversationId: message.conversationId, text: message.text });
                 }
                 return;
@@ -204,6 +210,7 @@ export class ChatController {
             if (reply.conversationId !== undefined && reply.conversationId !== this.conversation.id) {
                 await this.open(reply.conversationId);
             }
+            this.forgetDraft(text);
             return this.tell({ type: "reply", command: text, text: reply.text });
         }
         const attachments = this.attachments.all;
@@ -219,7 +226,7 @@ export class ChatController {
     private async editAndFork(messageId: number, text: string): Promise<void> {
         if (messageId === 0 || this.conversation.id === undefined) {
             this.turns.leave();
-            this.conversation.close();
+            this.conversation.close(this.desk.newDraft);
         } else {
             const fork = await this.server.request(p.ConversationForkRequest, { conversationId: this.conversation.id, messageId: messageId - 1 });
             await this.open(fork.conversationId);
@@ -265,9 +272,17 @@ export class ChatController {
             return;
         }
         this.desk.lastConversation = conversationId;
+        this.forgetDraft(this.turns.live?.question);
         await this.conversation.reread(conversationId, this.turns);
         if (hasEnded) {
             await this.list();
+        }
+    }
+
+    /** What was typed of a new conversation has been taken. */
+    private forgetDraft(taken: string | undefined): void {
+        if (this.desk.newDraft === taken) {
+            this.desk.newDraft = "";
         }
     }
 

@@ -22,12 +22,12 @@ export class OpenConversation {
         return this.info?.conversationId;
     }
 
-    /** Nothing is open: the next message begins a conversation. */
-    close(): void {
+    /** Nothing is open: the next message begins a conversation. `draft`: what is typed of it. */
+    close(draft: string): void {
         this.opening += 1;
         this.info = undefined;
         this.total = 0;
-        this.tell({ type: "opened", total: 0, messages: [] });
+        this.tell({ type: "opened", total: 0, messages: [], draft });
     }
 
     /** Shows its newest messages; `showMessage` and those around it where one is named. */

@@ -14,6 +14,8 @@ export interface Desk {
     selection(): Attachment | undefined;
     /** The conversation that was open last in this window. */
     lastConversation: string | undefined;
+    /** What is typed of a message that will begin a conversation; empty for nothing. The server keeps the other drafts. */
+    newDraft: string;
     startServer(): void;
     showLog(): void;
 }

@@ -6,6 +6,11 @@ import { applyDelta } from "../live";
 import type { FromHost, Live } from "../messages";
 import { toFailure, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
+import { Batches } from "./batches";
+
+/** How often the panel is told of words. Each message to it costs the window more than the words do. */
+const WORDS_MS = 33;
+const WORDS: ReadonlySet<p.TurnDelta["type"]> = new Set(["text", "thinking", "toolArguments"]);
 
 type Streamed = { partialResultToken?: number | string; workDoneToken?: number | string };
 
@@ -62,12 +67,20 @@ export class RunningTurns {
         let conversationId: string | undefined;
         this.live = live;
         this.tell({ type: "live", live });
+        const batches = new Batches<p.TurnDelta>(WORDS_MS, (waiting) => {
+            if (isShown()) {
+                this.tell({ type: "deltas", deltas: waiting });
+            }
+        });
         const deltas = this.server.onDelta(token, (delta) => {
             if (!isShown() || this.live === undefined) {
                 return;
             }
             this.live = applyDelta(this.live, delta);
-            this.tell({ type: "delta", delta });
+            batches.add(delta);
+            if (!WORDS.has(delta.type)) {
+                batches.flush();
+            }
             if (delta.type === "turn") {
                 conversationId = delta.conversationId;
                 void this.changed(conversationId, false);
@@ -81,6 +94,7 @@ export class RunningTurns {
         try {
             const withTokens = { ...params, partialResultToken: token, ...(type.method === p.TurnAttachRequest.method ? {} : { workDoneToken: work }) };
             const result = await this.server.request(type, withTokens);
+            batches.flush();
             if (isShown()) {
                 this.live = undefined;
                 await this.changed(result.conversationId, true);
@@ -91,6 +105,7 @@ export class RunningTurns {
             return true;
         } catch (error) {
             const wasAdmitted = this.live?.turnId !== undefined;
+            batches.flush();
             if (isShown()) {
                 const failure = toFailure(error);
                 this.live = undefined;

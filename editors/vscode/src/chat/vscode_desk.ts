@@ -6,6 +6,7 @@ import { followable } from "../view/links";
 import type { Desk } from "./desk";
 
 const LAST = "lastConversation";
+const NEW_DRAFT = "newDraft";
 
 export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     static readonly scheme = "palimpsest-proposal";
@@ -24,6 +25,14 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
 
     set lastConversation(conversationId: string | undefined) {
         void this.memory.update(LAST, conversationId);
+    }
+
+    get newDraft(): string {
+        return this.memory.get<string>(NEW_DRAFT, "");
+    }
+
+    set newDraft(text: string) {
+        void this.memory.update(NEW_DRAFT, text);
     }
 
     provideTextDocumentContent(uri: vscode.Uri): string {

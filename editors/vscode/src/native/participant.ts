@@ -9,13 +9,14 @@ import { answer } from "./answering";
 const CHARACTERS_PER_TOKEN = 4;
 
 /** `changed`: other models may be there now. */
-export function registerParticipant(context: vscode.ExtensionContext, server: ServerPort, changed: vscode.Event<void>): void {
+export function registerParticipant(context: vscode.ExtensionContext, server: ServerPort & { whenReady(): Promise<void> }, changed: vscode.Event<void>): void {
     const participant = vscode.chat.createChatParticipant("palimpsest.participant", async (request, { history }, stream, token) => {
         const before = history.findLast((turn): turn is vscode.ChatResponseTurn => turn instanceof vscode.ChatResponseTurn);
         const conversationId: unknown = before?.result.metadata?.["conversationId"];
         const folder = vscode.workspace.workspaceFolders?.[0]?.uri.toString();
         const where = typeof conversationId === "string" ? { conversationId } : folder === undefined ? {} : { folder };
         try {
+            await server.whenReady();
             const result = await answer(server, { text: request.prompt, ...where }, token, (text) => {
                 stream.markdown(text);
             });

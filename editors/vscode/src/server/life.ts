@@ -24,6 +24,8 @@ export class ServerLife implements ServerPort, vscode.Disposable {
     /** What the server is doing, each time that changes. */
     readonly onPhase = this.phases.event;
     private isWanted = false;
+    /** Whether the last phase that was told is "ready". */
+    private isGreeted = false;
 
     /** `prepare`: registers handlers on a client before it starts. `started`: said to each server when it answers. */
     constructor(
@@ -64,6 +66,25 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         return this.stop();
     }
 
+    /** Waits for a server that is starting. Rejects when it does not come. */
+    async whenReady(): Promise<void> {
+        if (this.isGreeted || !this.isWanted) {
+            return;
+        }
+        await new Promise<void>((resolve, reject) => {
+            const listening = this.onPhase(({ phase, sentence }) => {
+                if (phase !== "starting") {
+                    listening.dispose();
+                    if (phase === "ready") {
+                        resolve();
+                    } else {
+                        reject(new Error(sentence));
+                    }
+                }
+            });
+        });
+    }
+
     /** Rejects, and does not throw, while no server runs. */
     async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
         return this.running().sendRequest<R>(type.method, params);
@@ -93,6 +114,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
     }
 
     private say(phase: Phase, sentence: string): void {
+        this.isGreeted = phase === "ready";
         this.phases.fire({ phase, sentence });
     }
 

@@ -1,7 +1,7 @@
 /** The panel. */
 import { useEffect, useRef } from "preact/hooks";
 
-import { Composer } from "./composer";
+import { Composer, type Typed } from "./composer";
 import { Explain, WindowBar } from "./context";
 import { Conversations, titleOf } from "./conversations";
 import { MessageList } from "./list";
@@ -13,6 +13,7 @@ import { visible } from "./visible";
 
 export function App({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
+    const typed = useRef<Typed>({ text: "", n: 0 });
     const title = state.conversation === undefined ? "New conversation" : titleOf(state.conversation);
     return (
         <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
@@ -31,12 +32,12 @@ export function App({ state }: { readonly state: State }) {
             {state.notice !== undefined && <section class={`card notice ${state.notice.level}`} data-testid="notice"><p>{visible(state.notice.text)}</p><button type="button" class="small" onClick={() => dispatch({ type: "dismiss", what: "notice" })}>Dismiss</button></section>}
             {state.page === "conversations" && <Conversations state={state} />}
             {state.page === "context" && <Explain state={state} />}
-            {state.page === "chat" && <Chat state={state} />}
+            {state.page === "chat" && <Chat state={state} typed={typed.current} />}
         </main>
     );
 }
 
-function Chat({ state }: { readonly state: State }) {
+function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }) {
     const approvals = useRef<HTMLDivElement>(null);
     const n = state.approvals.length;
     useEffect(() => {
@@ -54,7 +55,7 @@ function Chat({ state }: { readonly state: State }) {
             <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>
             {state.progress !== "" && <p class="progress" data-testid="progress">{visible(state.progress)}</p>}
             {state.usage !== undefined && <WindowBar usage={state.usage} />}
-            <Composer state={state} />
+            <Composer state={state} typed={typed} />
         </>
     );
 }

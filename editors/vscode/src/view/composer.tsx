@@ -1,4 +1,5 @@
 /** Where a message is written: completion of mentions and commands, attachments as chips, send and stop. */
+import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { MentionItem } from "../protocol.gen";
@@ -8,20 +9,42 @@ import { visible } from "./visible";
 
 const DRAFT_DELAY_MS = 500;
 
-export function Composer({ state }: { readonly state: State }) {
+/** What is typed, while the composer is not shown as well. */
+export interface Typed {
+    text: string;
+    /** The draft of the host that it came from, or came behind; see `State.draft`. */
+    n: number;
+}
+
+interface Props {
+    readonly state: State;
+    readonly typed: Typed;
+}
+
+/** Drawn again for what it shows alone: not for each word of an answer. */
+export const Composer = memo(ComposerForm, ({ state: a }: Props, { state: b }: Props) =>
+    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.conversation === b.conversation && (a.live === undefined) === (b.live === undefined));
+
+function ComposerForm({ state, typed }: Props) {
     const { post, dispatch } = useEnds();
     const field = useRef<HTMLTextAreaElement>(null);
     const seq = useRef(0);
     const saving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-    const [text, setText] = useState("");
+    const [text, setText] = useState(typed.text);
     const [picked, setPicked] = useState(0);
     const items = state.completion.seq === seq.current ? state.completion.items : [];
     const isRunning = state.live !== undefined;
     const isReady = state.server.phase === "ready";
 
     useEffect(() => {
-        setText(state.draft.text);
+        if (typed.n !== state.draft.n) {
+            // What was typed before anything was open stays, behind the draft that was kept.
+            const isFirst = typed.n === 0 && typed.text !== "";
+            typed.n = state.draft.n;
+            setText(isFirst ? [state.draft.text, typed.text].filter((each) => each !== "").join("\n") : state.draft.text);
+        }
     }, [state.draft.n]);
+    typed.text = text;
     useLayoutEffect(() => {
         grow(field.current);
     }, [text]);
@@ -35,10 +58,17 @@ export function Composer({ state }: { readonly state: State }) {
     }, [state.completion]);
 
     const conversationId = state.conversation?.conversationId;
+    /** Sends the draft that waits to be kept. */
+    const flush = useRef<() => void>(() => undefined);
     const keep = (draft: string) => {
         clearTimeout(saving.current);
-        saving.current = setTimeout(() => {
+        flush.current = () => {
+            clearTimeout(saving.current);
+            flush.current = () => undefined;
             post({ type: "draft", text: draft, ...(conversationId === undefined ? {} : { conversationId }) });
+        };
+        saving.current = setTimeout(() => {
+            flush.current();
         }, DRAFT_DELAY_MS);
     };
     const change = (value: string, position: number) => {
@@ -73,6 +103,7 @@ export function Composer({ state }: { readonly state: State }) {
     const send = () => {
         if (text.trim() !== "" && isReady && !isRunning) {
             clearTimeout(saving.current);
+            flush.current = () => undefined;
             seq.current += 1; // Completions of what is sent may still be on their way.
             post({ type: "send", text });
             setText("");
@@ -138,6 +169,7 @@ export function Composer({ state }: { readonly state: State }) {
                 data-testid="composer"
                 onInput={(event) => change(event.currentTarget.value, event.currentTarget.selectionStart)}
                 onKeyDown={onKeyDown}
+                onBlur={() => { flush.current(); }}
             />
             <div class="composer-buttons">
                 <button type="button" class="secondary" onClick={() => post({ type: "attachSelection" })} data-testid="attach-selection">Attach selection</button>
@@ -155,8 +187,11 @@ export function Composer({ state }: { readonly state: State }) {
 
 const MOST_ROWS_PX = 240;
 
+/** Where the style sheet cannot do it. Measuring lays out the page, which each key press would pay for. */
+const GROWS_BY_ITSELF = typeof CSS !== "undefined" && CSS.supports("field-sizing", "content");
+
 function grow(field: HTMLTextAreaElement | null): void {
-    if (field !== null) {
+    if (field !== null && !GROWS_BY_ITSELF) {
         field.style.height = "auto";
         field.style.height = `${Math.min(MOST_ROWS_PX, field.scrollHeight + 2)}px`;
     }

@@ -1,5 +1,5 @@
 /** The model's window as a picture, and every segment of the next request with its reason. */
-import type { ContextUsage } from "../protocol.gen";
+import type { ContextUsage, MessageRange } from "../protocol.gen";
 import { describeShare, nameOf, shares } from "./bar";
 import { useEnds } from "./post";
 import type { State } from "./state";
@@ -51,7 +51,7 @@ export function Explain({ state }: { readonly state: State }) {
                     <li key={index} class={`segment kind-${segment.type}`} data-testid="segment">
                         <strong>{nameOf(segment.type)}</strong>{" "}
                         <span class="detail">
-                            {tokens(segment.tokens)} tokens{segment.messages === undefined ? "" : `, messages ${segment.messages.start} to ${segment.messages.end - 1}`}, {segment.isInPrefix ? "in the unchanged prefix" : "new since the last request"}
+                            {tokens(segment.tokens)} tokens{segment.messages === undefined ? "" : `, ${describeRange(segment.messages)}`}, {segment.isInPrefix ? "in the unchanged prefix" : "new since the last request"}
                         </span>
                         <span class="reason">{visible(segment.reason)}</span>
                         {segment.summaryId !== undefined && <SummaryButtons id={segment.summaryId} />}
@@ -79,6 +79,10 @@ export function Explain({ state }: { readonly state: State }) {
             )}
         </section>
     );
+}
+
+function describeRange({ start, end }: MessageRange): string {
+    return end - start === 1 ? `message ${start}` : `messages ${start} to ${end - 1}`;
 }
 
 function SummaryButtons({ id }: { readonly id: number }) {

@@ -35,10 +35,15 @@ export function MessageList({ state, children, after }: { readonly state: State;
     }
     heights.current.resize(state.total);
 
-    const view = scroller.current;
-    const height = view?.clientHeight ?? 800;
-    const top = follows.current ? Math.max(0, heights.current.total - height) : (view?.scrollTop ?? 0);
-    const { start, end } = heights.current.window(top, height, MARGIN_PX);
+    /** As it was observed: to ask the element here would lay out the page while an answer streams. */
+    const viewHeight = useRef(800);
+    const near = () => {
+        const top = follows.current ? Math.max(0, heights.current.total - viewHeight.current) : (scroller.current?.scrollTop ?? 0);
+        return heights.current.window(top, viewHeight.current, MARGIN_PX);
+    };
+    const { start, end } = near();
+    const drawn = useRef({ start, end });
+    drawn.current = { start, end };
 
     useEffect(() => {
         if (conversationId === undefined) {
@@ -55,45 +60,75 @@ export function MessageList({ state, children, after }: { readonly state: State;
     });
 
     // Rows that turn out higher than guessed, above what is looked at, must not move it.
-    useLayoutEffect(() => {
+    const measure = useRef<(changed: readonly Element[]) => void>(() => undefined);
+    measure.current = (changed) => {
         const list = scroller.current;
         if (list === null) {
             return;
         }
-        const measure = (rows: Iterable<Element>) => {
-            let shift = 0;
-            let hasChanged = false;
-            const anchor = heights.current.indexAt(list.scrollTop);
-            for (const row of rows) {
-                const index = Number((row as HTMLElement).dataset["id"]);
-                const change = heights.current.set(index, row.getBoundingClientRect().height);
-                hasChanged ||= Math.abs(change) > 0.5;
-                shift += index < anchor ? change : 0;
-            }
-            if (follows.current) {
-                list.scrollTop = list.scrollHeight;
-            } else if (shift !== 0) {
-                list.scrollTop += shift;
-            }
-            if (hasChanged) {
-                redraw(0);
-            }
-        };
-        const rows = list.querySelectorAll("[data-id]");
-        const observer = new ResizeObserver((entries) => {
-            measure(entries.map((entry) => entry.target).filter((row) => row.isConnected && row !== list));
-        });
-        observer.observe(list);
-        rows.forEach((row) => {
-            observer.observe(row);
-        });
+        let shift = 0;
+        let hasChanged = false;
+        const anchor = follows.current ? 0 : heights.current.indexAt(list.scrollTop);
+        for (const row of changed) {
+            const index = Number((row as HTMLElement).dataset["id"]);
+            const change = heights.current.set(index, row.getBoundingClientRect().height);
+            hasChanged ||= Math.abs(change) > 0.5;
+            shift += index < anchor ? change : 0;
+        }
         if (follows.current) {
             list.scrollTop = list.scrollHeight;
+        } else if (shift !== 0) {
+            list.scrollTop += shift;
         }
+        if (hasChanged) {
+            redraw(0);
+        }
+    };
+    // One observer for as long as the list is there: whatever in it changes its size is seen before it is painted.
+    const observed = useRef({ rows: new Set<Element>(), by: undefined as ResizeObserver | undefined });
+    useLayoutEffect(() => {
+        const list = scroller.current;
+        const content = list?.firstElementChild;
+        if (list === null || content === null || content === undefined) {
+            return;
+        }
+        const observer = new ResizeObserver((entries) => {
+            for (const entry of entries) {
+                if (entry.target === list) {
+                    viewHeight.current = list.clientHeight;
+                }
+            }
+            measure.current(entries.map((entry) => entry.target).filter((each) => each.isConnected && each.matches("[data-id]")));
+        });
+        observer.observe(list);
+        observer.observe(content);
+        observed.current.by = observer;
         return () => {
             observer.disconnect();
         };
-    }, [start, end, state.messages, state.total, conversationId, state.live]);
+    }, []);
+    useLayoutEffect(() => {
+        const list = scroller.current;
+        const { rows, by } = observed.current;
+        if (list === null || by === undefined) {
+            return;
+        }
+        const now = new Set(list.querySelectorAll("[data-id]"));
+        for (const row of rows) {
+            if (!now.has(row)) {
+                by.unobserve(row);
+            }
+        }
+        for (const row of now) {
+            if (!rows.has(row)) {
+                by.observe(row);
+            }
+        }
+        observed.current.rows = now;
+        if (follows.current) {
+            list.scrollTop = list.scrollHeight;
+        }
+    }, [start, end, state.messages, state.total, conversationId]);
 
     useLayoutEffect(() => {
         if (state.showMessage !== undefined && scroller.current !== null) {
@@ -103,12 +138,22 @@ export function MessageList({ state, children, after }: { readonly state: State;
         }
     }, [state.showMessage, conversationId]);
 
+    // Whoever asks something wants to see what comes of it.
+    const question = state.live?.question;
+    useLayoutEffect(() => {
+        if ((question !== undefined || state.reply !== undefined) && scroller.current !== null) {
+            follows.current = true;
+            scroller.current.scrollTop = scroller.current.scrollHeight;
+            redraw(0);
+        }
+    }, [question, state.reply]);
+
     const rows = [];
     for (let id = start; id < end; id++) {
         const message = state.messages.get(id);
         const isLive = message !== undefined && isShownLive(state, message);
         rows.push(
-            <div key={id} data-id={id} class="row">
+            <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
                 {message === undefined ? <Skeleton id={id} /> : isLive ? null : <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} />}
             </div>,
         );
@@ -118,7 +163,10 @@ export function MessageList({ state, children, after }: { readonly state: State;
         if (list !== null) {
             const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < FOLLOW_PX;
             follows.current = isAtEnd || (follows.current && performance.now() > gestureUntil.current);
-            redraw(0);
+            const now = near();
+            if (now.start !== drawn.current.start || now.end !== drawn.current.end) {
+                redraw(0);
+            }
         }
     };
     const gesture = () => {
@@ -126,13 +174,15 @@ export function MessageList({ state, children, after }: { readonly state: State;
     };
     return (
         <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={gesture} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} data-testid="messages">
-            <div tabIndex={0} role="feed" aria-label="Conversation" aria-busy={state.live !== undefined}>
-                <div style={{ height: `${heights.current.offset(start)}px` }} />
-                {rows}
-                <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />
-                {children}
+            <div class="content">
+                <div tabIndex={0} role="feed" aria-label="Conversation" aria-busy={state.live !== undefined}>
+                    <div style={{ height: `${heights.current.offset(start)}px` }} />
+                    {rows}
+                    <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />
+                    {children}
+                </div>
+                {after}
             </div>
-            {after}
         </div>
     );
 }

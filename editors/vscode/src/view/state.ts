@@ -107,7 +107,8 @@ export function reduce(state: State, message: FromHost | Local): State {
                 context: undefined,
                 reply: undefined,
                 progress: "",
-                draft: isSame ? state.draft : { n: state.draft.n + 1, text: message.conversation?.draft ?? "" },
+                // A panel that is shown anew has no draft yet, whatever it shows.
+                draft: isSame && state.draft.n > 0 ? state.draft : { n: state.draft.n + 1, text: message.conversation?.draft ?? message.draft ?? "" },
             };
         }
         case "page":
@@ -122,8 +123,8 @@ export function reduce(state: State, message: FromHost | Local): State {
             };
         case "live":
             return { ...state, live: message.live, failure: message.live === undefined ? state.failure : undefined, announcement: message.live === undefined ? state.announcement : "The answer is coming." };
-        case "delta":
-            return state.live === undefined ? state : { ...state, live: applyDelta(state.live, message.delta) };
+        case "deltas":
+            return state.live === undefined ? state : { ...state, live: message.deltas.reduce(applyDelta, state.live) };
         case "ended":
             return { ...state, live: undefined, progress: "", ended: message, announcement: describeEnd(state, message.status) };
         case "failed":

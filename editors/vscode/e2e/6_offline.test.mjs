@@ -1,0 +1,66 @@
+/** Without any key: the offline provider answers with what stands in the folder, and what is typed early is kept. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+
+import { startLab, until } from "./harness/lab.mjs";
+import { startBrowser, Window } from "./harness/window.mjs";
+
+const PRICES = `"""Prices in the shop."""
+
+RATE = 0.19
+
+
+def gross(net):
+    """The gross price: the net price with value added tax."""
+    return net * (1 + RATE)
+`;
+const QUESTION = "What does gross return?";
+let lab, browser, window;
+
+before(async () => {
+    lab = await startLab("offline", { files: { "src/prices.py": PRICES, "README.md": "# Shop\n\nIt sells lamps.\n" } });
+    browser = await startBrowser();
+    window = await Window.open(browser, lab);
+    await window.openPanel();
+});
+
+after(async () => {
+    await browser?.close();
+    await lab?.stop();
+});
+
+afterEach((context) => window.shotOfFailure(context));
+
+const typed = () => window.composer.inputValue();
+
+test("what is typed before there is a conversation outlives its page, the panel and the window", async () => {
+    await window.composer.fill(QUESTION);
+    await window.panel.getByTestId("list").click();
+    await window.panel.getByRole("button", { name: "Back" }).click();
+    assert.equal(await typed(), QUESTION);
+    await window.page.getByRole("tab", { name: /^Explorer/ }).first().click();
+    await window.panel.getByTestId("panel").waitFor({ state: "detached" });
+    await window.openPanel();
+    await until("the panel holds it again", async () => (await typed()) === QUESTION);
+    await window.page.reload();
+    await window.panelReady();
+    await until("the window holds it again", async () => (await typed()) === QUESTION);
+});
+
+test("the offline provider answers with quotes from the files of the folder", async () => {
+    assert.match(await window.panel.getByTestId("model").textContent(), /offline|Model/);
+    await window.composer.press("Enter");
+    const answer = await window.answered(1);
+    const text = await answer.textContent();
+    assert.match(text, /src\/prices\.py/);
+    assert.ok(text.includes("return net * (1 + RATE)"), text);
+    await window.panel.getByRole("button", { name: "Model: offline. Choose another" }).waitFor();
+    assert.equal(await typed(), "");
+    await window.shot("offline");
+});
+
+test("what was sent is no draft any more", async () => {
+    await window.panel.getByTestId("new-conversation").click();
+    await window.panel.getByTestId("message-1").waitFor({ state: "detached" });
+    assert.equal(await typed(), "");
+});

@@ -1,0 +1,12 @@
+/** A webview with a text field and nothing else. */
+"use strict";
+const vscode = require("vscode");
+
+exports.activate = (context) => {
+    const provider = {
+        resolveWebviewView: ({ webview }) => {
+            webview.html = "<!DOCTYPE html><html lang=\"en\"><title>Blank</title><body><textarea data-testid=\"composer\" aria-label=\"Message\" rows=\"2\"></textarea></body></html>";
+        },
+    };
+    context.subscriptions.push(vscode.window.registerWebviewViewProvider("blank.view", provider));
+};

@@ -1,0 +1,195 @@
+"""Models that connected editors offer, as a provider among the others. They come and go with the editors.
+
+None is ever chosen but by name: not for new conversations, and not to help another model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, Protocol, assert_never
+
+from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+from palimpsest.domain.limits import LimitsSource, Model, ModelLimits, ModelTable
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.provider import StreamEvent
+from palimpsest.domain.tokens import Estimator
+
+EDITOR: Final = "editor"
+"""The provider's name. A model is `editor/ID`, ID as its editor calls it."""
+HINT: Final = (
+    "no connected editor offers it. Let one offer its models (in VS Code with the setting `palimpsest.editorModels`), "
+    "or choose another model"
+)
+LEAST_INPUT: Final = 2_048
+"""Tokens. A model that takes less leaves no room for a conversation."""
+_LONGEST_ID: Final = 200
+_MOST: Final = 200
+"""Models of one editor."""
+_LEAST_SIGMA: Final = 0.05
+"""An editor may wrap what it passes on, so no count of it is exact."""
+
+
+class Failing(StrEnum):
+    """Why an editor did not carry a model call out."""
+
+    NO_PERMISSION = "noPermission"
+    BLOCKED = "blocked"
+    NOT_FOUND = "notFound"
+    QUOTA = "quota"
+    TOO_LONG = "tooLong"
+    OTHER = "other"
+    GONE = "gone"
+    """It went away."""
+    SILENT = "silent"
+    """Nothing more came."""
+
+
+class CallFailed(Exception):
+    """Never leaves the services."""
+
+    def __init__(self, why: Failing) -> None:
+        super().__init__(why.value)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class EditorModel:
+    """A model as an editor offers it."""
+
+    id: str
+    max_input: int
+    """Tokens."""
+    max_output: int | None
+    """Tokens; None where nobody says."""
+    family: str
+    """Which public model it is; empty where nobody says."""
+    takes_tools: bool
+
+
+class ModelHost(Protocol):
+    """An editor that carries model calls out: one connection."""
+
+    def complete(self, model: EditorModel, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        """One call, as `Provider.stream`. Raises CallFailed."""
+        ...
+
+
+asking: ContextVar[ModelHost | None] = ContextVar("asking", default=None)
+"""The editor whose request is being worked on, and all that the request set going, such as a turn; None: nobody's."""
+
+
+@dataclass(slots=True)
+class EditorModels:
+    """The `Provider` of all that editors offer to this process."""
+
+    table: ModelTable
+    _offers: dict[ModelHost, dict[str, EditorModel]] = field(default_factory=dict)
+    """By id. The editor that came first stands first."""
+    _known: dict[str, EditorModel] = field(default_factory=dict)
+    """Every model that was ever offered, as it was offered last: a conversation keeps its budget while its editor is
+    away."""
+
+    @property
+    def name(self) -> str:
+        return EDITOR
+
+    def offer(self, host: ModelHost, models: Iterable[EditorModel]) -> None:
+        """What the editor offers from now on, in the place of what it offered before. Models that cannot be used are
+        left out; of two with one id the first counts."""
+        offered: dict[str, EditorModel] = {}
+        for model in models:
+            if _is_usable(model) and len(offered) < _MOST:
+                offered.setdefault(model.id, model)
+        self._offers[host] = offered
+        self._known |= offered
+
+    def withdraw(self, host: ModelHost) -> None:
+        """The editor is not there any more."""
+        self._offers.pop(host, None)
+
+    def names(self) -> list[str]:
+        """Of the models that can be asked now."""
+        return sorted({f"{EDITOR}/{each}" for offered in self._offers.values() for each in offered})
+
+    def is_offered(self, model: Model) -> bool:
+        return self._host(model.service_name) is not None
+
+    def find(self, name: str) -> Model | None:
+        """`editor/ID`, offered or not; None for another name."""
+        provider, _, model_id = name.partition("/")
+        if provider != EDITOR or not model_id:
+            return None
+        host = self._host(model_id)
+        known = self._known.get(model_id) if host is None else self._offers[host][model_id]
+        base = (known and self.table.find(known.family)) or self.table.find(model_id.rpartition("/")[2])
+        base = base or self.table.unknown(name)
+        estimator = Estimator(base.estimator.factor, max(base.estimator.sigma, _LEAST_SIGMA))
+        limits, source = self.table.unknown(name).limits, LimitsSource.DEFAULT_FALLBACK
+        if known is not None:
+            # Half of it at most is kept for the answer, whatever an editor says.
+            limits = ModelLimits(known.max_input, min(known.max_output or limits.max_output, known.max_input // 2))
+            source = LimitsSource.LIVE
+        return replace(
+            base, name=name, provider=EDITOR, service_name=model_id, limits=limits, source=source, estimator=estimator
+        )
+
+    async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        """Asks the editor whose request led here, where it offers the model, else the first that does."""
+        host = self._host(context.model)
+        if host is None:
+            raise _error(Failing.NOT_FOUND, context.model)
+        try:
+            async with aclosing(host.complete(self._offers[host][context.model], context)) as events:
+                async for event in events:
+                    yield event
+        except CallFailed as error:
+            raise _error(error.why, context.model) from None
+
+    def _host(self, model_id: str) -> ModelHost | None:
+        offering = [host for host, offered in self._offers.items() if model_id in offered]
+        own = asking.get()
+        return own if own in offering else next(iter(offering), None)
+
+
+def _is_usable(model: EditorModel) -> bool:
+    is_name = model.id.isprintable() and model.id == model.id.strip() and 0 < len(model.id) <= _LONGEST_ID
+    return is_name and model.max_input >= LEAST_INPUT and (model.max_output is None or model.max_output > 0)
+
+
+def _error(why: Failing, model: str) -> ProviderError:
+    kind, sentence = _explain(why)
+    is_retryable = kind in (ErrorKind.RATE_LIMITED, ErrorKind.NETWORK)
+    told = sentence.format(model=f"{EDITOR}/{model}")
+    return ProviderError(kind, told, ErrorDetail(EDITOR, model), is_retryable=is_retryable)
+
+
+def _explain(why: Failing) -> tuple[ErrorKind, str]:
+    match why:
+        case Failing.NO_PERMISSION:
+            return ErrorKind.AUTH, (
+                "The editor was not allowed to let Palimpsest use {model}. Allow it in the editor, or choose another "
+                "model."
+            )
+        case Failing.BLOCKED:
+            return ErrorKind.RATE_LIMITED, (
+                "The editor does not let Palimpsest use {model} for now: there may have been too many requests, or the "
+                "plan is used up. Try again later, or choose another model."
+            )
+        case Failing.NOT_FOUND:
+            return ErrorKind.NOT_FOUND, "No editor offers {model} any more. Choose another model."
+        case Failing.QUOTA:
+            return ErrorKind.QUOTA, "What your plan includes of {model} is used up. Choose another model."
+        case Failing.TOO_LONG:
+            return ErrorKind.CONTEXT_TOO_LONG, "The request is too long for {model}."
+        case Failing.OTHER:
+            return ErrorKind.BAD_RESPONSE, "The editor could not get an answer from {model}. Its own log may say why."
+        case Failing.GONE:
+            return ErrorKind.NETWORK, "The editor that offers {model} went away before the answer was whole."
+        case Failing.SILENT:
+            return ErrorKind.NETWORK, "Nothing came from {model} for too long. Try again, or choose another model."
+        case _:
+            assert_never(why)
