@@ -70,19 +70,20 @@ class Service:
             else:
                 (length,) = (int(line[15:]) for line in head.split(b"\r\n") if line.lower()[:15] == b"content-length:")
                 await reader.readexactly(length)
+                prompt_tokens = length // 4
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
-                await self._stream(writer)
+                await self._stream(writer, prompt_tokens)
             await writer.drain()
         writer.close()
 
-    async def _stream(self, writer: asyncio.StreamWriter) -> None:
+    async def _stream(self, writer: asyncio.StreamWriter, prompt_tokens: int) -> None:
         if not self.n_deltas:
             writer.write(_chunk({"content": ANSWER}))
         for _ in range(self.n_deltas):
             writer.write(_chunk({"content": f"{time.perf_counter_ns()} "}))
             await writer.drain()
             await asyncio.sleep(self.pause_s)
-        usage = {"prompt_tokens": 1, "completion_tokens": 1}
+        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(ANSWER) // 4}
         writer.write(_chunk({}, "stop") + _event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
 
 

@@ -110,6 +110,16 @@ def test_a_service_that_counts_something_else_now_is_not_believed_about_the_part
     assert measured.estimate(keys(parts), GUESS).mean == pytest.approx(GUESS.mean(raw), rel=0.1)
 
 
+@pytest.mark.parametrize("said", [0, 1, 250])
+def test_a_service_that_hardly_counts_is_not_believed_however_long_the_talk_becomes(said: int) -> None:
+    parts = talk(4, 60)
+    measured = Measured()
+    for n in range(1, len(parts)):
+        measured = measured.observe(keys(parts[:n]), GUESS, said)
+    raw = sum(part.raw_tokens for part in keys(parts))
+    assert measured.estimate(keys(parts), GUESS).mean == pytest.approx(GUESS.mean(raw), abs=1)
+
+
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     told=st.lists(

@@ -97,7 +97,11 @@ class Measured:
         return Estimate(mean, mean + math.ceil(2 * sigma) + (_ROUNDING if parts != self.request else 0))
 
     def observe(self, parts: Sequence[Part], estimator: Estimator, real_tokens: int) -> Self:
-        """With the word of its service about a request of those parts."""
+        """With the word of its service about a request of those parts. A service that counts far too little (only what
+        it did not cache, or nothing) is not believed at all: by its word a context would grow without end."""
+        expected = estimator.mean(sum(part.raw_tokens for part in parts))
+        if real_tokens < expected / _PLAUSIBLE - _SMALL_TOKENS:
+            return type(self)()
         known, _ = self._known(parts)
         guessed, _ = self._guess(parts, estimator)
         found = real_tokens - known
