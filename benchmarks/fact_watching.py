@@ -162,6 +162,10 @@ async def run(directory: Path, n_files: int) -> None:
     async with asyncio.timeout(60):
         while not keeping.watcher.n_watched:  # noqa: ASYNC110  # nothing tells of the first look
             await asyncio.sleep(0.05)
+        (root / _path(0)).write_text(_text(0, 1))
+        await waiting.next()  # told when every file was looked at once
+        while keeping.watcher.n_waiting:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
     await asyncio.sleep(2 * DEBOUNCE_S)
     chance = random.Random(_SEED)
     print(f"facts: {2 * n_files} in {n_files} files of {_N_FOLDERS} folders; seed {_SEED}")

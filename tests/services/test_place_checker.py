@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from palimpsest.domain.facts import FactId, FactState, Span
-from palimpsest.services.place_checker import MANY_FILES, PlaceChecker
+from palimpsest.services.place_checker import MANY_FILES, MOST_PROCESSES, PlaceChecker
 from palimpsest.services.place_checks import News, SourceFile, check_links
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.storage.fact_sources import Link
@@ -54,7 +54,8 @@ async def test_the_process_finds_what_a_thread_finds(tmp_path: Path, checker: Pl
     (tmp_path / "part_4.py").rename(tmp_path / "renamed.py")
     files = WorkspaceFiles(tmp_path)
     found = await asyncio.wait_for(checker.check(files, links), WAIT_S)
-    assert checker.pid not in (None, os.getpid())
+    (pid,) = checker.pids
+    assert pid != os.getpid()
     assert found == check_links(files, links)
     assert states(found) == {
         1: FactState.CHANGED,
@@ -62,16 +63,19 @@ async def test_the_process_finds_what_a_thread_finds(tmp_path: Path, checker: Pl
         3: FactState.MISSING,
         4: FactState.MOVED,
     }
-    pid = checker.pid
     assert await asyncio.wait_for(checker.check(files, links), WAIT_S) == found
-    assert checker.pid == pid
+    assert checker.pids == {pid}
+    both = await asyncio.wait_for(asyncio.gather(checker.check(files, links), checker.check(files, links)), WAIT_S)
+    assert list(both) == [found, found]
+    assert pid in checker.pids
+    assert len(checker.pids) == MOST_PROCESSES
 
 
 async def test_few_files_need_no_process(tmp_path: Path, checker: PlaceChecker) -> None:
     links = filled(tmp_path, 2)
     (tmp_path / "part_1.py").unlink()
     found = await asyncio.wait_for(checker.check(WorkspaceFiles(tmp_path), links), WAIT_S)
-    assert (states(found), checker.pid) == ({1: FactState.MISSING}, None)
+    assert (states(found), checker.pids) == ({1: FactState.MISSING}, set())
 
 
 @pytest.mark.parametrize("command", [("/nonexistent/python",), (sys.executable, "-c", "print('no answer')")])
@@ -80,7 +84,7 @@ async def test_without_the_process_a_thread_does_it(tmp_path: Path, command: tup
     (tmp_path / "part_7.py").unlink()
     checker = PlaceChecker(command)
     found = await asyncio.wait_for(checker.check(WorkspaceFiles(tmp_path), links), WAIT_S)
-    assert (states(found), checker.pid) == ({7: FactState.MISSING}, None)
+    assert (states(found), checker.pids) == ({7: FactState.MISSING}, set())
     await checker.close()
 
 
@@ -90,8 +94,9 @@ async def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next(
     links = filled(tmp_path, MANY_FILES)
     files = WorkspaceFiles(tmp_path)
     (tmp_path / "part_5.py").unlink()
+    await asyncio.wait_for(checker.check(files, links), WAIT_S)
     given_up = asyncio.create_task(checker.check(files, links))
-    while checker.pid is None:  # noqa: ASYNC110  # nothing tells of its start
+    while checker.pids:  # noqa: ASYNC110  # nothing tells that it works
         await asyncio.sleep(0)
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -104,8 +109,7 @@ async def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next(
 async def test_closing_ends_the_process(tmp_path: Path) -> None:
     checker = PlaceChecker()
     await asyncio.wait_for(checker.check(WorkspaceFiles(tmp_path), filled(tmp_path, MANY_FILES)), WAIT_S)
-    pid = checker.pid
-    assert pid is not None
+    (pid,) = checker.pids
     await asyncio.wait_for(checker.close(), WAIT_S)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

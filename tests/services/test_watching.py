@@ -192,3 +192,39 @@ async def test_a_listener_that_fails_does_not_end_the_watching(tmp_path: Path, t
     watcher.touch(["a.py"])
     await told.until("a.py")
     await watcher.close()
+
+
+async def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again_and_others_do_not_wait(
+    tmp_path: Path,
+) -> None:
+    first, second = write(tmp_path, "first.py", "a"), write(tmp_path, "second.py", "a")
+    under_way: set[str] = set()
+    calls: asyncio.Queue[set[str]] = asyncio.Queue()
+    may_end = asyncio.Event()
+
+    async def slow(paths: set[str]) -> None:
+        assert not paths & under_way, "two calls about one path"
+        under_way.update(paths)
+        calls.put_nowait(paths)
+        if "first.py" in paths:
+            await may_end.wait()
+        under_way.difference_update(paths)
+
+    watcher = SourceWatcher(tmp_path, slow)
+    try:
+        await watcher.watch(["first.py", "second.py"])
+        assert await asyncio.wait_for(calls.get(), TIMEOUT_S) == {"first.py", "second.py"}
+        may_end.set()
+        watcher.touch(["first.py"])
+        assert await asyncio.wait_for(calls.get(), TIMEOUT_S) == {"first.py"}
+        may_end.clear()
+        first.write_text("b")
+        assert await asyncio.wait_for(calls.get(), TIMEOUT_S) == {"first.py"}
+        first.write_text("c")
+        second.write_text("b")
+        assert await asyncio.wait_for(calls.get(), TIMEOUT_S) == {"second.py"}
+        may_end.set()
+        assert await asyncio.wait_for(calls.get(), TIMEOUT_S) == {"first.py"}
+    finally:
+        may_end.set()
+        await watcher.close()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The extension in a real VS Code (code-server) in Chromium. Installs pinned programs into build/vscode-e2e of the
 # repository once; needs python3, npm and a Chromium. Usage, see TESTING.md:
-#   PYTHON=<interpreter that has palimpsest-ls> [VSCODE=oldest] e2e.sh [file…]
+#   PYTHON=<interpreter of the development environment> [VSCODE=oldest] e2e.sh [file…]
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 root=$(cd "$here/../.." && pwd)

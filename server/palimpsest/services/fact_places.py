@@ -24,6 +24,8 @@ from palimpsest.storage.store import Store
 
 _BATCH: Final = 200
 """Files whose links are read and whose states are written at once, so that other work comes between."""
+_AT_ONCE: Final = 3
+"""Batches under way: one is read from the store or written to it while others are checked."""
 _MOST_SHOWN: Final = 200
 """Lines of one place that a model is shown."""
 
@@ -61,12 +63,19 @@ class FactPlaces:
         changed: set[FactId] = set()
         has_moved = False
         ordered = sorted(set(paths))
-        for first in range(0, len(ordered), _BATCH):
-            links = await self.store.read(fact_sources.links_of, ordered[first : first + _BATCH])
-            found = await carry_out(self.files, links)
-            if found:
-                changed |= await self.store.run(_write, found, utc_now())
-                has_moved |= any(news.is_in_another_file for news in found)
+        room = asyncio.Semaphore(_AT_ONCE)
+
+        async def check_some(some: Sequence[str]) -> None:
+            nonlocal has_moved
+            async with room:
+                links = await self.store.read(fact_sources.links_of, some)
+                found = await carry_out(self.files, links)
+                if found:
+                    changed.update(await self.store.run(_write, found, utc_now()))
+                    has_moved |= any(news.is_in_another_file for news in found)
+
+        batches = (ordered[first : first + _BATCH] for first in range(0, len(ordered), _BATCH))
+        await asyncio.gather(*map(check_some, batches))
         return Checked(frozenset(changed), has_moved)
 
     async def in_text(self, path: str, text: str) -> list[PlaceNow]:

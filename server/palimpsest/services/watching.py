@@ -30,6 +30,8 @@ SWEEP_S: Final = 30.0
 POLL_S: Final = 3.0
 _BATCH: Final = 200
 """Files told of at once, the last that changed first: what a person saves does not wait behind a checkout."""
+_AT_ONCE: Final = 3
+"""Calls under way: while files are checked for one, another reads or writes what is stored of them."""
 _EVENTS_AT_ONCE: Final = 200
 MOST_FOLDERS: Final = 200
 """watchdog spends a thread on each."""
@@ -45,7 +47,8 @@ class SourceWatcher:
 
     root: Path
     on_change: Callable[[set[str]], Awaitable[None]]
-    """Called with paths below the folder, one call at a time. What it raises is logged."""
+    """Called with paths below the folder, a few calls at a time, but never two about one path. What it raises is
+    logged."""
     make_observer: Callable[[], Any] | None = None
     """None: watchdog's own for this system."""
     is_polling: bool = False
@@ -62,6 +65,9 @@ class SourceWatcher:
     """A folder that was deleted and made anew needs another watch."""
     _dirty: dict[str, None] = field(default_factory=dict)
     """The newest last."""
+    _told: set[str] = field(default_factory=set)
+    """Those of the calls that are under way."""
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
     _events: list[FileSystemEvent] = field(default_factory=list)
     """Of watchdog's threads; whoever puts the first one in wakes the loop."""
     _taking: threading.Lock = field(default_factory=threading.Lock)
@@ -72,6 +78,11 @@ class SourceWatcher:
     @property
     def n_watched(self) -> int:
         return len(self._statuses)
+
+    @property
+    def n_waiting(self) -> int:
+        """Files that have changed and of which nobody has been told to the end."""
+        return len(self._dirty.keys() | self._told)
 
     async def watch(self, paths: Iterable[str]) -> None:
         """From now on these are the files, given as paths below the folder. A file need not exist. Those that are new
@@ -93,9 +104,10 @@ class SourceWatcher:
             self._mark(added)
 
     async def close(self) -> None:
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._observer is not None:
             await asyncio.to_thread(self._stop_observer)
 
@@ -241,19 +253,35 @@ class SourceWatcher:
             if self._has_lost_watches:
                 self._has_lost_watches = False
                 await asyncio.to_thread(self._arm, asyncio.get_running_loop())
-            batch = {self._dirty.popitem()[0] for _ in range(min(len(self._dirty), _BATCH))}
-            if is_behind := bool(self._dirty):
+            await self._room.acquire()
+            waiting = [path for path in reversed(self._dirty) if path not in self._told]
+            batch = waiting[:_BATCH]
+            if is_behind := len(waiting) > _BATCH:
                 self._woken.set()
+            for path in batch:
+                del self._dirty[path]
+            self._told.update(batch)
+            task = asyncio.create_task(self._tell(set(batch)))
+            self._tasks.append(task)
+            task.add_done_callback(self._tasks.remove)
+
+    async def _tell(self, batch: set[str]) -> None:
+        """What changes again meanwhile is told of when this is done."""
+        try:
             found = await asyncio.to_thread(self._look_at, batch)
             for path, (status, real) in found.items():
                 if path in self._statuses:
                     self._statuses[path] = status
                     self._follow(path, real)
-            try:
-                if batch:
-                    await self.on_change(batch)
-            except Exception as error:
-                log.error("changed files could not be looked at (%s)", type(error).__name__)
+            if batch:
+                await self.on_change(batch)
+        except Exception as error:
+            log.error("changed files could not be looked at (%s)", type(error).__name__)
+        finally:
+            self._told -= batch
+            self._room.release()
+            if batch and self._dirty:
+                self._woken.set()
 
     async def _sweep_for_ever(self) -> None:
         waited = 0.0
