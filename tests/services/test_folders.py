@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from palimpsest.app import load_folders
-from palimpsest.domain.errors import NotFound
-from palimpsest.services.folders import Folders
+from palimpsest.domain.errors import NotFound, StoreError
+from palimpsest.services.folders import EditorsWord, Folders, FolderSession
 
 CAPPED = {"context": {"max_tokens": 5_000}}
 
@@ -80,3 +80,30 @@ async def test_a_folder_that_cannot_be_opened_hears_and_opens_when_it_can(folder
     assert await folders.hear(root, is_trusted=True) is None
     await asyncio.to_thread(root.mkdir)
     assert (await folders.get(root)).is_trusted
+
+
+async def test_who_joins_an_opening_that_was_begun_before_and_fails_is_not_refused_for_it(
+    folders: Folders, root: Path
+) -> None:
+    may_fail, n_openings = asyncio.Event(), 0
+    really = folders.open_session
+
+    async def fail_once(place: Path, word: EditorsWord) -> FolderSession:
+        nonlocal n_openings
+        n_openings += 1
+        if n_openings == 1:
+            await may_fail.wait()
+            raise StoreError("No file handle is left.")
+        return await really(place, word)
+
+    folders.open_session = fail_once
+    first = asyncio.create_task(folders.get(root))
+    await asyncio.sleep(0)  # it is on its way now
+    joining = [asyncio.create_task(folders.get(root)) for _ in range(2)]
+    await asyncio.sleep(0)
+    may_fail.set()
+    with pytest.raises(StoreError):
+        await first
+    one, other = await asyncio.gather(*joining)
+    assert one is other
+    assert n_openings == 2

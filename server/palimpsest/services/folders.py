@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palimpsest.domain.errors import NotFound, PalimpsestError
+from palimpsest.domain.errors import NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
@@ -100,7 +100,12 @@ class Folders:
     async def get(self, root: Path) -> FolderSession:
         """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened;
         the next call tries anew."""
-        if (opening := self._opening(root)) is None:
+        if (opening := self._opening(root)) is not None:
+            try:
+                return await asyncio.shield(opening)
+            except StoreError:
+                opening = self._opening(root)  # it was begun before this call: what was in its way may be gone
+        if opening is None:
             opening = self._sessions[root] = asyncio.create_task(self._open(root))
         return await asyncio.shield(opening)
 
