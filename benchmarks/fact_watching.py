@@ -11,6 +11,7 @@ Meanwhile the store is asked something small every 20 ms, as a request would.
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import random
 import statistics
@@ -149,6 +150,7 @@ async def _choose(_: object) -> None:
 
 async def run(directory: Path, n_files: int) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.freeze()  # as a server does
     root = directory / "folder"
     root.mkdir()
     store = await open_store(directory / "store")

@@ -22,7 +22,7 @@ from palimpsest.storage import fact_sources
 from palimpsest.storage.fact_sources import Link
 from palimpsest.storage.store import Store
 
-_BATCH: Final = 200
+_BATCH: Final = 100
 """Files whose links are read and whose states are written at once, so that other work comes between."""
 _AT_ONCE: Final = 3
 """Batches under way: one is read from the store or written to it while others are checked."""
@@ -68,7 +68,7 @@ class FactPlaces:
         async def check_some(some: Sequence[str]) -> None:
             nonlocal has_moved
             async with room:
-                links = await self.store.read(fact_sources.links_of, some)
+                links = await self.store.search(fact_sources.links_of, some)
                 found = await carry_out(self.files, links)
                 if found:
                     changed.update(await self.store.run(_write, found, utc_now()))

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import logging
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -131,11 +132,15 @@ class SourceWatcher:
 
     def _look_at(self, paths: Iterable[str]) -> dict[str, tuple[Status, str]]:
         found: dict[str, tuple[Status, str]] = {}
+        real_folder = functools.cache(os.path.realpath)
         for path in list(paths):
             place = os.path.join(self.root, *path.split("/"))
             try:
                 status = os.stat(place)
-                found[path] = (status.st_mtime_ns, status.st_size, status.st_ino), os.path.realpath(place)
+                folder, name = os.path.split(place)
+                real = os.path.join(real_folder(folder), name)
+                real = os.path.realpath(real) if os.path.islink(real) else real
+                found[path] = (status.st_mtime_ns, status.st_size, status.st_ino), real
             except (OSError, ValueError):
                 found[path] = None, os.path.abspath(place)
         return found
@@ -298,13 +303,13 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _kinds() -> list[type[FileSystemEvent]]:
-    """Without `opened` and `closed, not written`: our own reading would wake us."""
+    """Without `opened` and `closed, not written`: our own reading would wake us. Linux tells when a file that was
+    written to is closed, which is once; other systems do not."""
     from watchdog import events
 
     return [
         events.FileCreatedEvent,
-        events.FileModifiedEvent,
-        events.FileClosedEvent,
+        events.FileClosedEvent if sys.platform == "linux" else events.FileModifiedEvent,
         events.FileDeletedEvent,
         events.FileMovedEvent,
         events.DirMovedEvent,

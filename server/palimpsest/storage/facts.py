@@ -145,7 +145,11 @@ def search_by_entity(keyword: str) -> list[StoredFact]:
 
 
 def counts() -> FactCounts:
-    ((n_open, n_stale),) = execute(f"SELECT COUNT(*), COALESCE(SUM({_IS_STALE}), 0) FROM fact WHERE closed_at IS NULL")
+    ((n_open,),) = execute("SELECT COUNT(*) FROM fact WHERE closed_at IS NULL")
+    ((n_stale,),) = execute(
+        "SELECT COUNT(DISTINCT fact.id) FROM fact_source_link JOIN fact ON fact.id = fact_source_link.fact "
+        "WHERE state IN ('changed', 'missing') AND closed_at IS NULL"
+    )
     return FactCounts(n_open, n_stale)
 
 

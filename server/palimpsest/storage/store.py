@@ -72,7 +72,6 @@ class Store:
         self._write_db = SqliteDatabase(
             str(directory / DATABASE_NAME),
             timeout=_BUSY_TIMEOUT_S,
-            lock_type="IMMEDIATE",
             pragmas={
                 "journal_mode": "wal",
                 "synchronous": synchronous,
@@ -99,10 +98,14 @@ class Store:
         A caller that is cancelled meanwhile leaves no doubt: the transaction goes on to its end. Raises StoreError
         when the database cannot be written; whatever `function` raises rolls back and passes through.
         """
+        return await asyncio.shield(self.begin(function, *args, **kwargs))
+
+    def begin(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+        """As `run`, for who cannot wait for the loop to come by: the call is with the writer thread when this returns.
+        Cancelling the future does not stop it."""
         if self.refusal is not None:
             raise StoreError(self.refusal)
-        call = functools.partial(self._in_transaction, self._write_db, function, *args, **kwargs)
-        return await asyncio.shield(self._writer.run(call))
+        return self._writer.run(functools.partial(self._in_transaction, self._write_db, function, *args, **kwargs))
 
     async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of `function` on the reader thread, in one read transaction; it sees what was committed before."""
@@ -155,15 +158,14 @@ class Store:
     ) -> T:
         tables.bind_thread(database)
         try:
-            with database.atomic():
+            with _Transaction(tables.raw_connection(), "BEGIN IMMEDIATE" if database is self._write_db else "BEGIN"):
                 return function(*args, **kwargs)
         except PalimpsestError:
             raise
         except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
-            cause = _first(error)
-            if is_damage(cause):
+            if is_damage(error):
                 _mark_suspect(self.directory)
-            raise StoreError(explain(cause, self.directory)) from error
+            raise StoreError(explain(error, self.directory)) from error
 
     def _open(self) -> None:
         """On the writer thread: schema brought up to date, under a lock, because several servers may start at once."""
@@ -222,6 +224,29 @@ class Store:
         self._liveness.release()
         self._only.release()
         _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+
+
+class _Transaction:
+    """What `database.atomic()` is, without what that does for nested ones: every delta of an answer is one of these.
+
+    A full disk or a failing one makes SQLite roll back by itself, and then there is nothing left to end."""
+
+    __slots__ = ("_begin", "_connection")
+
+    def __init__(self, connection: sqlite3.Connection, begin: str) -> None:
+        self._connection = connection
+        self._begin = begin
+
+    def __enter__(self) -> None:
+        self._connection.execute(self._begin)
+
+    def __exit__(self, kind: object, error: object, frames: object) -> None:
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
 
 async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "NORMAL") -> Store:
@@ -290,13 +315,6 @@ def _let_go(error: BaseException | None) -> None:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
-
-
-def _first(error: Exception) -> Exception:
-    """What went wrong: when the disk is full SQLite rolls back by itself, and the ROLLBACK that follows fails too."""
-    while "no transaction is active" in str(error) and isinstance(error.__context__, Exception):
-        error = error.__context__
-    return error
 
 
 def is_damage(error: Exception) -> bool:
