@@ -132,6 +132,11 @@ async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_
         session.change(2, CHANGED)
         assert len(await session.pulled()) == 1
         assert (await client.result("palimpsest/facts/list", {}))["stale"] == 0
+        # It cannot rest on a text that is nowhere but in the editor, which is told so.
+        await session.do((await session.actions())["palimpsest.fact.verify"])
+        message = await client.notification("window/showMessage")
+        assert "src/prices.py is not saved" in message["message"]
+        assert len(await session.pulled()) == 1
         session.change(3, SOURCE)
         assert await session.pulled() == []
 

@@ -6,6 +6,7 @@ import { readFromHost, readFromView, type Live } from "../src/messages";
 import type { TurnDelta } from "../src/protocol.gen";
 import { Coalescer } from "../src/view/coalesce";
 import { Heights } from "../src/view/heights";
+import { Pace } from "../src/view/pace";
 
 test("of ten thousand rows only those near the window are drawn", () => {
     const heights = new Heights(10_000, 80);
@@ -44,6 +45,86 @@ test("two hundred deltas of one frame are handled once, in their order", () => {
     expect(handled).toEqual([Array.from({ length: 200 }, (_, i) => i)]);
     coalescer.add(200);
     expect(frames.length).toBe(1);
+});
+
+/** A browser's window whose clock is turned by hand: 16 ms a frame, and idle behind each. */
+class Hand {
+    at = 1_000;
+    isHidden = false;
+    shown = 0;
+    private frame: Array<() => void> = [];
+    private idle: Array<() => void> = [];
+    private timers: Array<{ at: number; callback: () => void }> = [];
+    readonly pace = new Pace({
+        now: () => this.at,
+        isHidden: () => this.isHidden,
+        beforePaint: (callback) => { this.frame.push(callback); },
+        whenIdle: (callback) => { this.idle.push(callback); },
+        after: (callback, ms) => { this.timers.push({ at: this.at + ms, callback }); },
+    });
+
+    ask(): void {
+        this.pace.next(() => { this.shown = this.at; });
+    }
+
+    /** Lets time pass, frame by frame. When something was shown first since then, in ms from now; NaN: it was not. */
+    pass(ms: number): number {
+        const began = this.at;
+        let first = NaN;
+        for (let isFirst = true; this.at < began + ms; this.at += 16, isFirst = false) {
+            const due = isFirst ? [] : this.timers.filter((each) => each.at <= this.at);
+            this.timers = this.timers.filter((each) => !due.includes(each));
+            for (const callback of [...due.map((each) => each.callback), ...this.frame.splice(0)]) {
+                callback();
+            }
+            for (const callback of this.idle.splice(0)) {
+                callback();
+            }
+            first = Number.isNaN(first) && this.shown >= began ? this.shown - began : first;
+        }
+        return first;
+    }
+}
+
+test("words are shown before the next frame while nobody types, and in a hidden panel all the same", () => {
+    const hand = new Hand();
+    hand.ask();
+    expect(hand.pass(1_000)).toBe(0);
+    hand.isHidden = true;
+    hand.ask();
+    expect(hand.pass(1_000)).toBeLessThan(150);
+});
+
+test("while somebody types words come a few times a second, behind a key's frame", () => {
+    const hand = new Hand();
+    const shown: number[] = [];
+    hand.pace.typed();
+    hand.ask();
+    for (let key = 0; key < 50; key++) {
+        hand.pace.typed();
+        const at = hand.pass(96);
+        if (!Number.isNaN(at)) {
+            shown.push(at);
+            hand.ask();
+        }
+    }
+    // Five seconds of typing.
+    expect(shown.length).toBeGreaterThan(10);
+    expect(shown.length).toBeLessThan(20);
+    expect(Math.max(...shown)).toBeLessThanOrEqual(16);
+});
+
+test("words do not wait for ever for another key, and not at all behind what cannot wait", () => {
+    const hand = new Hand();
+    hand.pace.typed();
+    hand.pass(16);
+    hand.ask();
+    expect(hand.pass(2_000)).toBeLessThan(700);
+    hand.pace.typed();
+    hand.pass(16);
+    hand.ask();
+    hand.pace.hurry();
+    expect(hand.pass(2_000)).toBe(0);
 });
 
 const EMPTY: Live = { fromMessage: 0, seq: -1, parts: [] };

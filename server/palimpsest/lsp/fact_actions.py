@@ -13,7 +13,7 @@ from palimpsest.domain.fact_text import SIGNS, place_text
 from palimpsest.domain.facts import FactId, StoredFact
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.fact_diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
-from palimpsest.lsp.facts import folder_uri, keeping_of, to_info
+from palimpsest.lsp.facts import file_uri, folder_uri, keeping_of, to_info
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
@@ -185,11 +185,11 @@ def _command(do: Do) -> Callable[..., Awaitable[Any]]:
 
 
 async def _verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
-    return to_info(ls, session, await keeping_of(session).librarian.verify(fact_id))
+    return await _settled(ls, session, await keeping_of(session).librarian.verify(fact_id))
 
 
 async def _update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
-    return to_info(ls, session, await keeping_of(session).librarian.update(fact_id))
+    return await _settled(ls, session, await keeping_of(session).librarian.update(fact_id))
 
 
 async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
@@ -198,7 +198,21 @@ async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId)
 
 
 async def _pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
-    return to_info(ls, session, await keeping_of(session).librarian.pin_again(fact_id))
+    return await _settled(ls, session, await keeping_of(session).librarian.pin_again(fact_id))
+
+
+async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> Any:
+    """It rests on its files as they are saved. Says so where the editor holds another text, and the warning stays."""
+    for source in fact.sources:
+        placed = await placed_facts(ls, file_uri(ls, session, source.place.path))
+        if any(each.fact.id == fact.id and each.state.is_stale for each in placed):
+            message = (
+                f"{source.place.path} is not saved, and facts rest on what is saved. The warning stays until you save "
+                "the file and say it again, or take the change back."
+            )
+            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
+            break
+    return to_info(ls, session, fact)
 
 
 async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:

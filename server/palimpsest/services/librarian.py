@@ -54,6 +54,9 @@ _BEFORE: Final = 20
 _PART_TOKENS: Final = 400
 """Of one message, in a transcript for a model."""
 _MODEL_LIMIT_S: Final = 60.0
+_REST: Final = 3.0
+"""In the background: reading a long conversation, such as an imported one, must not slow the editor down."""
+_LONGEST_REST_S: Final = 0.2
 _TOPIC: Final = "facts"
 MAX_FOUND: Final = 100
 _RESTATE: Final = """\
@@ -114,7 +117,7 @@ class Librarian:
 
     async def _catch_up(self, conversation_id: ConversationId) -> None:
         try:
-            await self.extract_and_store(conversation_id)
+            await self._extract(conversation_id, _REST)
         finally:
             self._at_work.discard(conversation_id)
 
@@ -126,9 +129,12 @@ class Librarian:
 
     async def extract_and_store(self, conversation_id: ConversationId) -> ExtractionResult:
         """Reads all finished turns that were not read yet, and keeps what is worth it. Raises NotFound."""
+        return await self._extract(conversation_id, 0.0)
+
+    async def _extract(self, conversation_id: ConversationId, rest: float) -> ExtractionResult:
         total = ExtractionResult()
         while (work := await self.store.read(self._next, conversation_id)) is not None:
-            done = await self._learn(conversation_id, work)
+            done = await self._learn(conversation_id, work, rest)
             if done is None:  # another server was faster
                 continue
             total = total.plus(done)
@@ -161,10 +167,15 @@ class Librarian:
         ]
         return _Work(tuple(exchanges), start, MessageId(messages[-1].id + 1))
 
-    async def _learn(self, conversation_id: ConversationId, work: _Work) -> ExtractionResult | None:
+    async def _learn(self, conversation_id: ConversationId, work: _Work, rest: float) -> ExtractionResult | None:
+        """`rest`: how long it pauses behind each exchange, as a multiple of what that took, for each conversation that
+        is read at the time."""
         candidates: list[tuple[Candidate, int]] = []
+        clock = asyncio.get_running_loop().time
         for exchange in work.exchanges:
+            began = clock()
             found = await self._candidates(conversation_id, exchange)
+            await asyncio.sleep(min(rest * (clock() - began), _LONGEST_REST_S) * len(self._at_work))
             candidates += [(candidate, exchange.turn_number) for candidate in found if not _holds_secret(candidate)]
         known = await self.store.search(facts.all_known) if candidates else []
         cap = most_open(await self.store.read(turns.count))

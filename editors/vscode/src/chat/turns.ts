@@ -9,7 +9,7 @@ import * as p from "../protocol.gen";
 import { Batches } from "./batches";
 
 /** How often the panel is told of words. Each message to it costs the window more than the words do. */
-const WORDS_MS = 33;
+const WORDS_MS = 66;
 const WORDS: ReadonlySet<p.TurnDelta["type"]> = new Set(["text", "thinking", "toolArguments"]);
 
 type Streamed = { partialResultToken?: number | string; workDoneToken?: number | string };

@@ -1,10 +1,11 @@
-/** The program of the panel: state in, elements out. Deltas of a stream are painted once a frame. */
+/** The program of the panel: state in, elements out. Deltas of a stream are painted once a frame, and less often while somebody types. */
 import { render } from "preact";
 
 import { readFromHost, type FromHost, type FromView } from "../messages";
 import { listen } from "./actions";
 import { App } from "./app";
 import { Coalescer } from "./coalesce";
+import { Pace } from "./pace";
 import { EndsContext } from "./post";
 import { INITIAL, reduce, type Local, type State } from "./state";
 
@@ -28,16 +29,24 @@ function update(messages: ReadonlyArray<FromHost | Local>): void {
     render(<EndsContext.Provider value={ends}><App state={state} /></EndsContext.Provider>, root);
 }
 
-const coalescer = new Coalescer<FromHost>(
-    // A hidden panel paints no frames and must not pile up what comes meanwhile.
-    (frame) => { if (document.hidden) { setTimeout(frame, 100); } else { requestAnimationFrame(frame); } },
-    update,
-);
+const pace = new Pace({
+    now: () => performance.now(),
+    isHidden: () => document.hidden,
+    beforePaint: (callback) => { requestAnimationFrame(callback); },
+    // Not every browser that VS Code runs in has idle time.
+    whenIdle: (callback, timeout) => { if (typeof requestIdleCallback === "function") { requestIdleCallback(callback, { timeout }); } else { setTimeout(callback); } },
+    after: (callback, ms) => { setTimeout(callback, ms); },
+});
+const coalescer = new Coalescer<FromHost>((callback) => { pace.next(callback); }, update);
 
+document.addEventListener("keydown", () => { pace.typed(); }, true);
 window.addEventListener("message", (event: MessageEvent<unknown>) => {
     const message = readFromHost(event.data);
     if (message !== undefined) {
         coalescer.add(message);
+        if (message.type !== "deltas") {
+            pace.hurry();
+        }
     }
 });
 
