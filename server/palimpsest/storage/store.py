@@ -72,6 +72,7 @@ class Store:
         self._write_db = SqliteDatabase(
             str(directory / DATABASE_NAME),
             timeout=_BUSY_TIMEOUT_S,
+            lock_type="IMMEDIATE",
             pragmas={
                 "journal_mode": "wal",
                 "synchronous": synchronous,
