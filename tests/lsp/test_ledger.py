@@ -60,6 +60,8 @@ async def test_statistics_say_what_a_summary_on_request_saved(tmp_path: Path, fo
         conversation_id = (await ed.chat("When does the pump start? " * 200))["result"]["conversationId"]
         this = {"conversationId": conversation_id}
         empty = await ed.client.result("palimpsest/stats", this)
+        (request,) = empty.pop("moments")
+        assert (sorted(request), request["tokens"] > 0) == (["timestamp", "tokens"], True)
         assert empty == {"strategies": [], "recuts": [], "durationMs": 0, "summaries": []}
         for _ in range(3):
             await ed.chat("And when does it stop? " * 40, conversationId=conversation_id)

@@ -75,6 +75,21 @@ async def test_recuts_are_counted_by_their_cause_and_take_what_their_summaries_s
     assert found.duration_ms == sum(report.duration_ms for report in reports)
 
 
+async def test_the_time_line_has_each_request_and_each_recut_behind_what_led_to_it(bench: Opener) -> None:
+    b = await session(bench)
+    found = (await stats_of(b)).moments
+    assert [each.at for each in found] == sorted(each.at for each in found)
+    recuts = [each for each in found if each.cause is not None]
+    reports = await b.session.store.read(stored.recut_reports, b.conversation_id)
+    assert [(each.cause, each.tokens_before, each.tokens) for each in recuts] == [
+        (cause, report.tokens_before, report.tokens_after) for cause, report in reports
+    ]
+    requests = [each for each in found if each.cause is None]
+    assert len(requests) == len(b.provider.seen) > len(recuts) > 0
+    assert all(each.tokens > 0 and each.tokens_before is None for each in requests)
+    assert await b.session.store.read(stored.moments, b.conversation_id, 5) == list(found[-5:])
+
+
 async def test_every_summary_is_in_the_costs_of_its_kind(bench: Opener) -> None:
     b = await session(bench)
     found = await stats_of(b)
@@ -84,7 +99,10 @@ async def test_every_summary_is_in_the_costs_of_its_kind(bench: Opener) -> None:
     assert [(each.input_tokens, each.output_tokens) for each in found.summaries] == [(0, 0)]
 
 
-async def test_a_conversation_that_was_never_recut_has_nothing_to_tell(bench: Opener) -> None:
+async def test_a_conversation_that_was_never_recut_has_only_its_requests_to_tell(bench: Opener) -> None:
     b = await bench([says("Hello.")])
     await b.ask("Hello")
-    assert await stats_of(b) == ContextStats((), (), 0, ())
+    found = await stats_of(b)
+    (request,) = found.moments
+    assert found == ContextStats((), (), 0, (), (request,))
+    assert request.cause is None

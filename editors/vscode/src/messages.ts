@@ -19,8 +19,8 @@ const says = <N extends string, F extends v.ObjectEntries>(type: N, fields: F) =
 export const chip = v.object({ id, label: v.string(), tokens: number, problem: v.exactOptional(v.string()), isSelection: v.boolean() });
 export type Chip = v.InferOutput<typeof chip>;
 
-/** A re-cut or a summary of a conversation, as it happened while the editor was open. */
-export const contextEvent = v.object({ at: v.string(), what: v.string(), detail: v.string() });
+/** A request, a re-cut or a summary of a conversation, on its time line; `tokens` of a request. */
+export const contextEvent = v.object({ at: v.string(), what: v.string(), detail: v.string(), tokens: v.exactOptional(v.number()) });
 export type ContextEventLine = v.InferOutput<typeof contextEvent>;
 
 /** From the panel to the host: what a person does. Strict, because what stands in a panel is not trusted. */

@@ -894,6 +894,18 @@ export interface SummaryCost {
     durationMs: number;
 }
 
+/** A request of the conversation, or a re-cut, on the time line of its context. */
+export interface ContextMoment {
+    /** When. */
+    timestamp: string;
+    /** Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut. */
+    tokens: number;
+    /** Why the cut was taken anew: `threshold`, `model`, `user`, `rollback`, `frame` or `layout`. Absent: it is a request. */
+    cause?: string;
+    /** Of a re-cut. */
+    tokensBefore?: number;
+}
+
 /** Tokens saved against cost. */
 export interface StatsResult {
     /** By name. */
@@ -904,6 +916,8 @@ export interface StatsResult {
     durationMs: number;
     /** By kind. */
     summaries: Array<SummaryCost>;
+    /** The newest 200 requests and re-cuts, oldest first. */
+    moments: Array<ContextMoment>;
 }
 
 /** A rule, or a pin. */

@@ -194,6 +194,7 @@ export const stats = shape<p.StatsResult>()(
         recuts: v.array(v.object({ cause: text, count })),
         durationMs: count,
         summaries: v.array(v.object({ kind: text, count, inputTokens: count, outputTokens: count, durationMs: count })),
+        moments: v.array(v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count) })),
     }),
 );
 

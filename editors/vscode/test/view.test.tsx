@@ -4,6 +4,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeEach, expect, test } from "vitest";
 
+import { describeMoment } from "../src/chat/events";
 import type { FromHost } from "../src/messages";
 import { App } from "../src/view/app";
 import { describeShare, shares } from "../src/view/bar";
@@ -28,6 +29,20 @@ test("messages stand under their names", () => {
     expect(byId("message-1")?.textContent).toContain("text 1");
     expect(byId("window-bar")?.getAttribute("data-severity")).toBe("green");
     expect(byId("ending")?.textContent).toContain("Retry");
+});
+
+test("the time line shows how full each request was, and why a cut was taken anew", () => {
+    const moments = [
+        { timestamp: "2026-11-22T10:00:00.000Z", tokens: USAGE.budgetTokens / 4 },
+        { timestamp: "2026-11-22T10:01:00.000Z", tokens: 900, cause: "threshold", tokensBefore: 12_000 },
+        { timestamp: "2026-11-22T10:02:00.000Z", tokens: USAGE.budgetTokens * 3 },
+    ];
+    const plan = { status: "ready", model: "m", usedTokens: 1, upperTokens: 1, limitTokens: 2, segments: [], wouldSummarize: [] } as const;
+    const context: FromHost = { type: "context", plan: { ...plan, segments: [], wouldSummarize: [] }, usage: USAGE, events: moments.map(describeMoment) };
+    render(<App state={told(READY, OPENED, context, { type: "show", page: "context" })} />, root);
+    const lines = [...(byId("timeline")?.children ?? [])];
+    expect(lines.map((line) => line.querySelector<HTMLElement>(".use span")?.style.width)).toEqual(["25%", undefined, "100%"]);
+    expect(lines[1]?.textContent).toContain("Re-cut because the context was too full, 12,000 to 900 tokens");
 });
 
 test("a running answer shows its words once, and is said when it is complete", () => {

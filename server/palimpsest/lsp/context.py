@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.lsp.errors import answers
 from palimpsest.wire.context import (
+    ContextMoment,
     ContextSegment,
     PrepareContextParams,
     PrepareContextResult,
@@ -89,6 +90,10 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
         summaries=[
             SummaryCost(each.kind, each.n_summaries, each.input_tokens, each.output_tokens, each.duration_ms)
             for each in found.summaries
+        ],
+        moments=[
+            ContextMoment(each.at, each.tokens, None if each.cause is None else each.cause.value, each.tokens_before)
+            for each in found.moments
         ],
     )
 

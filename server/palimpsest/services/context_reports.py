@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Block, CutCause, Live, Piece, keep_from, total_tokens
@@ -16,7 +17,9 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.standing_rules import front_of, read_rules
 from palimpsest.storage import contexts
-from palimpsest.storage.contexts import SummaryCost
+from palimpsest.storage.contexts import ContextMoment, SummaryCost
+
+_MOST_MOMENTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ class ContextStats:
     """Of all re-cuts."""
     summaries: tuple[SummaryCost, ...]
     """By kind."""
+    moments: tuple[ContextMoment, ...]
+    """The newest requests and re-cuts, oldest first."""
 
 
 async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
@@ -139,6 +144,7 @@ async def stats(engine: ContextEngine, conversation_id: ConversationId) -> Conte
         tuple(sorted(causes.items())),
         sum(report.duration_ms for _, report in recuts),
         tuple(await engine.store.read(contexts.summary_costs, conversation_id)),
+        tuple(await engine.store.read(contexts.moments, conversation_id, _MOST_MOMENTS)),
     )
 
 

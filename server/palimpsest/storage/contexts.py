@@ -338,6 +338,38 @@ def recut_reports(conversation_id: ConversationId) -> list[tuple[CutCause, Recut
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class ContextMoment:
+    """A request, or a re-cut, as the time line of a context shows it."""
+
+    at: str
+    tokens: int
+    """Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut."""
+    cause: CutCause | None
+    """Why the cut was taken anew; None: it is a request."""
+    tokens_before: int | None
+    """Of a re-cut."""
+
+
+def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]:
+    """The newest, oldest first. By the clock, because requests and re-cuts are numbered apart: for showing only."""
+    found = execute(
+        """SELECT at, tokens, cause, tokens_before FROM (
+            SELECT step.started_at AS at, step.id AS number, NULL AS cause, NULL AS tokens_before, COALESCE(
+                NULLIF(input_tokens + cache_read_tokens + cache_write_tokens, 0), estimated_tokens
+            ) AS tokens FROM step JOIN turn ON turn.id = step.turn WHERE turn.conversation = ?
+            UNION ALL
+            SELECT created_at, version, cause, tokens_before, tokens_after FROM cut WHERE conversation = ?
+        ) ORDER BY at DESC, cause IS NULL DESC, number DESC LIMIT ?""",
+        *(conversation_id, conversation_id, n_most),
+    )
+    newest = [
+        ContextMoment(at, tokens, None if cause is None else CutCause(cause), before)
+        for at, tokens, cause, before in found
+    ]
+    return newest[::-1]
+
+
 def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
     """By kind, those that were never adopted included: they were paid for."""
     kind = tables.Summary.kind

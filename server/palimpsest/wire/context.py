@@ -162,6 +162,21 @@ class SummaryCost(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
+class ContextMoment(Wire):
+    """A request of the conversation, or a re-cut, on the time line of its context."""
+
+    timestamp: str
+    """When."""
+    tokens: int
+    """Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut."""
+    cause: str | None = None
+    """Why the cut was taken anew: `threshold`, `model`, `user`, `rollback`, `frame` or `layout`. Absent: it is a
+    request."""
+    tokens_before: int | None = None
+    """Of a re-cut."""
+
+
+@attrs.frozen(eq=False, repr=False)
 class StatsResult(Wire):
     """Tokens saved against cost."""
 
@@ -173,6 +188,8 @@ class StatsResult(Wire):
     """How long re-cuts took, in all."""
     summaries: list[SummaryCost]
     """By kind."""
+    moments: list[ContextMoment]
+    """The newest 200 requests and re-cuts, oldest first."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

@@ -532,12 +532,20 @@
 ---@field outputTokens integer What models wrote.
 ---@field durationMs integer How long it took, in all.
 
+--- A request of the conversation, or a re-cut, on the time line of its context.
+---@class palimpsest.ContextMoment
+---@field timestamp string When.
+---@field tokens integer Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut.
+---@field cause? string Why the cut was taken anew: `threshold`, `model`, `user`, `rollback`, `frame` or `layout`. Absent: it is a request.
+---@field tokensBefore? integer Of a re-cut.
+
 --- Tokens saved against cost.
 ---@class palimpsest.StatsResult
 ---@field strategies palimpsest.StrategyStats[] By name.
 ---@field recuts palimpsest.RecutCount[] By cause.
 ---@field durationMs integer How long re-cuts took, in all.
 ---@field summaries palimpsest.SummaryCost[] By kind.
+---@field moments palimpsest.ContextMoment[] The newest 200 requests and re-cuts, oldest first.
 
 --- A rule, or a pin.
 ---@class palimpsest.StandingRule

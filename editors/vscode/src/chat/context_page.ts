@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { ContextEventLine, FromHost, FromView } from "../messages";
 import type { ServerPort } from "../port";
 import * as p from "../protocol.gen";
-import { describeEvent, describeProgress } from "./events";
+import { describeEvent, describeMoment, describeProgress } from "./events";
 
 const MOST_EVENTS = 200;
 
@@ -89,7 +89,8 @@ export class ContextPage {
             this.server.request(p.UsageRequest, { conversationId }),
             this.server.request(p.StatsRequest, { conversationId }),
         ]);
-        this.tell({ type: "context", plan, usage, stats, events: this.events.get(conversationId) ?? [] });
+        const events = [...stats.moments.map(describeMoment), ...(this.events.get(conversationId) ?? [])];
+        this.tell({ type: "context", plan, usage, stats, events: events.toSorted((a, b) => a.at.localeCompare(b.at)) });
     }
 
     private note(text: string): void {

@@ -1,6 +1,6 @@
 /** What happened to a context, as a line of the time line. */
 import type { ContextEventLine } from "../messages";
-import type { ContextEvent } from "../protocol.gen";
+import type { ContextEvent, ContextMoment } from "../protocol.gen";
 
 const CAUSES: Readonly<Record<string, string>> = {
     threshold: "the context was too full",
@@ -8,24 +8,30 @@ const CAUSES: Readonly<Record<string, string>> = {
     user: "you asked for it",
     rollback: "messages were taken back",
     frame: "instructions or tools changed",
+    layout: "the layout is made for each turn",
 };
 
-/** Undefined for what is only progress. */
+/** What the server has stored: requests and re-cuts. */
+export function describeMoment({ timestamp, tokens, cause, tokensBefore }: ContextMoment): ContextEventLine {
+    return cause === undefined
+        ? { at: timestamp, what: "Request", detail: `${tokens.toLocaleString("en")} tokens`, tokens }
+        : { at: timestamp, what: "Re-cut", detail: `because ${CAUSES[cause] ?? cause}, ${(tokensBefore ?? tokens).toLocaleString("en")} to ${tokens.toLocaleString("en")} tokens` };
+}
+
+/** Undefined for what is only progress, and for re-cuts, which are stored. */
 export function describeEvent(event: ContextEvent): ContextEventLine | undefined {
     const at = event.timestamp;
-    const sizes = event.currentTokens !== undefined && event.newTokenCount !== undefined ? `${event.currentTokens} to ${event.newTokenCount} tokens` : "";
     const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? `${event.tokensSaved} tokens saved` : "";
     const line = (what: string, ...details: string[]) => ({ at, what, detail: details.filter((each) => each !== "").join(", ") });
     switch (event.type) {
         case "context_summarization_start":
         case "context_summarization_progress":
+        case "context_recut":
             return undefined;
         case "context_summarization_complete":
             return line("Summary written", event.strategy ?? "", saved);
         case "context_summarization_error":
             return line("Summary failed", event.error ?? "");
-        case "context_recut":
-            return line("Re-cut", event.cause === undefined ? "" : `because ${CAUSES[event.cause] ?? event.cause}`, sizes, saved);
         case "context_left_out":
             return line("Oldest messages left out", saved);
         case "context_ledger_cap":

@@ -1,4 +1,5 @@
 /** The model's window as a picture, and every segment of the next request with its reason. */
+import type { ContextEventLine } from "../messages";
 import type { ContextUsage, MessageRange } from "../protocol.gen";
 import { describeShare, nameOf, shares } from "./bar";
 import { useEnds } from "./post";
@@ -60,9 +61,9 @@ export function Explain({ state }: { readonly state: State }) {
             </ol>
             {events.length > 0 && (
                 <>
-                    <h3>Since this window opened</h3>
-                    <ol class="timeline" aria-label="Changes of the context">
-                        {events.map((event, index) => <li key={index}><time dateTime={event.at}>{new Date(event.at).toLocaleTimeString()}</time> <strong>{event.what}</strong> <span class="detail">{visible(event.detail)}</span></li>)}
+                    <h3>Time line</h3>
+                    <ol class="timeline" aria-label="Requests, and changes of the context" data-testid="timeline">
+                        {events.map((event, index) => <Moment key={index} event={event} budget={usage.budgetTokens} />)}
                     </ol>
                 </>
             )}
@@ -78,6 +79,17 @@ export function Explain({ state }: { readonly state: State }) {
                 </>
             )}
         </section>
+    );
+}
+
+function Moment({ event, budget }: { readonly event: ContextEventLine; readonly budget: number }) {
+    const at = new Date(event.at);
+    const isToday = at.toDateString() === new Date().toDateString();
+    return (
+        <li>
+            <time dateTime={event.at}>{isToday ? at.toLocaleTimeString() : at.toLocaleString()}</time> <strong>{event.what}</strong> <span class="detail">{visible(event.detail)}</span>
+            {event.tokens !== undefined && <span class="use" aria-hidden="true"><span style={{ width: `${Math.min(100, (100 * event.tokens) / Math.max(1, budget))}%` }} /></span>}
+        </li>
     );
 }
 
