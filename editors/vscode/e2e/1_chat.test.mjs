@@ -137,6 +137,12 @@ test("/summarize says what it does, and a summary can be expanded", async () => 
     const summary = context.getByRole("button", { name: /^Expand summary/ });
     await summary.first().waitFor();
     await window.shot("context");
+    const moments = context.getByTestId("timeline").getByRole("listitem");
+    assert.ok(await moments.filter({ hasText: "Request" }).count() > 1, "each request is on the time line");
+    const recuts = await moments.filter({ hasText: "Re-cut" }).allTextContents();
+    assert.match(recuts.at(-1), /because you asked for it, [\d,]+ to [\d,]+ tokens/);
+    await moments.last().scrollIntoViewIfNeeded();
+    await window.shot("timeline");
     const segments = await context.getByTestId("segment").count();
     await summary.first().click();
     await until("the originals stand in the request again", async () => (await context.getByTestId("segment").count()) > segments);
