@@ -1,21 +1,13 @@
 /** What happened to a context, as a line of the time line. */
+import { describeCause } from "../causes";
 import type { ContextEventLine } from "../messages";
 import type { ContextEvent, ContextMoment } from "../protocol.gen";
-
-const CAUSES: Readonly<Record<string, string>> = {
-    threshold: "the context was too full",
-    model: "another model was chosen",
-    user: "you asked for it",
-    rollback: "messages were taken back",
-    frame: "instructions or tools changed",
-    layout: "the layout is made for each turn",
-};
 
 /** What the server has stored: requests and re-cuts. */
 export function describeMoment({ timestamp, tokens, cause, tokensBefore }: ContextMoment): ContextEventLine {
     return cause === undefined
         ? { at: timestamp, what: "Request", detail: `${tokens.toLocaleString("en")} tokens`, tokens }
-        : { at: timestamp, what: "Re-cut", detail: `because ${CAUSES[cause] ?? cause}, ${(tokensBefore ?? tokens).toLocaleString("en")} to ${tokens.toLocaleString("en")} tokens` };
+        : { at: timestamp, what: "Re-cut", detail: `because ${describeCause(cause)}, ${(tokensBefore ?? tokens).toLocaleString("en")} to ${tokens.toLocaleString("en")} tokens` };
 }
 
 /** Undefined for what is only progress, and for re-cuts, which are stored. */

@@ -1,4 +1,5 @@
 /** The model's window as a picture, and every segment of the next request with its reason. */
+import { describeCause } from "../causes";
 import type { ContextEventLine } from "../messages";
 import type { ContextUsage, MessageRange } from "../protocol.gen";
 import { describeShare, nameOf, shares } from "./bar";
@@ -7,6 +8,7 @@ import type { State } from "./state";
 import { visible } from "./visible";
 
 const tokens = (n: number): string => n.toLocaleString("en");
+const times = (n: number): string => (n === 1 ? "once" : `${n} times`);
 
 export function WindowBar({ usage }: { readonly usage: ContextUsage }) {
     const { post } = useEnds();
@@ -71,9 +73,9 @@ export function Explain({ state }: { readonly state: State }) {
                 <>
                     <h3>In all</h3>
                     <ul class="stats" aria-label="What summarising has done">
-                        {stats.recuts.map((each) => <li key={each.cause}>Re-cut because of {each.cause}: {each.count} times</li>)}
-                        {stats.strategies.map((each) => <li key={each.strategy}>{each.strategy}: {each.timesFired} times, {tokens(each.tokensSaved)} tokens saved</li>)}
-                        {stats.summaries.map((each) => <li key={each.kind}>{each.count} summaries ({each.kind}) took {tokens(each.inputTokens + each.outputTokens)} tokens and {(each.durationMs / 1000).toFixed(1)} s</li>)}
+                        {stats.recuts.map((each) => <li key={each.cause}>Re-cut because {visible(describeCause(each.cause))}: {times(each.count)}</li>)}
+                        {stats.strategies.map((each) => <li key={each.strategy}>{each.strategy}: {times(each.timesFired)}, {tokens(each.tokensSaved)} tokens saved</li>)}
+                        {stats.summaries.map((each) => <li key={each.kind}>{each.count === 1 ? "1 summary" : `${each.count} summaries`} ({each.kind}) took {tokens(each.inputTokens + each.outputTokens)} tokens and {(each.durationMs / 1000).toFixed(1)} s</li>)}
                         {stats.recuts.length === 0 && <li>Nothing has been summarised yet.</li>}
                     </ul>
                 </>

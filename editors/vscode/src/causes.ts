@@ -1,0 +1,14 @@
+/** Why the cut of a context was taken anew. */
+const CAUSES: Readonly<Record<string, string>> = {
+    threshold: "the context was too full",
+    model: "another model was chosen",
+    user: "you asked for it",
+    rollback: "messages were taken back",
+    frame: "instructions or tools changed",
+    layout: "the layout is made for each turn",
+};
+
+/** As it stands behind "because". */
+export function describeCause(cause: string): string {
+    return CAUSES[cause] ?? cause;
+}
