@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,12 @@ def connect(tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch
         wait_s: float = 30.0,
         silent_for: Callable[[dict[str, Any]], None] | None = None,
         shared: Folders | None = None,
+        load: Callable[[Mapping[str, str]], Folders] = load_folders,
         **environ: str,
     ) -> AsyncIterator[Editor]:
         """`settings`: what the editor answers for each folder; a function of the folder's URI, or a value.
         `shared`: the services of a server that other editors use too."""
-        server = build_server(lambda: shared or load_folders(environ), owns_folders=shared is None)
+        server = build_server(lambda: shared or load(environ), owns_folders=shared is None)
         server.configuration.wait_s = wait_s
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=theirs)
@@ -214,6 +216,21 @@ async def test_an_answer_that_is_overtaken_by_a_later_one_does_not_count(connect
             now["settings"] = capped(max_tokens)
             ed.client.reply(question)
         assert await budget(ed) == 6_000
+
+
+async def test_what_could_not_be_loaded_is_loaded_for_the_next_request(connect: Connect) -> None:
+    refusals = [OSError(errno.EMFILE, "Too many open files"), OSError(errno.EMFILE, "Too many open files")]
+
+    def load(environ: Mapping[str, str]) -> Folders:
+        if refusals:
+            raise refusals.pop()
+        return load_folders(environ)
+
+    async with connect(load=load) as ed:
+        while refusals:
+            refused = await ed.client.request("palimpsest/model/list", {})
+            assert "no file handle left" in refused["error"]["message"]
+        assert await budget(ed) > 0
 
 
 async def test_of_two_editors_on_a_server_the_last_one_that_says_something_counts(

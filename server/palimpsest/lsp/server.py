@@ -67,9 +67,11 @@ class PalimpsestServer(BaseServer):
         return self.exit_code is not None
 
     def start_loading(self) -> asyncio.Task[Folders]:
-        if self._loading is None:
-            self._loading = asyncio.create_task(asyncio.to_thread(self._load_folders))
-        return self._loading
+        known = self._loading
+        if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
+            # What was in the way of the last time may be gone, such as a lack of file handles.
+            self._loading = known = asyncio.create_task(asyncio.to_thread(self._load_folders))
+        return known
 
     async def folders(self) -> Folders:
         """The services, when they have heard what the editor said first."""
