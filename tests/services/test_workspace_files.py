@@ -304,6 +304,15 @@ def test_a_file_over_the_limit_is_refused(files: WorkspaceFiles, root: Path) -> 
     refused(files, "big.bin", "larger than 32 MiB")
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_file_that_holds_more_than_its_size_says_is_read_whole_and_limited() -> None:
+    """As one that grows while it is read: what lies in /proc has size 0."""
+    files = WorkspaceFiles(Path("/proc/self"))
+    assert b"Threads:" in files.read_below(("status",), 64 * 1024)
+    with pytest.raises(OSError, match="larger"):
+        files.read_below(("status",), 16)
+
+
 @needs_links
 @pytest.mark.parametrize("swapped", ["src", "src/a.py"])
 def test_a_link_put_in_place_after_the_look_is_not_followed(files: WorkspaceFiles, root: Path, swapped: str) -> None:

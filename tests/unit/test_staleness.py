@@ -117,6 +117,18 @@ def test_an_anchor_and_a_file_s_lines_come_back_as_they_were(text: str, suffix: 
 
 
 @_few
+@given(_files(), st.sampled_from(("py", "rb", "js")), st.booleans())
+def test_an_older_anchor_saves_reading_and_changes_nothing(
+    file: tuple[list[str], Span], suffix: str, are_same_lines: bool
+) -> None:
+    lines, span = file
+    older = make_anchor("a.py", "\n".join(lines), span, "symbol")
+    after = "\n".join(["import above", *lines])
+    now = Span(span.start + 1, span.end + 1) if are_same_lines else span
+    assert make_anchor(f"b.{suffix}", after, now, "symbol", older) == make_anchor(f"b.{suffix}", after, now, "symbol")
+
+
+@_few
 @given(_files())
 def test_a_word_inside_the_span_makes_it_stale(file: tuple[list[str], Span]) -> None:
     lines, span = file

@@ -86,13 +86,13 @@ class SourceFile:
     def version(self) -> Version:
         return Version(self.path, self.sha256, b"" if self.lines is None else self.lines.to_bytes())
 
-    def tie(self, span: Span | None, symbol: str) -> Tie:
-        """A place in it; without a span that of the symbol, or the whole file."""
+    def tie(self, span: Span | None, symbol: str, older: Anchor | None = None) -> Tie:
+        """A place in it; without a span that of the symbol, or the whole file. `older`: as for `make_anchor`."""
         if self.text is None:
             return Tie(self.version, _BYTES_ALONE, symbol, None)
         if span is None and symbol:
             span = find_symbol(self.path, self.text, symbol)
-        anchor = make_anchor(self.path, self.text, span, symbol)
+        anchor = make_anchor(self.path, self.text, span, symbol, older)
         return Tie(self.version, json.dumps(anchor.to_json()), symbol, anchor.span)
 
 
@@ -154,14 +154,20 @@ def _news(links: Sequence[Link], file: SourceFile) -> list[News]:
     found: list[News] = []
     for now in places_in(links, file.path, file.text, file.lines):
         if not now.state.is_stale:
-            found.append(News(now, file.tie(now.span, now.link.symbol)))
+            found.append(News(now, file.tie(now.span, now.link.symbol, _anchor(now.link))))
         elif (now.state, now.span) != (now.link.state, now.link.span):
             found.append(News(now, None))
     return found
 
 
 def _anchor(link: Link) -> Anchor:
-    return Anchor.from_json(json.loads(link.anchor))
+    return _read_anchor(link.anchor)
+
+
+@functools.lru_cache(maxsize=256)
+def _read_anchor(text: str) -> Anchor:
+    """Those of one file are asked for several times in a row."""
+    return Anchor.from_json(json.loads(text))
 
 
 def _made_at(link: Link) -> Span | None:

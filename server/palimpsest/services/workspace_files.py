@@ -201,8 +201,9 @@ class WorkspaceFiles:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise OSError("it is not a regular file")
-            # The size is not trusted: the file may grow while it is read.
-            data = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
+            data = file.read(status.st_size + 1) if status.st_size <= max_bytes else b""
+            if len(data) > status.st_size:  # it grew meanwhile
+                data += file.read(max_bytes + 1 - len(data))
             if status.st_size > max_bytes or len(data) > max_bytes:
                 raise OSError(f"it is larger than {max_bytes // (1024 * 1024)} MiB")
             return status, data

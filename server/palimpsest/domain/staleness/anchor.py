@@ -16,6 +16,7 @@ from palimpsest.domain.staleness.symbols import definition_at
 LONGEST_HEAD: Final = 300
 LONGEST_SAMPLE: Final = 240
 _MOST_HEADS: Final = 3
+_SAID_IN_SPAN: Final = ("head", "sample", "exact", "tokens", "comments", "n_tokens", "weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,11 @@ class Anchor:
         return cls(**{**value, "within": tuple(value.get("within", ()))})
 
 
-def make_anchor(path: str, text: str, span: Span | None, symbol: str = "") -> Anchor:
-    """Of a span that reaches beyond the text, what lies in it."""
+def make_anchor(path: str, text: str, span: Span | None, symbol: str = "", older: Anchor | None = None) -> Anchor:
+    """Of a span that reaches beyond the text, what lies in it.
+
+    `older`: an anchor whose lines may be the same; if they are, they are not read again.
+    """
     language = language_of(path)
     lines = split_lines(text)
     if span is None:
@@ -72,21 +76,31 @@ def make_anchor(path: str, text: str, span: Span | None, symbol: str = "") -> An
     start = min(max(0, span.start - 1), len(lines) - 1)
     end = min(max(start + 1, span.end), len(lines))
     inside = lines[start:end]
-    stream = read_tokens(language, inside)
     head = head_line(inside)
     found = definition_at(language, lines, start + head)
     return Anchor(
         path,
         start + 1,
         end,
-        head=squeezed(inside[head])[:LONGEST_HEAD],
-        sample=sample_of(stream) if end - start > 1 else "",
         name=found.name if found else "",
         symbol=symbol,
         within=heads_of(language, lines, start + first_filled(inside)),
         is_whole_block=_ends_with_indentation(language, lines, start, end),
-        **_said(stream, inside),
+        **(_said_already(language, inside, older) or _said_in_span(language, inside, head)),
     )
+
+
+def _said_already(language: Language, lines: Sequence[str], older: Anchor | None) -> dict[str, Any] | None:
+    """What `_said_in_span` would find, if another anchor holds it."""
+    if older is None or older.span is None or language_of(older.path) is not language:
+        return None
+    return {name: getattr(older, name) for name in _SAID_IN_SPAN} if older.exact == digest_of_lines(lines) else None
+
+
+def _said_in_span(language: Language, lines: Sequence[str], head: int) -> dict[str, Any]:
+    stream = read_tokens(language, lines)
+    sample = sample_of(stream) if len(lines) > 1 else ""
+    return {"head": squeezed(lines[head])[:LONGEST_HEAD], "sample": sample, **_said(stream, lines)}
 
 
 def _said(stream: TokenStream, lines: Sequence[str]) -> dict[str, Any]:

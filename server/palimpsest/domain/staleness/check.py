@@ -179,10 +179,12 @@ class _Check:
         yield low, high
         stream = self._read(low, high)
         said = [idx for idx, token in enumerate(stream.tokens) if token[0] != "\n"]
-        sums = [0, *accumulate(weight(stream.tokens[idx]) for idx in said)]
         n_tokens = self._anchor.n_tokens
+        if not 0 < n_tokens <= len(said):
+            return
+        sums = [0, *accumulate(weight(stream.tokens[idx]) for idx in said)]
         for k in range(len(said) - n_tokens + 1):
-            if sums[k + n_tokens] - sums[k] != self._anchor.weight or n_tokens == 0:
+            if sums[k + n_tokens] - sums[k] != self._anchor.weight:
                 continue
             first, last = said[k], said[k + n_tokens - 1]
             start = stream.first_lines[first]

@@ -35,6 +35,10 @@ class Comparison:
         return found
 
     @cached_property
+    def _all_lines(self) -> frozenset[int]:
+        return frozenset(self.after)
+
+    @cached_property
     def _places(self) -> dict[int, list[int]]:
         places: dict[int, list[int]] = defaultdict(list)
         for idx, line in enumerate(self.after):
@@ -49,6 +53,8 @@ class Comparison:
     def blocks_equal_to(self, start: int, end: int) -> list[int]:
         """Where the older lines from `start` to `end` stand, one after another, in the newer version."""
         wanted = self.before[start:end]
+        if not self._all_lines.issuperset(wanted):
+            return []
         rarest = min(
             (offset for offset, line in enumerate(wanted) if line),
             key=lambda offset: len(self._places.get(wanted[offset], ())),
