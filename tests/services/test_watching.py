@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import queue
 import shutil
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +17,11 @@ from typing import Any
 import pytest
 
 from palimpsest.services import watching
+from palimpsest.services.folder_events import FolderEvents, Happened, InotifyEvents, ObserverEvents, Take
 from palimpsest.services.watching import SourceWatcher
 
 TIMEOUT_S = 20.0
+KINDS: list[Callable[[Take], FolderEvents]] = [ObserverEvents, *([InotifyEvents] if sys.platform == "linux" else [])]
 
 
 @dataclass
@@ -46,12 +51,12 @@ async def told() -> Told:
     return Told()
 
 
-@pytest.fixture
-async def opened(tmp_path: Path, told: Told) -> AsyncIterator[Opener]:
+@pytest.fixture(params=KINDS)
+async def opened(request: pytest.FixtureRequest, tmp_path: Path, told: Told) -> AsyncIterator[Opener]:
     watchers: list[SourceWatcher] = []
 
     def make(**options: Any) -> SourceWatcher:
-        watchers.append(SourceWatcher(tmp_path, told.hear, **options))
+        watchers.append(SourceWatcher(tmp_path, told.hear, **{"open_events": request.param, **options}))
         return watchers[-1]
 
     yield make
@@ -115,6 +120,21 @@ async def test_a_folder_made_anew_is_watched_anew_by_the_next_look(tmp_path: Pat
     await told.until("src/a.py")
 
 
+async def test_a_folder_made_anew_is_watched_anew_at_once_where_its_parent_is_watched(
+    tmp_path: Path, opened: Opener, told: Told
+) -> None:
+    place = write(tmp_path, "src/deep/a.py", "a")
+    write(tmp_path, "src/b.py", "b")
+    await opened().watch(["src/deep/a.py", "src/b.py"])
+    await told.until("src/deep/a.py", "src/b.py")
+    shutil.rmtree(tmp_path / "src/deep")
+    await told.until("src/deep/a.py")
+    (tmp_path / "src/deep").mkdir()
+    await told.until("src/deep/a.py")
+    place.write_text("c")
+    await told.until("src/deep/a.py")
+
+
 async def test_the_target_of_a_link_is_watched(tmp_path: Path, opened: Opener, told: Told) -> None:
     target = write(tmp_path, "real/a.py", "a")
     (tmp_path / "src").mkdir()
@@ -129,16 +149,17 @@ async def test_where_the_system_has_no_watches_left_files_are_looked_at(
     tmp_path: Path, opened: Opener, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Exhausted:
-        def start(self) -> None: ...
-        def stop(self) -> None: ...
-        def join(self, timeout: float) -> None: ...
-        def unschedule_all(self) -> None: ...
-        def schedule(self, *_: Any, **__: Any) -> Any:
+        most_folders = 10
+
+        def watch(self, folder: str) -> None:
             raise OSError(errno.ENOSPC, "inotify watch limit reached")
+
+        def let_go(self, folder: str) -> None: ...
+        def close(self) -> None: ...
 
     monkeypatch.setattr(watching, "POLL_S", 0.05)
     place = write(tmp_path, "src/a.py", "a")
-    watcher = opened(make_observer=Exhausted)
+    watcher = opened(open_events=lambda _: Exhausted())
     await watcher.watch(["src/a.py"])
     assert watcher.is_polling
     await told.until("src/a.py")
@@ -149,7 +170,8 @@ async def test_where_the_system_has_no_watches_left_files_are_looked_at(
 async def test_too_many_folders_are_looked_at_and_not_watched(
     tmp_path: Path, opened: Opener, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "MOST_FOLDERS", 3)
+    for kind in (ObserverEvents, InotifyEvents):
+        monkeypatch.setattr(kind, "most_folders", 3)
     monkeypatch.setattr(watching, "POLL_S", 0.05)
     paths = [f"p{n}/a.py" for n in range(5)]
     for path in paths:
@@ -228,3 +250,83 @@ async def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again_and_
     finally:
         may_end.set()
         await watcher.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
+async def test_many_folders_are_watched_by_one_thread(tmp_path: Path, told: Told) -> None:
+    paths = [f"p{n}/a.py" for n in range(2 * ObserverEvents.most_folders)]
+    for path in paths:
+        write(tmp_path, path, "a")
+    watcher = SourceWatcher(tmp_path, told.hear)
+    await watcher.watch(paths)
+    try:
+        await told.until(*paths)
+        assert not watcher.is_polling
+        assert _n_watchdog_threads() == 1
+        (tmp_path / paths[-1]).write_text("b")
+        await told.until(paths[-1])
+    finally:
+        await watcher.close()
+    assert _n_watchdog_threads() == 0
+
+
+def _n_watchdog_threads() -> int:
+    return sum(type(thread).__module__.startswith("watchdog.") for thread in threading.enumerate())
+
+
+async def test_where_events_were_lost_every_file_is_looked_at(tmp_path: Path, told: Told) -> None:
+    class Deaf:
+        most_folders = 10
+
+        def __init__(self, take: Take) -> None:
+            self.take = take
+
+        def watch(self, folder: str) -> None: ...
+        def let_go(self, folder: str) -> None: ...
+        def close(self) -> None: ...
+
+    heard: list[Deaf] = []
+
+    def deaf(take: Take) -> FolderEvents:
+        heard.append(Deaf(take))
+        return heard[0]
+
+    place = write(tmp_path, "src/a.py", "a")
+    watcher = SourceWatcher(tmp_path, told.hear, open_events=deaf)
+    await watcher.watch(["src/a.py"])
+    try:
+        await told.until("src/a.py")
+        told.forget()
+        place.write_text("longer")
+        heard[0].take(Happened((), is_folder=False))
+        await told.until("src/a.py")
+    finally:
+        await watcher.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
+def test_what_is_let_go_tells_nothing_and_may_be_let_go_again(tmp_path: Path) -> None:
+    happened: queue.SimpleQueue[Happened] = queue.SimpleQueue()
+    events = InotifyEvents(happened.put)
+    folders = [str(tmp_path / name) for name in ("first", "second")]
+    for folder in folders:
+        os.mkdir(folder)
+        events.watch(folder)
+    with pytest.raises(FileNotFoundError):
+        events.watch(str(tmp_path / "third"))
+    events.let_go(folders[0])
+    events.let_go(folders[0])
+    for folder in folders:
+        Path(folder, "a").write_text("a")
+    assert happened.get(timeout=TIMEOUT_S).places == (os.path.join(folders[1], "a"),)
+    shutil.rmtree(folders[1])
+    while not (last := happened.get(timeout=TIMEOUT_S)).is_folder:
+        pass
+    assert last.places == (folders[1],)
+    events.let_go(folders[1])
+    events.close()
+    assert all(folders[0] not in place for place in _rest(happened))
+
+
+def _rest(happened: queue.SimpleQueue[Happened]) -> list[str]:
+    return [place for _ in range(happened.qsize()) for place in happened.get().places]

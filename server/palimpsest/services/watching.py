@@ -13,15 +13,13 @@ import contextlib
 import functools
 import logging
 import os
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from watchdog.events import FileSystemEvent
+from palimpsest.services.folder_events import FolderEvents, Happened, Take, open_events
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +32,6 @@ _BATCH: Final = 200
 _AT_ONCE: Final = 3
 """Calls under way: while files are checked for one, another reads or writes what is stored of them."""
 _EVENTS_AT_ONCE: Final = 200
-MOST_FOLDERS: Final = 200
-"""watchdog spends a thread on each."""
-_STOP_S: Final = 5.0
 
 Status = tuple[int, int, int] | None
 """Modification time, size and inode of a file; None where there is none."""
@@ -50,8 +45,7 @@ class SourceWatcher:
     on_change: Callable[[set[str]], Awaitable[None]]
     """Called with paths below the folder, a few calls at a time, but never two about one path. What it raises is
     logged."""
-    make_observer: Callable[[], Any] | None = None
-    """None: watchdog's own for this system."""
+    open_events: Callable[[Take], FolderEvents] = open_events
     is_polling: bool = False
     """Whether there are no events, so that only the looks count."""
     _statuses: dict[str, Status] = field(default_factory=dict)
@@ -59,18 +53,19 @@ class SourceWatcher:
     """Where each path leads, absolute."""
     _at: dict[str, set[str]] = field(default_factory=dict)
     """The paths that an event at an absolute place is about: at the place itself, and at what a link leads to."""
-    _observer: Any = None
-    _watches: dict[str, Any] = field(default_factory=dict)
-    """By folder."""
+    _folder_events: FolderEvents | None = None
+    _watched: set[str] = field(default_factory=set)
+    """Folders."""
     _has_lost_watches: bool = False
     """A folder that was deleted and made anew needs another watch."""
+    _has_lost_events: bool = False
     _dirty: dict[str, None] = field(default_factory=dict)
     """The newest last."""
     _told: set[str] = field(default_factory=set)
     """Those of the calls that are under way."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
-    _events: list[FileSystemEvent] = field(default_factory=list)
-    """Of watchdog's threads; whoever puts the first one in wakes the loop."""
+    _events: list[Happened] = field(default_factory=list)
+    """Put in by other threads; whoever puts the first one in wakes the loop."""
     _taking: threading.Lock = field(default_factory=threading.Lock)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -109,8 +104,8 @@ class SourceWatcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._observer is not None:
-            await asyncio.to_thread(self._stop_observer)
+        if self._folder_events is not None:
+            await asyncio.to_thread(self._folder_events.close)
 
     def touch(self, paths: Iterable[str]) -> None:
         """Somebody says that these may have changed, such as an editor. Those that are not watched do not count."""
@@ -156,51 +151,37 @@ class SourceWatcher:
             folders = {os.path.dirname(os.path.join(self.root, *path.split("/"))) for path in list(self._statuses)}
             folders |= {os.path.dirname(path) for path in real}
             present = {folder for folder in folders if os.path.isdir(folder)}
-            if len(present) > MOST_FOLDERS:
-                self._poll(f"there are {len(present)} folders to watch")
-                return
             try:
-                observer = self._running_observer()
-                for folder in self._watches.keys() - present:
+                if self._folder_events is None:
+                    self._folder_events = self.open_events(functools.partial(self._take, loop))
+                for folder in self._watched - present:
                     self._let_go(folder)
-                handler = _handler(functools.partial(self._take, loop))
-                for folder in sorted(present - self._watches.keys()):
-                    self._watches[folder] = observer.schedule(handler, folder, event_filter=_kinds())
+                if len(present) > self._folder_events.most_folders:
+                    self._poll(f"there are {len(present)} folders to watch")
+                    return
+                for folder in sorted(present - self._watched):
+                    self._folder_events.watch(folder)
+                    self._watched.add(folder)
             except FileNotFoundError:
                 return  # a folder went away meanwhile; the next look sees to it
             except OSError as error:  # no more watches or file handles to be had
                 self._poll(error.strerror or "the system has no more watches")
 
-    def _running_observer(self) -> Any:
-        if self._observer is None:
-            if self.make_observer is not None:
-                self._observer = self.make_observer()
-            else:
-                from watchdog.observers import Observer
-
-                self._observer = Observer()
-            self._observer.start()
-        return self._observer
-
     def _let_go(self, folder: str) -> None:
-        with contextlib.suppress(KeyError):  # it may have ended by itself
-            self._observer.unschedule(self._watches.pop(folder))
+        assert self._folder_events is not None
+        self._watched.discard(folder)
+        self._folder_events.let_go(folder)
 
     def _poll(self, why: str) -> None:
         log.info("files are looked at every %d s: %s", POLL_S, why)
         self.is_polling = True
-        self._watches.clear()
-        if self._observer is not None:
-            self._observer.unschedule_all()
-
-    def _stop_observer(self) -> None:
-        self._observer.stop()
-        self._observer.join(_STOP_S)
+        for folder in list(self._watched):
+            self._let_go(folder)
 
     # ------------------------------------------------------------------------------------------------ on the event loop
 
-    def _take(self, loop: asyncio.AbstractEventLoop, event: FileSystemEvent) -> None:
-        """On a thread of watchdog's. The loop is woken once for many events: a checkout brings thousands."""
+    def _take(self, loop: asyncio.AbstractEventLoop, event: Happened) -> None:
+        """On another thread. The loop is woken once for many events: a checkout brings thousands."""
         with self._taking:
             is_first = not self._events
             self._events.append(event)
@@ -218,15 +199,21 @@ class SourceWatcher:
         if is_behind:
             asyncio.get_running_loop().call_soon(self._hit_all)
 
-    def _hit(self, event: FileSystemEvent) -> None:
-        places = {os.path.abspath(os.fsdecode(each)) for each in (event.src_path, event.dest_path) if each}
-        for place in places:
+    def _hit(self, event: Happened) -> None:
+        if not event.places:
+            self._has_lost_events = True
+            self._woken.set()
+        for place in event.places:
             self._mark(self._at.get(place, ()))
-        if not event.is_directory:
-            return
-        self._mark(path for at, paths in self._at.items() for path in paths if any(_is_below(at, p) for p in places))
-        for folder in [each for each in self._watches if any(each == p or _is_below(each, p) for p in places)]:
+            if event.is_folder:
+                self._hit_folder(place)
+
+    def _hit_folder(self, place: str) -> None:
+        below = [path for at, paths in self._at.items() if _is_below(at, place) for path in paths]
+        self._mark(below)
+        for folder in [each for each in self._watched if each == place or _is_below(each, place)]:
             self._let_go(folder)
+        if below:
             self._has_lost_watches = True
             self._woken.set()
 
@@ -258,6 +245,9 @@ class SourceWatcher:
             if self._has_lost_watches:
                 self._has_lost_watches = False
                 await asyncio.to_thread(self._arm, asyncio.get_running_loop())
+            if self._has_lost_events:
+                self._has_lost_events = False
+                await self.sweep()
             await self._room.acquire()
             waiting = [path for path in reversed(self._dirty) if path not in self._told]
             batch = waiting[:_BATCH]
@@ -300,28 +290,3 @@ class SourceWatcher:
 
 def _is_below(path: str, folder: str) -> bool:
     return path.startswith(folder + os.sep)
-
-
-def _kinds() -> list[type[FileSystemEvent]]:
-    """Without `opened` and `closed, not written`: our own reading would wake us. Linux tells when a file that was
-    written to is closed, which is once; other systems do not."""
-    from watchdog import events
-
-    return [
-        events.FileCreatedEvent,
-        events.FileClosedEvent if sys.platform == "linux" else events.FileModifiedEvent,
-        events.FileDeletedEvent,
-        events.FileMovedEvent,
-        events.DirMovedEvent,
-        events.DirDeletedEvent,
-    ]
-
-
-def _handler(take: Callable[[FileSystemEvent], object]) -> Any:
-    from watchdog.events import FileSystemEventHandler
-
-    class Handler(FileSystemEventHandler):
-        def on_any_event(self, event: FileSystemEvent) -> None:
-            take(event)
-
-    return Handler()
