@@ -72,6 +72,17 @@ async def test_a_recut_makes_the_context_smaller_or_changes_nothing(bench: Opene
     assert max(s.level for s in summaries) >= 2, "blocks were never merged"
 
 
+async def test_another_frame_is_a_recut_only_for_a_conversation_that_was_sent_under_the_first(bench: Opener) -> None:
+    b = await bench([says("One."), says("Two.")])
+    await b.session.contexts.state(b.conversation_id)
+    frame = b.session.contexts.frame
+    for text in ("First?", "Second?"):
+        frame = b.session.contexts.frame = replace(frame, system=frame.system + " Be brief.")
+        assert await b.ask(text) == "committed"
+        assert b.provider.seen[-1].system == frame.system
+        assert [event.cause for event in recuts(b)] == (["frame"] if text == "Second?" else [])
+
+
 async def test_a_restart_continues_with_the_same_context(bench: Opener) -> None:
     b = await long_talk(bench, 30)
     before = (await b.session.contexts.state(b.conversation_id)).pieces

@@ -6,20 +6,13 @@ import json
 
 import hypothesis.strategies as st
 from hypothesis import given
-from tests.unit.histories import as_lives, histories
 
-from palimpsest.domain.cut import Block
-from palimpsest.domain.extractive import summarize_extractively
-from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import (
     Content,
     MessageId,
     Role,
-    SummaryId,
-    TextPart,
     ToolCallPart,
     tool_result,
-    user_message,
 )
 from palimpsest.domain.previews import fair_share, make_preview, shorten_text
 from palimpsest.domain.tokens import count_bytes, count_content
@@ -65,46 +58,3 @@ def test_the_fair_share_fills_the_room_and_never_more(sizes: list[int], room: in
     total = sum(min(size, share) for size in sizes)
     assert total <= room
     assert total == sum(sizes) or total > room - len(sizes)
-
-
-@given(histories, st.integers(20, 800))
-def test_a_summary_is_bounded_and_deterministic(history: list[list[Content]], target: int) -> None:
-    pieces = as_lives([content for exchange in history for content in exchange])
-    text = summarize_extractively(pieces, target, count_bytes)
-    assert text == summarize_extractively(pieces, target, count_bytes)
-    assert text.strip()
-    assert count_bytes(text) <= target * 1.3 + 40
-
-
-def test_a_summary_quotes_rules_outcomes_and_names_with_their_message() -> None:
-    call = ToolCallPart("1", "run", '{"command": "pytest tests/test_parser.py"}')
-    pieces = as_lives(
-        [
-            user_message("By the way: never use tabs. Please fix the parser."),
-            Content(Role.ASSISTANT, (TextPart("I will run the tests. They tell most."), call)),
-            tool_result(call, "collected 3 items\nFAILED tests/test_parser.py::test_depth - RecursionError"),
-            Content(Role.ASSISTANT, (TextPart("The recursion in parse_block has no bound."),)),
-        ],
-        first_id=20,
-    )
-    text = summarize_extractively(pieces, 300, count_bytes)
-    assert "- [20] By the way: never use tabs." in text
-    assert "- [21] run(command=pytest tests/test_parser.py)" in text
-    assert "run failed: FAILED tests/test_parser.py::test_depth - RecursionError" in text
-    assert "[23] The recursion in parse_block has no bound." in text
-
-
-def test_every_quoted_line_stands_in_its_message() -> None:
-    pieces = as_lives([user_message(f"Rule {n}: always check value_{n}. Then go on.") for n in range(30)])
-    for line in summarize_extractively(pieces, 400, count_bytes).splitlines():
-        if line.startswith("- ["):
-            number, _, quoted = line[3:].partition("] ")
-            assert quoted in pieces[int(number)].message.content.text
-
-
-def test_a_block_with_headings_of_its_own_can_be_merged() -> None:
-    text = "## Plan of my own\n- [3] The pump was replaced.\nand some prose"
-    summary = Summary(SummaryId(1), MessageId(0), MessageId(4), 1, "llm", text, 500, "a model", "")
-    merged = summarize_extractively([Block(summary, 100)], 200, count_bytes)
-    assert "- [3] The pump was replaced." in merged
-    assert "Plan of my own" not in merged

@@ -1,55 +1,42 @@
 """The summarizer that needs no model: it quotes, it never rephrases.
 
-A block has four stores: what the user said (rules first), what was done and how it came out, what was answered, and
-the exact names that stand in none of these. Lines carry the id of the message they come from. Made of messages, of
-lower extractive summaries, or of both; a lower one is read back line by line, so merging loses lines but never
-changes one.
+A block has five stores: what the user said (rules first), what was done and how it came out, what was answered,
+excerpts of code and of what tools were given and printed, and the exact names that stand in none of these. Lines
+carry the id of the message they come from. Made of messages, of lower extractive summaries, or of both; a lower one
+is read back line by line, so merging loses lines but never changes one.
+
+Behind what the user said, lines are kept that together say something about the most of the names that matter: a name
+alone says nothing about what it names.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import heapq
+import math
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from palimpsest.domain.cut import Block, Live, Piece
-from palimpsest.domain.messages import Content, MessageId, Role
+from palimpsest.domain.evidence import ANSWERED, DONE, EXCERPTS, SAID, STORED, Evidence, Line, squeeze
 from palimpsest.domain.tokens import CountText
 
 AUTHOR: Final = "palimpsest"
 KIND: Final = "extractive"
 
-_SAID, _DONE, _ANSWERED, _NAMES = "Said by the user", "Done", "Answered", "Names"
-_SHARES: Final = {_SAID: 0.40, _DONE: 0.30, _ANSWERED: 0.15, _NAMES: 0.15}
-"""Of the target, by section; what one does not use goes to the next."""
-_LINE_CHARS: Final = 280
-
-_RULE = re.compile(
-    r"\b(must(n't| not)?|never|always|only|do not|don't|should(n't)?|prefer|instead of|make sure|from now on|required?"
-    r"|avoid|keep|use|no longer|we decided|decided to|let's)\b",
-    re.I,
-)
-TROUBLE = re.compile(r"\b(error|fail(ed|ure|s)?|exception|denied|not found|traceback)\b", re.I)
-NAME = re.compile(
-    r"(?:[\w.~@-]*/)+[\w.@-]+"
-    r"|\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w+)+\b"
-    r"|\b[A-Za-z]\w*_\w+\b"
-    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b"
-    r"|\b[0-9a-f]{7,40}\b|(?<!\w)--[a-z][a-z-]{2,}"
-)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\s])|\n+")
-STORED = re.compile(r"- \[(\d+)\] (.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    message_id: int
-    text: str
-    weight: float
-    """Larger is kept longer."""
+_NAMES: Final = "Names"
+_SAID_SHARE, _ANSWERED_SHARE, _NAMES_SHARE = 0.40, 0.20, 0.22
+"""Of the target, at most; the rest is for what was done, and what one store does not use goes to the others."""
+_LINE_OVERHEAD: Final = 6
+_LONGEST_NAME: Final = 120
+_SHORT_LINE: Final = 100
+"""Characters. A line does not gain by being shorter still."""
+_NAMED: Final = 0.4
+"""What a line that only names something is worth beside one that says something about it."""
+_FORGETTING: Final = 2.0
+"""How much more the newest line is worth than the oldest."""
+_LEAST_NEWS: Final = 0.05
+_DONE_FIRST, _EXCERPTS_FIRST = 2.0, 1.0
+"""The news of lines of these stores that come before what is left of the others."""
 
 
 def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: CountText) -> str:
@@ -57,142 +44,140 @@ def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: C
 
     Deterministic.
     """
-    sections: dict[str, list[_Line]] = {_SAID: [], _DONE: [], _ANSWERED: []}
-    names: Counter[str] = Counter()
+    evidence = Evidence()
     for piece in pieces:
         match piece:
             case Block():
-                _read_back(piece.summary.text, sections, names)
+                _read_back(piece.summary.text, evidence)
             case Live():
-                _read_message(piece.message.id, piece.message.content, sections, names)
-    parts: list[str] = []
-    room = 0.0
-    for heading, lines in sections.items():
-        room += target_tokens * _SHARES[heading]
-        chosen, used = _select(lines, room, count)
-        if chosen:
-            parts.append("\n".join([f"## {heading}", *(f"- [{line.message_id}] {line.text}" for line in chosen)]))
-            room -= used
-    said = "\n".join(parts)
-    room += target_tokens * _SHARES[_NAMES]
-    if listed := _list_names(names, said, room, count):
-        parts.append(f"## {_NAMES}\n{listed}")
+                evidence.read(piece.message.id, piece.message.content)
+    worth = {name: math.log2(1 + n) for name, n in evidence.names.items() if 4 <= len(name) <= _LONGEST_NAME}
+    for_names = min(target_tokens * _NAMES_SHARE, sum(map(len, worth)))
+    said = _heaviest(evidence.lines[SAID], target_tokens * _SAID_SHARE, count)
+    room = target_tokens - for_names - sum(count(line.text) + _LINE_OVERHEAD for line in said)
+    told: dict[str, float] = {}
+    for line in said:
+        _tell(line, told)
+    stores = evidence.lines[DONE], evidence.lines[ANSWERED], evidence.lines[EXCERPTS]
+    done, answered, excerpts = (_Telling(lines, worth, count) for lines in stores)
+    answered.choose(target_tokens * _ANSWERED_SHARE, told)
+    done.choose(room - answered.used, told, least=_DONE_FIRST)
+    excerpts.choose(room - answered.used - done.used, told, least=_EXCERPTS_FIRST)
+    answered.choose(room - done.used - excerpts.used, told)
+    done.choose(room - answered.used - excerpts.used, told)
+    sections = {SAID: said, DONE: done.chosen, ANSWERED: answered.chosen, EXCERPTS: excerpts.chosen}
+    parts = [
+        "\n".join([f"## {heading}", *(f"- [{line.message_id}] {line.text}" for line in lines)])
+        for heading, lines in sections.items()
+        if lines
+    ]
+    left = room + for_names - done.used - answered.used - excerpts.used
+    if names := _list_names(worth, "\n".join(parts), left, count):
+        parts.append(f"## {_NAMES}\n{names}")
     return "\n".join(parts) or f"{len(pieces)} messages without text."
 
 
-def _each_once(text: str) -> list[str]:
-    """The exact names in a text, in its order: a set's order would differ from one process to the next."""
-    return list(dict.fromkeys(NAME.findall(text)))
-
-
-def _read_message(
-    message_id: MessageId, content: Content, sections: dict[str, list[_Line]], names: Counter[str]
-) -> None:
-    text = content.text
-    names.update(_each_once(text[:20_000]))
-    match content.role:
-        case Role.USER:
-            sentences = [squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
-            # A long paste is quoted by its beginning: what people ask stands first or last.
-            for index, sentence in enumerate(sentences[:40]):
-                weight = 2.0 if _RULE.search(sentence) and not sentence.endswith("?") else 1.0
-                weight += 1.0 if index == 0 else 0.5 if index == len(sentences) - 1 else 0.0
-                sections[_SAID].append(_Line(message_id, sentence, weight))
-        case Role.ASSISTANT:
-            sentences = [squeeze(part) for part in _SENTENCE.split(text[:8_000]) if part.strip()]
-            for sentence in sentences[:1] + sentences[1:][-1:]:
-                sections[_ANSWERED].append(_Line(message_id, sentence, 1.0))
-            for call in content.calls:
-                arguments = _brief_arguments(call.arguments)
-                names.update(_each_once(arguments))
-                sections[_DONE].append(_Line(message_id, f"{call.name}({arguments})", 1.0))
-        case Role.TOOL:
-            for result in content.results:
-                names.update(_each_once(result.text[:4_000]))
-                outcome = outcome_of(result.text)
-                if outcome and (result.is_error or TROUBLE.search(outcome)):
-                    sections[_DONE].append(_Line(message_id, f"{result.name} failed: {outcome}", 2.0))
-                elif outcome:
-                    sections[_DONE].append(_Line(message_id, f"{result.name}: {outcome}", 0.5))
-
-
-def _read_back(text: str, sections: dict[str, list[_Line]], names: Counter[str]) -> None:
-    """The lines of a lower summary. What an earlier selection kept is kept longer than what is new."""
-    heading = _ANSWERED
+def _read_back(text: str, evidence: Evidence) -> None:
+    """The lines of a lower summary."""
+    heading = ANSWERED
     for line in text.splitlines():
         if line.startswith("## "):
             # A model's own headings are no store of ours: what stands under them was answered.
-            heading = line[3:] if line[3:] in _SHARES else _ANSWERED
+            heading = line[3:] if line[3:] in (SAID, DONE, ANSWERED, EXCERPTS, _NAMES) else ANSWERED
         elif heading == _NAMES:
-            names.update(name for name in line.split("; ") if name)
+            evidence.count_printed(name for name in line.split("; ") if name)
         elif (stored := STORED.match(line)) is not None:
-            weight = 2.0 if heading == _SAID and _RULE.search(stored[2]) else 1.0
-            sections[heading].append(_Line(int(stored[1]), stored[2], weight))
+            evidence.read_back(heading, int(stored[1]), stored[2])
         elif line.strip():
-            sections[_ANSWERED].append(_Line(0, squeeze(line), 1.0))
+            evidence.read_back(ANSWERED, 0, squeeze(line))
 
 
-def _select(lines: Sequence[_Line], room: float, count: CountText) -> tuple[list[_Line], int]:
-    """The heaviest lines that fit, the newer first among equals; returned in order, with the tokens they take."""
+def _heaviest(lines: Sequence[Line], room: float, count: CountText) -> list[Line]:
+    """The heaviest lines that fit, the newer first among equals; returned in order."""
     by_weight = sorted(enumerate(lines), key=lambda item: (item[1].weight, item[0]), reverse=True)
     chosen: list[int] = []
     seen: set[str] = set()
-    used = 0
     for index, line in by_weight:
         if line.text in seen:
             continue
-        size = count(line.text) + 6
-        if used + size > room:
+        size = count(line.text) + _LINE_OVERHEAD
+        if size > room:
             continue
         seen.add(line.text)
         chosen.append(index)
-        used += size
-    return [lines[index] for index in sorted(chosen)], used
+        room -= size
+    return [lines[index] for index in sorted(chosen)]
 
 
-def _list_names(names: Counter[str], said: str, room: float, count: CountText) -> str:
-    """Names that stand nowhere else in the block, the most frequent first, as many as fit."""
+def _tell(line: Line, told: dict[str, float]) -> None:
+    for name in line.names:
+        told[name] = max(told.get(name, 0.0), _level(line))
+
+
+def _level(line: Line) -> float:
+    return 1.0 if line.is_telling else _NAMED
+
+
+class _Telling:
+    """Lines of which those are chosen that, for their length, tell most that no chosen line tells."""
+
+    def __init__(self, lines: Sequence[Line], worth: Mapping[str, float], count: CountText) -> None:
+        self._lines = lines
+        self._worth = worth
+        self._count = count
+        self._chosen: set[int] = set()
+        self.used = 0
+        """Tokens of the chosen ones."""
+
+    @property
+    def chosen(self) -> list[Line]:
+        """In their order."""
+        return [self._lines[index] for index in sorted(self._chosen)]
+
+    def choose(self, room: float, told: dict[str, float], least: float = _LEAST_NEWS) -> None:
+        """More lines, as many as fit into `room` with those chosen before, whose news is `least` or more.
+
+        `told`: for each name how well the chosen lines of all stores tell it; grows. What a line is worth only falls
+        while others are chosen, so the best is found without looking at all again.
+        """
+        seen = {line.text for line in self.chosen}
+        heap = [(-self._gain(index, told), -index) for index in range(len(self._lines)) if index not in self._chosen]
+        heapq.heapify(heap)
+        while heap:
+            expected, minus_index = heapq.heappop(heap)
+            index, line = -minus_index, self._lines[-minus_index]
+            if line.text in seen or self._news(line, told) < least:
+                continue
+            gain = -self._gain(index, told)
+            if gain > expected:
+                heapq.heappush(heap, (gain, minus_index))
+                continue
+            size = self._count(line.text) + _LINE_OVERHEAD
+            if self.used + size <= room:
+                _tell(line, told)
+                seen.add(line.text)
+                self._chosen.add(index)
+                self.used += size
+
+    def _news(self, line: Line, told: Mapping[str, float]) -> float:
+        level = _level(line)
+        names = (self._worth.get(name, 0.0) * max(0.0, level - told.get(name, 0.0)) for name in line.names)
+        return line.weight + sum(names)
+
+    def _gain(self, index: int, told: Mapping[str, float]) -> float:
+        line = self._lines[index]
+        recent = 1.0 + _FORGETTING * index / len(self._lines)
+        return self._news(line, told) * recent / math.sqrt(max(len(line.text), _SHORT_LINE))
+
+
+def _list_names(worth: Mapping[str, float], said: str, room: float, count: CountText) -> str:
+    """Names that stand nowhere else in the block, the worthiest first, as many as fit."""
     listed: list[str] = []
-    for name, _ in names.most_common():
-        if 4 <= len(name) <= 120 and name not in said:
+    for name in sorted(worth, key=lambda each: worth[each], reverse=True):
+        if name not in said:
             size = count(name) + 1
             if size > room:
                 break
             room -= size
             listed.append(name)
     return "; ".join(listed)
-
-
-def squeeze(text: str) -> str:
-    """One line of bounded length."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
-
-
-def _brief_arguments(arguments: str) -> str:
-    """The arguments of a call, long values cut short."""
-    try:
-        value = json.loads(arguments)
-    except ValueError:
-        return squeeze(arguments[:120])
-    if not isinstance(value, dict):
-        return squeeze(str(value)[:120])
-    return ", ".join(f"{key}={_clip(str(each))}" for key, each in value.items())[:_LINE_CHARS]
-
-
-def _clip(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else line[:79] + "…"
-
-
-def outcome_of(text: str) -> str:
-    """The line of a result that tells most: the first that speaks of trouble, else the last."""
-    lines = _bounded_lines(text)
-    trouble = next((line for line in lines if TROUBLE.search(line)), None)
-    return squeeze(trouble or (lines[-1] if lines else ""))
-
-
-def _bounded_lines(text: str) -> list[str]:
-    """Lines of the beginning and the end of a text, empty ones left out; bounded however large it is."""
-    ends: Iterable[str] = (text,) if len(text) <= 8_000 else (text[:4_000], text[-4_000:])
-    return [line.strip() for end in ends for line in end.splitlines() if line.strip()]

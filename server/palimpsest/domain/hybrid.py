@@ -6,16 +6,15 @@ they are, so merging loses lines but never changes one.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.cut import Block, Piece
+from palimpsest.domain.evidence import STORED, arguments_of, command_in, is_trouble, outcome_of, squeeze
 from palimpsest.domain.extractive import KIND as EXTRACTIVE
-from palimpsest.domain.extractive import STORED, TROUBLE, outcome_of, squeeze
 from palimpsest.domain.messages import AttachmentPart, Content
 from palimpsest.domain.summaries import names_in
 from palimpsest.domain.tokens import CountText
@@ -32,7 +31,6 @@ _READ_CHARS: Final = 20_000
 """Of one part: what is searched for names of files."""
 _HEADING = re.compile(r"^#{1,2}(?= )", re.M)
 _LAST_NAME = re.compile(r"[\w@-]*\.[A-Za-z]\w{0,7}$")
-_NO_TROUBLE = re.compile(r"\b(no|0|zero|without) (errors?|failures?|failed)\b", re.I)
 
 
 @dataclass(slots=True)
@@ -95,23 +93,18 @@ def _read_message(message_id: int, content: Content, command_calls: set[str], fo
     for text in (content.text[:_READ_CHARS], *labels, *results):
         _add_files(names_in(text).paths, message_id, found)
     for call in content.calls:
-        arguments = _arguments(call.arguments)
+        arguments = arguments_of(call)
         for key in ("path", "file", "file_path", "filename"):
             if isinstance(path := arguments.get(key), str) and 0 < len(path) <= 200 and path.isprintable():
                 found.mentions[path] += 1
                 found.files[path] = message_id
-        command = arguments.get("command", arguments.get("cmd"))
-        if isinstance(command, list):
-            command = " ".join(str(word) for word in command)
-        if isinstance(command, str) and command.strip():
+        if command := command_in(arguments):
             command_calls.add(call.call_id)
             found.commands.append((message_id, squeeze(command)))
             _add_files(names_in(command[:_READ_CHARS]).paths, message_id, found)
     for result in content.results:
         said = outcome_of(result.text)
-        # A file that was read may speak of errors without one having happened.
-        is_trouble = result.call_id in command_calls and TROUBLE.search(said) and not _NO_TROUBLE.search(said)
-        if result.is_error or is_trouble:
+        if result.is_error or (result.call_id in command_calls and is_trouble(said, is_command=True)):
             found.errors.append((message_id, squeeze(f"{result.name}: {said}" if said else f"{result.name} failed")))
 
 
@@ -120,14 +113,6 @@ def _add_files(paths: Iterable[str], message_id: int, found: _Found) -> None:
         if _LAST_NAME.search(path) and not path.startswith("//") and len(path) <= 200:
             found.mentions[path] += 1
             found.files[path] = message_id
-
-
-def _arguments(text: str) -> Mapping[str, object]:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _read_back(block: Block, found: _Found) -> None:

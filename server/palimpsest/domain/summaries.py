@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from palimpsest.domain.cut import Block, Live, Piece
-from palimpsest.domain.extractive import NAME
+from palimpsest.domain.evidence import NAME
 from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.messages import (
     AttachmentPart,

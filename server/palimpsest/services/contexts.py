@@ -254,12 +254,16 @@ class ContextEngine:
         return replace(asked, estimated_tokens=tokens, upper_tokens=tokens, limit_tokens=limit_tokens)
 
     async def _take_up_frame(self, state: ContextState, lease: HeldLease) -> None:
-        """The system prompt, the instructions or the tools changed: the turn that begins is the first to see it."""
+        """The system prompt, the instructions or the tools changed: the turn that begins is the first to see it. Where
+        it is the conversation's first, nobody has seen others, and nothing is re-cut."""
         count = state.tokenizer.count
         state.frame = self.frame
         state.frame_tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
         state.n_sent = 0
         digest = self.frame.digest()
+        if state.cut.version == 0 and len(state.pieces) == 1:
+            state.cut = replace(state.cut, frame_digest=digest)
+            return
         await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, frame_digest=digest)
 
     def _is_distilled(self, state: ContextState) -> bool:
