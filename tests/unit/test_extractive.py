@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.histories import as_lives, histories
 
 from palimpsest.domain.cut import Block
+from palimpsest.domain.evidence import names_of
+from palimpsest.domain.extraction.names import places_in
 from palimpsest.domain.extractive import summarize_extractively
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import (
@@ -170,3 +173,10 @@ def test_a_summary_of_a_summary_holds_no_line_that_the_first_did_not(history: li
     second = summarize_extractively(as_blocks(first, len(lives)), target // 2, count_bytes)
     quoted = [line for line in second.splitlines() if line.startswith("- [")]
     assert set(quoted) <= set(first.splitlines())
+
+
+@pytest.mark.parametrize("blob", ["a" * 400_000, "0f" * 200_000, "/" * 400_000, "-" * 400_000, "a/" * 200_000])
+def test_a_blob_of_any_length_holds_no_place_and_no_name_is_sought_in_it_for_long(blob: str) -> None:
+    """Time that grows with the square of its length would be minutes."""
+    assert [place.path for place in places_in(f"See {blob} and src/a.py too", "")] == ["src/a.py"]
+    assert "src/a.py" in names_of(f"See {blob} and src/a.py too")

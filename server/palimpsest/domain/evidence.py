@@ -32,7 +32,7 @@ _ANNOUNCED = re.compile(
 )
 """What somebody is about to do; what was done says it better."""
 NAME = re.compile(
-    r"(?:[\w.~@-]*/)+[\w.@-]+"
+    r"(?<![\w.~@/-])(?:[\w.~@-]*+/)+[\w.@-]+"
     r"|\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w+)+\b"
     r"|\b[A-Za-z]\w*_\w+\b"
     r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b"
@@ -55,7 +55,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _CHANGED_FOLDER = re.compile(r"cd \S+ (?:&&|;) ")
 _FENCED = re.compile(r"^[ ]{0,3}```[^\n]*\n(.*?)(?:^[ ]{0,3}```[ ]*$|\Z)", re.M | re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\s])|\n+")
-_PATH = re.compile(r"\S*/\S*\Z")
 STORED = re.compile(r"- \[(\d+)\] (.*)")
 
 
@@ -231,8 +230,8 @@ def _brief(arguments: Mapping[str, object]) -> str:
 
 
 def _clip(text: str) -> str:
-    line = _CHANGED_FOLDER.sub("", " ".join(text.split()), count=1)
-    longest = 160 if _PATH.fullmatch(line) else 80
+    line = _CHANGED_FOLDER.sub("", " ".join(text[:_READ_CHARS].split()), count=1)
+    longest = 160 if "/" in line and " " not in line else 80
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 

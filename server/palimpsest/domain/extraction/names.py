@@ -18,6 +18,8 @@ _NO_NAMES: Final = frozenset(
     " English".split()
 )
 _FILE_NAME = re.compile(r"(?:[\w@~.-]*/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,7}|(?:[\w@.-]+/)+[\w@-]*[A-Za-z][\w@-]*")
+_BLOB = re.compile(r"[\w@~./-]{400,}+")
+"""No name; looking for one in it would take time that grows with the square of its length."""
 _LINES = re.compile(
     r":(\d{1,7})(?:-(\d{1,7}))?\b|#L(\d{1,7})(?:-L?(\d{1,7}))?\b"
     r"|`?,? (?:\(|at |on |in )?lines? (\d{1,7})(?:\s?(?:-|\u2013|to|and) ?(\d{1,7}))?",
@@ -71,6 +73,7 @@ def is_file_name(name: str) -> bool:
 
 def places_in(text: str, folder: str) -> tuple[Place, ...]:
     """Files that the text names, with lines and symbol where it tells them; each file once, in its order."""
+    text = _BLOB.sub(lambda blob: " " * len(blob[0]), text)
     symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(text)]
     found: dict[str, Place] = {}
     for match in _FILE_NAME.finditer(text):
