@@ -97,3 +97,13 @@ def test_neighbours_fill_a_text_up_and_no_further(n_own: int, n_before: int, n_a
 def test_rules_and_preferences_are_known_by_their_form(text: str, expected: bool) -> None:
     content = user_message(text)
     assert sets_rule(content, to_saying(content)) is expected
+
+
+@pytest.mark.parametrize("blob", ["\n" * 200_000, "! " * 20, "-" * 200_000, "! \n" + " " * 200_000, "x" * 200_000])
+def test_a_preference_is_found_beside_a_blob_and_the_blob_is_not_searched_for_long(blob: str) -> None:
+    """Time that grows with the square of its length would be hours."""
+    for text in (f"I prefer tables.{blob}x", f"x{blob}\nPlease keep it short."):
+        content = user_message(text)
+        assert sets_rule(content, to_saying(content))
+    content = user_message(f"It is wet.{blob}x")
+    assert not sets_rule(content, to_saying(content))

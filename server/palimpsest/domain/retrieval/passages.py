@@ -25,6 +25,8 @@ MOST_PASSAGES: Final = 4_096
 """Of one message; about half a million words."""
 _LONGEST_RULE: Final = 60
 """Words of a message in which a standing rule is looked for: in a longer one it is not what the message is about."""
+_RULE_CHARS: Final = 1_000
+"""Of each end of such a message."""
 _TOOL_HEAD, _TOOL_TAIL = 2, 1
 """Passages from the ends of what a tool answered."""
 _CALL_CHARS: Final = 2_000
@@ -99,7 +101,12 @@ def to_saying(content: Content) -> Saying:
 
 def sets_rule(content: Content, saying: Saying) -> bool:
     """Whether the user set a standing rule or a preference by it."""
-    return content.role is Role.USER and saying.n_words < _LONGEST_RULE and _STANDING.search(content.text) is not None
+    if content.role is not Role.USER or saying.n_words >= _LONGEST_RULE:
+        return False
+    text = content.text
+    # Few words may still be many characters, in which looking for a beginning of a sentence takes their square.
+    ends = text if len(text) <= 2 * _RULE_CHARS else f"{text[:_RULE_CHARS]}\n{text[-_RULE_CHARS:]}"
+    return _STANDING.search(ends) is not None
 
 
 def _to_answer(text: str) -> Saying:
