@@ -220,6 +220,14 @@ async def test_a_long_list_keeps_what_lies_nearest_and_says_how_much_there_is(de
     assert len(lines) == MAX_LISTED + 1
 
 
+async def test_a_listing_names_ignore_patterns_that_are_not_used(desk: Desk) -> None:
+    desk.write("src/.gitignore", "*.log\n" + "a*" * 600 + "\n")
+    desk.write("src/a.log", "")
+    listed = await desk.call("list_files")
+    assert "a.log" not in listed
+    assert "1 ignore patterns are too long or too many (src/.gitignore:2 first)" in listed
+
+
 async def test_listing_a_file_says_what_reads_it(desk: Desk) -> None:
     desk.write("a.txt", "")
     with pytest.raises(InvalidRequest, match="read_file"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from pathspec import GitIgnoreSpec
+from palimpsest.services.ignore_patterns import IgnorePatterns, read_patterns
 
 IGNORE_FILE: Final = ".gitignore"
 
@@ -53,12 +53,17 @@ MARKERS: Final = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))
 class IgnoreRules:
     """The ignore files that lead to one folder."""
 
-    _specs: tuple[tuple[int, GitIgnoreSpec], ...] = ()
+    _files: tuple[tuple[int, IgnorePatterns], ...] = ()
     """How many parts lead to each ignore file, and what it says; deepest first."""
 
     def deeper(self, n_parts: int, text: str) -> IgnoreRules:
         """These rules, and those of the ignore file in the folder that `n_parts` parts lead to."""
-        return IgnoreRules(((n_parts, _spec(text)), *self._specs))
+        return IgnoreRules(((n_parts, _patterns(text)), *self._files))
+
+    @property
+    def refused(self) -> tuple[int, ...]:
+        """The lines of the deepest ignore file, from 1, that are too long or too many to be used."""
+        return self._files[0][1].refused if self._files else ()
 
     def leave_out(self, parts: tuple[str, ...], *, is_folder: bool) -> bool:
         """Whether the entry at `parts` is left out. Its folder must not be: nothing comes back below one that is.
@@ -67,8 +72,8 @@ class IgnoreRules:
         """
         if is_folder and parts[-1] in SKIPPED_FOLDERS:
             return True
-        for n_parts, spec in self._specs:
-            verdict = spec.check_file("/".join(parts[n_parts:]) + ("/" if is_folder else "")).include
+        for n_parts, patterns in self._files:
+            verdict = patterns.verdict(parts[n_parts:], is_folder=is_folder)
             if verdict is not None:
                 return verdict
         return False
@@ -80,5 +85,5 @@ def is_marked(names: Collection[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _spec(text: str) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(text.splitlines())
+def _patterns(text: str) -> IgnorePatterns:
+    return read_patterns(text)

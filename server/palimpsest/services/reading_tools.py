@@ -171,6 +171,11 @@ def _listing(texts: WorkspaceTexts, asked: ListFiles) -> str:
         notes.append(f"{len(shown)} of {len(names)} entries. Name a folder below, or a glob.")
     if walk.is_truncated:
         notes.append("The folder is too large to be looked through; not everything was seen.")
+    if walk.unused_patterns:
+        which = (
+            f"{len(walk.unused_patterns)} ignore patterns are too long or too many ({walk.unused_patterns[0]} first)"
+        )
+        notes.append(f"{which}. They are not used, so what they name is not left out.")
     return _with_notes(shown, notes)
 
 

@@ -274,6 +274,8 @@ class Walk:
         self._max_entries = max_entries
         self.is_truncated = False
         """Whether the walk ended before everything was seen. True only once it has ended."""
+        self.unused_patterns: list[str] = []
+        """Lines of ignore files whose patterns are too long or too many to be used, as `path:line`."""
 
     def __iter__(self) -> Iterator[Found]:
         n_entries = 0
@@ -290,6 +292,8 @@ class Walk:
             n_entries += len(folder.entries)
             if folder.is_marked:
                 continue
+            if folder.rules is not rules:
+                self.unused_patterns += ["/".join((*parts, f"{IGNORE_FILE}:{line}")) for line in folder.rules.refused]
             for found in self._visible(folder):
                 if found.is_folder and len(found.parts) - len(self._start) < self._max_depth:
                     folders.append((found.parts, folder.rules))
