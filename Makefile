@@ -11,6 +11,8 @@ quote = '$(subst ','\'',$(1))'
 FOLDER = .
 # Further arguments for `make run`, `make test`, `make faults`, `make bench` and `make lock`.
 ARGS =
+# One test process for each core. A test that must not share the machine's attention with its neighbors is in a group.
+parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 # The caller's PYTHONPATH could shadow our modules. -P keeps the current folder out as well.
 python := env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -P
@@ -18,11 +20,13 @@ bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-live test-wire test-agents test-foreign faults check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-wire test-agents test-foreign faults check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
-	@echo 'make test               run the tests'
+	@echo 'make test               run the tests, but for the slow ones'
+	@echo 'make test-slow          run what make test leaves out: slow tests, and more examples for each property'
+	@echo 'make test-all           run all of them (ARGS=--hypothesis-profile=nightly: with still more examples)'
 	@echo 'make faults             kill and starve the server at every statement, for an hour, and print a table'
 	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
 	@echo 'make test-wire          let the official SDKs judge our fake model service'
@@ -38,7 +42,7 @@ help:
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
 	@echo 'make clean              remove what builds and tests left behind'
 	@echo 'make distclean          remove the environments as well'
-	@echo 'ARGS=... adds arguments to what run, test, faults and bench start.'
+	@echo 'ARGS=... adds arguments to what run, test, faults and bench start; ARGS="-n 0 FILE" tests a file in one process.'
 
 run-ready:
 	@sh requirements/install.sh run
@@ -59,7 +63,14 @@ run: run-ready
 	@cd $(call quote,$(typed_in)) && exec $(call quote,$(CURDIR)/.venv/bin/python) -I $(call quote,$(CURDIR)/.venv/bin/palimpsest) chat $(call quote,$(or $(FOLDER),.)) $(ARGS)
 
 test: dev-ready
-	@$(python) -m pytest $(ARGS)
+	@$(python) -m pytest $(parallel) -m 'not slow' $(ARGS)
+
+# The mark `hypothesis` is on every property test.
+test-slow: dev-ready
+	@$(python) -m pytest $(parallel) -m 'slow or hypothesis' --hypothesis-profile=ci $(ARGS)
+
+test-all: dev-ready
+	@$(python) -m pytest $(parallel) --hypothesis-profile=ci $(ARGS)
 
 faults: dev-ready
 	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m tests.faults $(ARGS)

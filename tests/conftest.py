@@ -11,10 +11,23 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.clients.fake_provider import FakeProvider
+from tests.properties import FULL_EXAMPLES
 
-# The same examples every time, and no test fails because the machine is busy.
-settings.register_profile("palimpsest", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("palimpsest")
+# The same examples every time, and no test fails because the machine is busy. `make test` runs the profile `default`,
+# `make test-slow` and `make test-all` run `ci`; `--hypothesis-profile=nightly` looks at other examples every time.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=FULL_EXAMPLES,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("default", settings.get_profile("ci"), max_examples=FULL_EXAMPLES // 5)
+settings.register_profile(
+    "nightly", settings.get_profile("ci"), max_examples=FULL_EXAMPLES * 10, derandomize=False, print_blob=True
+)
+settings.load_profile("default")
 
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 """Linux, <linux/sockios.h> and <net/if.h>."""

@@ -59,6 +59,7 @@ async def test_two_servers_on_one_folder_leave_no_gap_and_double_nothing(lab: La
     assert "committed" in (await crowd.interleave(lab, 2, 16, 2)).answer
 
 
+@pytest.mark.slow
 async def test_the_checks_find_what_is_lost_or_not_stored(lab: Lab) -> None:
     place = lab.place()
     async with lab.server(place) as server:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pygls.workspace import TextDocument
 
@@ -14,7 +14,6 @@ from palimpsest.lsp.documents import mend_documents, split_lines
 TEXT = st.text(st.sampled_from("ab\n\r\v\f\x1c\x1e\x85\u2028\u2029é"), max_size=30)
 
 
-@settings(derandomize=True)
 @given(TEXT)
 @example("a\x0cb\u2028c\nd\r\ne\rf")
 def test_lines_are_the_text_cut_after_each_end_of_line(text: str) -> None:

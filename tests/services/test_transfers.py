@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given, seed
 from tests.lsp.real_server import home
+from tests.properties import examples
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 from tests.unit.exported import SECRET, SOUND, C, transfers
 
@@ -120,13 +121,14 @@ async def row_counts(b: Bench) -> list[int]:
     return await b.session.store.read(read)
 
 
+@pytest.mark.hypothesis  # the property is inside
 def test_any_sound_conversation_is_exported_as_it_was_imported_byte_for_byte() -> None:
     with tempfile.TemporaryDirectory() as directory, asyncio.Runner() as runner:
         b = runner.run(open_bench(Path(directory)))
         numbers = itertools.count()
 
         @seed(20260731)
-        @settings(max_examples=20, deadline=None)
+        @examples(20)
         @given(transfers())
         def comes_back(made: Transfer) -> None:
             name = f"c{next(numbers)}"  # one store for all, so each has ids of its own

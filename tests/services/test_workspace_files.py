@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.services import folder_handles
@@ -445,7 +446,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(path=st.one_of(st.lists(PIECES, max_size=8).map("/".join), st.lists(PIECES).map("".join), st.text()))
 @example(path="src/back/src/back/in/b")
 def test_no_path_at_all_gets_a_byte_from_outside(hostile: WorkspaceFiles, path: str) -> None:

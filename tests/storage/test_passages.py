@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
+from tests.properties import examples
 
 from palimpsest.domain.facts import Fact, FactId, FactType
 from palimpsest.domain.messages import (
@@ -140,13 +141,14 @@ async def test_a_store_from_before_gets_the_index_that_a_fresh_one_has(store: St
         await upgraded.close()
 
 
+@pytest.mark.hypothesis  # the property is inside
 async def test_no_question_is_a_syntax_error(store: Store) -> None:
     await say(store, "pump AND valve OR tap NOT near")
 
     def check_all() -> None:
         hostile = st.sampled_from(['"', "'", "*", "(", ")", "AND", "OR", "NOT", "NEAR(", "words:", "-", "^", "\0", " "])
 
-        @settings(max_examples=200, deadline=None, database=None, derandomize=True)
+        @examples(200)
         @given(st.one_of(st.text(max_size=40), st.lists(hostile | st.sampled_from(["pump", "aB"])).map("".join)))
         def check(text: str) -> None:
             found = list(passage_search.matches(to_terms(text), [("c", 0, 9)], 10))

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
+from tests.properties import examples
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import (
@@ -109,7 +110,7 @@ async def test_a_snippet_is_short_however_long_a_word_is(store: Store) -> None:
     assert len(hit.snippet) <= 300
 
 
-@settings(max_examples=50, deadline=None, database=None, derandomize=True)
+@examples(50)
 @given(st.text(alphabet=st.sampled_from("aB1_ éß漢\u2063\n.-\U0001f389"), max_size=60))
 def test_indexing_tells_humps_apart_and_loses_no_text(text: str) -> None:
     words, parts = search.columns(user_message(text))
@@ -117,6 +118,7 @@ def test_indexing_tells_humps_apart_and_loses_no_text(text: str) -> None:
     assert set(parts.replace(" ", "")) <= set(text)
 
 
+@pytest.mark.hypothesis  # the property is inside
 async def test_no_query_is_a_syntax_error(store: Store) -> None:
     await say(store, "pump AND valve OR tap NOT near", "words:parts^2 {a b}:c")
 
@@ -125,7 +127,7 @@ async def test_no_query_is_a_syntax_error(store: Store) -> None:
             ['"', "'", "*", "(", ")", "AND", "OR", "NOT", "NEAR(", "words:", "-", "^", "+", "\0", " "]
         )
 
-        @settings(max_examples=200, deadline=None, database=None, derandomize=True)
+        @examples(200)
         @given(st.one_of(st.text(max_size=40), st.lists(hostile | st.sampled_from(["pump", "aB"])).map("".join)))
         def check(text: str) -> None:
             query = search.to_query(text)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 from tests.unit.telling import candidate, in_store
 
 from palimpsest.domain.extraction.admission import MOST_OPEN, Admission, Refusal, admit, most_open
@@ -217,7 +218,7 @@ _CANDIDATES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(earlier=_CANDIDATES, proposed=_CANDIDATES)
 def test_admitting_the_same_again_gives_nothing_but_duplicates(
     earlier: list[Candidate], proposed: list[Candidate]

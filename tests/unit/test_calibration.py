@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import reduce
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.domain.calibration import (
     FACTOR_HIGH,
@@ -51,7 +52,7 @@ def test_nothing_observed_is_the_familys_own_estimator() -> None:
     assert learn(EXACT).to_estimator() == EXACT
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@examples(60)
 @given(
     start=st.sampled_from([CLAUDE, Estimator(1.2, 0.05), EXACT]),
     truth=st.floats(0.7, 1.7),
@@ -69,7 +70,7 @@ def test_it_converges_to_the_true_line_under_noise(
     assert seen.to_estimator().mean(100_000) == pytest.approx(overhead + factor * 100_000, rel=0.01 + spread / 2)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@examples(60)
 @given(
     start=st.sampled_from([CLAUDE, Estimator(1.2, 0.05), EXACT]),
     truth=st.floats(0.7, 1.7),
@@ -105,7 +106,7 @@ def test_the_upper_estimate_becomes_tighter_than_the_familys_once_enough_was_see
     assert many.to_estimator().sigma < CLAUDE.sigma / 1.5
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@examples(200)
 @given(
     start=st.sampled_from([CLAUDE, EXACT]),
     told=st.lists(st.tuples(st.integers(0, 5_000_000), st.integers(0, 50_000_000)), max_size=40),

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.configuration import load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
@@ -326,7 +326,7 @@ _JSON = st.recursive(
 )
 
 
-@hypothesis.settings(derandomize=True, deadline=None, max_examples=50)
+@examples(50)
 @given(st.dictionaries(_KEYS, _JSON, max_size=4))
 def test_whatever_an_editor_sends_loads_or_is_refused_in_sentences(sent: dict[str, Any]) -> None:
     try:

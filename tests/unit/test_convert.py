@@ -13,7 +13,7 @@ from typing import Any, Literal
 import attrs
 import pytest
 from cattrs import Converter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palimpsest.wire.convert import MAX_PROBLEMS, MAX_SAFE_INTEGER, WireError, from_json, teach, to_json
@@ -244,7 +244,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(derandomize=True)
 @given(_JSON)
 def test_any_json_is_read_or_refused_and_nothing_else(value: Any) -> None:
     for hint in (Everything, Text | Call, list[Text], dict[str, Colour], int | str | None):

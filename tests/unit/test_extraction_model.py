@@ -6,8 +6,9 @@ import json
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 from tests.unit.telling import assistant, call, exchange
 
 from palimpsest.domain.extraction.exchange import texts_of
@@ -125,7 +126,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(answer=st.one_of(st.text(), _json.map(json.dumps), _json.map(lambda value: json.dumps(value)[:-3])))
 def test_parsing_never_raises_and_every_quote_stands_in_its_message(answer: str) -> None:
     by_id = {message.id: message for message in SAID.messages}

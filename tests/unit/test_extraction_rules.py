@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 from tests.unit.histories import histories
 from tests.unit.telling import assistant, call, edited, exchange, stored, typed
 
@@ -254,7 +255,7 @@ _PIECES = [
 _texts = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=40)), max_size=6).map(" ".join)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(said=st.lists(st.tuples(st.booleans(), _texts), min_size=1, max_size=5))
 def test_quotes_stand_in_their_message_exactly(said: list[tuple[bool, str]]) -> None:
     contents = [user_message(text) if by_user else assistant(text) for by_user, text in said]
@@ -265,7 +266,7 @@ def test_quotes_stand_in_their_message_exactly(said: list[tuple[bool, str]]) -> 
         assert "\n" not in each.fact.content
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(history=histories)
 def test_any_history_is_read_and_always_alike(history: list[list[Content]]) -> None:
     for contents in history:
@@ -277,7 +278,7 @@ _KEYS = st.sampled_from(["path", "old_string", "new_string", "content", "edits",
 _VALUES = st.one_of(_texts, st.lists(st.dictionaries(st.text(), st.text())), st.integers())
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(arguments=st.dictionaries(_KEYS, _VALUES))
 def test_any_arguments_of_a_tool_are_read(arguments: dict[str, object]) -> None:
     of = edited(arguments, "edit")

@@ -6,8 +6,9 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.wire.framing import MAX_BODY_BYTES, MAX_HEADER_BYTES, FrameDecoder, FramingError, encode_frame
 
@@ -30,7 +31,6 @@ def test_bytes_that_come_one_by_one_give_the_same_bodies() -> None:
     assert decode(*(stream[at : at + 1] for at in range(len(stream)))) == BODIES
 
 
-@settings(derandomize=True)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.lists(st.integers(0, 500), max_size=12))
 def test_any_split_gives_the_same_bodies(bodies: list[bytes], cuts: list[int]) -> None:
     stream = b"".join(map(encode_frame, bodies))
@@ -53,7 +53,7 @@ PIECES = [
 ]
 
 
-@settings(derandomize=True, max_examples=500)
+@examples(500)
 @given(
     st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=12), st.lists(st.integers(0, 300), max_size=5)
 )

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palimpsest.wire.jsonrpc import (
@@ -41,7 +41,6 @@ def sorted_out(body: bytes) -> IncomingRequest | IncomingNotification | Incoming
         return error
 
 
-@settings(derandomize=True)
 @given(
     st.dictionaries(
         st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error"]), ANY_JSON | st.just("2.0")
@@ -61,7 +60,6 @@ def test_any_object_is_one_kind_of_message_or_refused(message: dict[str, Any]) -
             assert "method" not in message
 
 
-@settings(derandomize=True)
 @given(st.integers() | ANY_TEXT)
 def test_an_id_comes_back_exactly_as_it_came(message_id: int | str) -> None:
     request = parse(encode_call("m", None, no_form, message_id))
@@ -70,7 +68,6 @@ def test_an_id_comes_back_exactly_as_it_came(message_id: int | str) -> None:
     assert json.loads(encode_error(message_id, 1, "x", None, no_form))["id"] == message_id
 
 
-@settings(derandomize=True)
 @given(ANY_JSON)
 def test_any_value_can_be_sent_and_only_lone_surrogates_change(value: Any) -> None:
     body = encode_result(1, value, no_form)

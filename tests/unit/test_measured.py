@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.domain.measured import Measured, Part
 from palimpsest.domain.tokens import Estimator
@@ -49,7 +50,7 @@ def test_a_measured_request_takes_what_its_service_said() -> None:
     assert estimate == (real(parts), real(parts))
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 10_000))
 def test_what_is_added_behind_is_all_that_is_guessed(seed: int) -> None:
     parts = talk(seed, 40)
@@ -60,7 +61,7 @@ def test_what_is_added_behind_is_all_that_is_guessed(seed: int) -> None:
     assert abs(estimate.mean - real(parts[:40])) <= 0.3 * GUESS.factor * added + 1
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 10_000))
 def test_after_parts_are_cut_away_the_rest_counts_as_measured(seed: int) -> None:
     parts = talk(seed, 80)
@@ -120,7 +121,6 @@ def test_a_service_that_hardly_counts_is_not_believed_however_long_the_talk_beco
     assert measured.estimate(keys(parts), GUESS).mean == pytest.approx(GUESS.mean(raw), abs=1)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     told=st.lists(
         st.tuples(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 100_000)), max_size=8), st.integers(1, 10**8)),

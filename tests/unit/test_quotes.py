@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.domain.messages import MessageId, Role
 from palimpsest.domain.quoting.files import HEAD_LINES, head_of, hinted_files, named_files, wanted_files
@@ -31,7 +32,7 @@ def places(question: str, texts: list[SourceText]) -> list[str]:
     return [passage.place for passage in rank(question, texts)]
 
 
-@settings(max_examples=200, derandomize=True)
+@examples(200)
 @given(TEXTS, st.lists(st.tuples(PATHS, TEXTS), max_size=4, unique_by=lambda file: file[0]), TEXTS)
 def test_every_quote_is_an_exact_piece_of_its_source(question: str, files: list[tuple[str, str]], said: str) -> None:
     texts = [SourceText(FileSource(path), text) for path, text in files]
@@ -47,14 +48,12 @@ def test_every_quote_is_an_exact_piece_of_its_source(question: str, files: list[
         assert passage.line in {whole.count("\n", 0, at) + 1 for at in starts}
 
 
-@settings(derandomize=True)
 @given(TEXTS, st.lists(TEXTS, max_size=4))
 def test_the_same_question_gets_the_same_quotes(question: str, contents: list[str]) -> None:
     texts = [SourceText(FileSource(f"f{i}.md"), text) for i, text in enumerate(contents)]
     assert rank(question, texts) == rank(question, texts)
 
 
-@settings(derandomize=True)
 @given(st.lists(TEXTS, max_size=4))
 def test_a_question_without_content_words_finds_nothing(contents: list[str]) -> None:
     texts = [SourceText(FileSource(f"f{i}.md"), text) for i, text in enumerate(contents)]

@@ -11,9 +11,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.clients.contexts import assistant, context, user
+from tests.properties import examples
 
 from palimpsest.domain.messages import AttachmentPart, OpaquePart, TextPart, ToolCallPart, tool_result
 from palimpsest.domain.redaction import redact, redact_content, redact_context
@@ -105,7 +106,7 @@ def test_the_sources_lock_files_and_documents_of_this_repository_stay() -> None:
     assert changed == []
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@examples(300)
 @given(before=st.text(max_size=60), after=st.text(max_size=60), name=st.sampled_from(sorted(SECRETS)))
 def test_around_a_secret_every_character_stays(before: str, after: str, name: str) -> None:
     text = f"{before} {SECRETS[name]}\n {after}"
@@ -114,7 +115,7 @@ def test_around_a_secret_every_character_stays(before: str, after: str, name: st
     assert redact(redact(text)) == redact(text)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@examples(300)
 @given(
     st.text(alphabet=st.sampled_from("sk-ant_AKIzghp0:/@ \n\"'\\{BEGINPRVTY=."), max_size=400),
 )

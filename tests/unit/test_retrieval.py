@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palimpsest.domain.messages import user_message
@@ -68,7 +68,6 @@ def test_words_about_the_asking_count_apart_unless_there_are_no_others() -> None
     assert to_terms("What did we discuss?").telling == ("discuss",)
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
 @given(st.text(alphabet=st.sampled_from("ab .\n"), max_size=3_000))
 def test_a_cut_loses_no_word_and_no_passage_is_too_long(text: str) -> None:
     passages = list(cut(text))
@@ -76,7 +75,6 @@ def test_a_cut_loses_no_word_and_no_passage_is_too_long(text: str) -> None:
     assert all(1 <= len(passage.split()) <= PASSAGE_WORDS for passage in passages)
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
 @given(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
 def test_neighbours_fill_a_text_up_and_no_further(n_own: int, n_before: int, n_after: int) -> None:
     words = around(n_own, [f"b{n}" for n in range(n_before)], [f"a{n}" for n in range(n_after)]).split()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from palimpsest.domain.facts import FactState, Span
 from palimpsest.domain.staleness.anchor import Anchor, make_anchor
@@ -38,7 +39,7 @@ _SUFFIXES = (
 )
 _CHARACTERS = st.one_of(st.characters(), st.sampled_from("\n\n\r\t  \"'`#/*-{}()[],:;=\\_ab1"))
 _TEXTS = st.text(_CHARACTERS, max_size=200)
-_few = settings(max_examples=30, deadline=None, derandomize=True)
+_few = examples(30)
 _WORDS = st.lists(
     st.sampled_from("alpha beta gamma delta size count load save retry limit".split()), min_size=2, max_size=5
 )

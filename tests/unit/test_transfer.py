@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given, seed
+from tests.properties import examples
 from tests.unit.exported import (
     ATTACHED,
     CONTENTS,
@@ -50,7 +51,7 @@ def refusal(text: str) -> str:
 
 
 @seed(20260731)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(transfers())
 def test_what_is_encoded_is_decoded_and_encoded_again_byte_for_byte(transfer: Transfer) -> None:
     text = encode(transfer)
