@@ -336,7 +336,7 @@ export interface MessageRange {
 
 /** A share of the context. */
 export interface TokensByKind {
-    /** `system`, `tools`, `pins`, `summaries`, `messages`, `previews` or `injections`. */
+    /** `system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: what the model's service adds to every request by itself. */
     kind: string;
     /** Tokens it takes. */
     tokens: number;
@@ -372,7 +372,7 @@ export interface ContextUsage {
     messageCount: number;
     /** Summaries that stand in the context. */
     summaryCount: number;
-    /** The shares, largest first. */
+    /** The shares, largest first. They add up to `usedTokens`. */
     byKind: Array<TokensByKind>;
     /** Whether it could be sent as it stands. A turn summarises by itself when it has to. */
     status: ContextStatus;
@@ -772,9 +772,9 @@ export interface PrepareContextParams {
 
 /** One stretch of the request, in request order. */
 export interface ContextSegment {
-    /** `system`, `tools`, `pins`, `summary`, `message`, `preview` or `injection`. */
+    /** `system`, `tools`, `pins`, `summary`, `message`, `preview`, `injection`, or `overhead`: what the model's service adds to every request by itself. */
     type: string;
-    /** Tokens it takes. */
+    /** Its part of `usedTokens`. */
     tokens: number;
     /** Why it is there in this form. */
     reason: string;
@@ -800,7 +800,7 @@ export interface PrepareContextResult {
     upperTokens: number;
     /** What it must fit. */
     limitTokens: number;
-    /** The stretches, in order. Empty when nothing could be built. */
+    /** The stretches, in order, also of a request that does not fit. Their tokens add up to `usedTokens`. */
     segments: Array<ContextSegment>;
     /** The messages a turn would summarise first. */
     wouldSummarize: Array<MessageRange>;

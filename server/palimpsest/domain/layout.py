@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from palimpsest.domain.apportionment import apportion
 from palimpsest.domain.chain import content_digest
 from palimpsest.domain.cut import Block, Piece
 from palimpsest.domain.front import render_front
@@ -12,7 +13,7 @@ from palimpsest.domain.measured import Estimate
 from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
 from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
 from palimpsest.domain.provider import ToolSchema
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, Estimator, count_tools
+from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, count_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,63 +65,79 @@ def lay_out(
     conversation_id: ConversationId,
     model: str,
     frame: Frame,
-    frame_tokens: FrameTokens,
-    front: Front,
-    pieces: Sequence[Piece],
-    estimator: Estimator,
+    segments: tuple[Segment, ...],
     estimate: Estimate,
     *,
     limit_tokens: int,
     max_output_tokens: int,
     window_tokens: int,
-    n_known_pieces: int = 0,
     tool_choice: ToolChoice = "auto",
 ) -> PreparedContext:
-    """The prepared context of a cut. Raises OverLimit when it does not fit.
-
-    `estimate`: of the whole; `estimator` says what each segment takes. `n_known_pieces`: how many leading pieces stood
-    unchanged in the previous request.
-    """
-    segments = [Segment("system", estimator.mean(frame_tokens.system), "always first", (), is_in_prefix=True)]
-    if frame.tools:
-        segments.append(Segment("tools", estimator.mean(frame_tokens.tools), "always second", (), is_in_prefix=True))
-    if front.text:
-        reason = "what you pinned or took back by command"
-        contents = (render_front(front.text),)
-        segments.append(
-            Segment("pins", estimator.mean(front.tokens), reason, contents, is_in_prefix=n_known_pieces > 0)
-        )
-    for index, piece in enumerate(pieces):
-        segments += _segments(piece, estimator, is_in_prefix=index < n_known_pieces)
+    """The prepared context of a cut that has been laid out as `segments`. Raises OverLimit when it does not fit."""
     return PreparedContext(
         conversation_id=conversation_id,
         model=model,
         system=frame.system,
         tools=frame.tools,
-        segments=tuple(segments),
+        segments=segments,
         max_output_tokens=max_output_tokens,
         estimated_tokens=estimate.mean,
         upper_tokens=estimate.upper,
         limit_tokens=limit_tokens,
         window_tokens=window_tokens,
-        n_stable_messages=len(pieces) + bool(front.text),
+        n_stable_messages=sum(len(segment.contents) for segment in segments),
         tool_choice=tool_choice,
     )
 
 
-def _segments(piece: Piece, estimator: Estimator, *, is_in_prefix: bool) -> list[Segment]:
+def segments_of(
+    frame: Frame,
+    frame_tokens: FrameTokens,
+    front: Front,
+    pieces: Sequence[Piece],
+    *,
+    whole: int,
+    shares: Sequence[float],
+    overhead: int,
+    n_known_pieces: int = 0,
+) -> tuple[Segment, ...]:
+    """The cut as stretches of a request, in its order; what the service adds by itself comes last. Their tokens add up
+    to `whole`.
+
+    `shares`: what is expected of all that stands before the conversation, `overhead` included, and of each piece.
+    `n_known_pieces`: how many leading pieces stood unchanged in the previous request.
+    """
+    is_known = n_known_pieces > 0
+    head, *rest = shares
+    raw = {"system": frame_tokens.system, "tools": frame_tokens.tools, "pins": front.tokens}
+    added = min(float(overhead), head) if any(raw.values()) else head
+    each_raw = (head - added) / max(sum(raw.values()), 1)
+    weighted = [(Segment("system", 0, "always first", (), is_in_prefix=True), raw["system"] * each_raw)]
+    if frame.tools:
+        weighted.append((Segment("tools", 0, "always second", (), is_in_prefix=True), raw["tools"] * each_raw))
+    if front.text:
+        reason, contents = "what you pinned or took back by command", (render_front(front.text),)
+        weighted.append((Segment("pins", 0, reason, contents, is_in_prefix=is_known), raw["pins"] * each_raw))
+    for index, (piece, share) in enumerate(zip(pieces, rest, strict=True)):
+        weighted += _weighted(piece, share, is_in_prefix=index < n_known_pieces)
+    if added > 0:
+        weighted.append((Segment("overhead", 0, "added by the model's service", (), is_in_prefix=is_known), added))
+    sizes = apportion(whole, [weight for _, weight in weighted])
+    return tuple(replace(segment, tokens=size) for (segment, _), size in zip(weighted, sizes, strict=True))
+
+
+def _weighted(piece: Piece, share: float, *, is_in_prefix: bool) -> list[tuple[Segment, float]]:
     ids = (piece.start, piece.end)
     if isinstance(piece, Block):
         reason = f"stands for {piece.end - piece.start} older messages"
-        tokens = estimator.mean(piece.tokens)
-        return [Segment("summary", tokens, reason, (piece.content,), ids, piece.summary.id, is_in_prefix)]
-    tokens = estimator.mean(piece.tokens - piece.injection_tokens)
+        return [(Segment("summary", 0, reason, (piece.content,), ids, piece.summary.id, is_in_prefix), share)]
     if piece.preview is not None:
-        segment = Segment("preview", tokens, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
+        segment = Segment("preview", 0, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
     else:
-        segment = Segment("message", tokens, "fits as it was said", (piece.content,), ids, None, is_in_prefix)
+        segment = Segment("message", 0, "fits as it was said", (piece.content,), ids, None, is_in_prefix)
     if not piece.injection:
-        return [segment]
+        return [(segment, share)]
     # Its text stands behind the message's, in the same content.
-    added = estimator.mean(piece.injection_tokens)
-    return [segment, Segment("injection", added, "added behind your message", (), ids, None, is_in_prefix)]
+    added = share * piece.injection_tokens / max(piece.tokens, 1)
+    injection = Segment("injection", 0, "added behind your message", (), ids, None, is_in_prefix)
+    return [(segment, share - added), (injection, added)]

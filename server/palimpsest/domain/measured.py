@@ -96,6 +96,13 @@ class Measured:
         mean = math.ceil(known + guessed)
         return Estimate(mean, mean + math.ceil(2 * sigma) + (_ROUNDING if parts != self.request else 0))
 
+    def shares_of(self, parts: Sequence[Part], estimator: Estimator) -> list[float]:
+        """What each of the parts of a request takes: as it was measured, or else as it is guessed. In the model's
+        tokens, unrounded; the first part bears what a service adds to every request by itself."""
+        fresh = [part for part in parts if part not in self.shares]
+        guessed = dict(zip(fresh, self._priors(fresh, estimator), strict=True))
+        return [(self.shares.get(part) or guessed[part]).tokens for part in parts]
+
     def observe(self, parts: Sequence[Part], estimator: Estimator, real_tokens: int) -> Self:
         """With the word of its service about a request of those parts. A service that counts far too little (only what
         it did not cache, or nothing) is not believed at all: by its word a context would grow without end."""

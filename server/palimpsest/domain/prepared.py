@@ -6,9 +6,10 @@ means: by the upper estimate, the request fits the limit it carries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
+from palimpsest.domain.apportionment import apportion
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, MessageId, canonical_json
 from palimpsest.domain.provider import ToolSchema
@@ -26,12 +27,13 @@ class OverLimit(PalimpsestError):
 class Segment:
     """One stretch of the request, in request order, and why it is there."""
 
-    type: Literal["system", "tools", "pins", "summary", "message", "preview", "injection"]
+    type: Literal["system", "tools", "pins", "summary", "message", "preview", "injection", "overhead"]
+    """`overhead` is what the model's service adds to every request by itself."""
     tokens: int
-    """Mean estimate, in the model's tokens."""
+    """Its part of the mean estimate of the whole request, in the model's tokens: the parts add up to the whole."""
     reason: str
     contents: tuple[Content, ...]
-    """What it adds to the request's messages; empty for `system` and `tools`."""
+    """What it adds to the request's messages; empty for `system`, `tools`, `injection` and `overhead`."""
     message_ids: tuple[MessageId, MessageId] | None = None
     """[first, end) of the messages it stands for."""
     summary_id: int | None = None
@@ -53,7 +55,7 @@ class PreparedContext:
     max_output_tokens: int
     """The reserve: what the answer may take."""
     estimated_tokens: int
-    """Mean estimate of the whole request, in the model's tokens."""
+    """Mean estimate of the whole request, in the model's tokens: the sum of its segments (invariant 16)."""
     upper_tokens: int
     """Upper estimate (mean + 2 sigma); at most `limit_tokens`."""
     limit_tokens: int
@@ -75,6 +77,12 @@ class PreparedContext:
     def messages(self) -> tuple[Content, ...]:
         """The request's messages, oldest first."""
         return tuple(content for segment in self.segments for content in segment.contents)
+
+    def counted_as(self, tokens: int, limit_tokens: int) -> Self:
+        """The same request where its service says that it takes so many tokens. Raises OverLimit."""
+        sizes = apportion(tokens, [segment.tokens for segment in self.segments])
+        segments = tuple(replace(each, tokens=size) for each, size in zip(self.segments, sizes, strict=True))
+        return replace(self, segments=segments, estimated_tokens=tokens, upper_tokens=tokens, limit_tokens=limit_tokens)
 
     def lines(self) -> tuple[str, ...]:
         """The request as canonical lines, stable first. Requests share a prefix as far as their lines do."""

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
+from palimpsest.domain.apportionment import apportion
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.messages import ConversationId, clean_text, user_message
@@ -68,17 +69,21 @@ class HelpingModel:
         frame = Frame(instructions, ())
         estimator = self.model.estimator
         system, message = frame.system_tokens(self.count), count_content(content, self.count)
+        whole = estimator.mean(system + message)
+        weights = [estimator.factor * system, estimator.factor * message, float(estimator.overhead)]
+        sizes = apportion(whole, weights)
         return PreparedContext(
             conversation_id=ConversationId(topic),
             model=self.model.service_name,
             system=frame.system,
             tools=frame.tools,
             segments=(
-                Segment("system", estimator.mean(system), "what to do", ()),
-                Segment("message", estimator.mean(message), "what it is about", (content,)),
+                Segment("system", sizes[0], "what to do", ()),
+                Segment("message", sizes[1], "what it is about", (content,)),
+                Segment("overhead", sizes[2], "added by the model's service", ()),
             ),
             max_output_tokens=min(self.budget.reserve, MAX_OUTPUT_TOKENS),
-            estimated_tokens=estimator.mean(system + message),
+            estimated_tokens=whole,
             upper_tokens=estimator.upper(system + message),
             limit_tokens=self.budget.budget,
             tool_choice="none",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, keep_from, total_tokens
+from palimpsest.domain.cut import CutCause, Live, Piece, keep_from, total_tokens
 from palimpsest.domain.errors import ContextError, RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, user_message
@@ -20,6 +21,8 @@ from palimpsest.storage import contexts
 from palimpsest.storage.contexts import ContextMoment, SummaryCost
 
 _MOST_MOMENTS: Final = 200
+_KINDS: Final = {"summary": "summaries", "message": "messages", "preview": "previews", "injection": "injections"}
+"""Under which kind a segment is counted, where that is not its own type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class UsageReport:
     certainty: Certainty
     n_messages: int
     by_kind: tuple[tuple[str, int], ...]
-    """Kind and tokens, largest first, none empty."""
+    """Kind and tokens, largest first, none empty; they add up to what is used (invariant 16)."""
     last_summary_at: str | None
 
 
@@ -48,6 +51,7 @@ class Plan:
     limit_tokens: int
     certainty: Certainty
     segments: tuple[Segment, ...]
+    """In the request's order, also where it could not be sent; they add up to `used_tokens` (invariant 16)."""
     would_summarize: tuple[tuple[MessageId, MessageId], ...]
     """[start, end) of what a turn would summarise first."""
     problem: ContextError | None
@@ -82,22 +86,17 @@ class ContextStats:
 async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
     """Raises NotFound."""
     state = await engine.state(conversation_id)
-    estimator = state.cut.estimator
-    kinds = {"system": state.frame_tokens.system, "tools": state.frame_tokens.tools, "pins": state.front.tokens}
-    for piece in state.pieces:
-        kind = "summaries" if isinstance(piece, Block) else "previews" if piece.preview else "messages"
-        added = piece.injection_tokens if isinstance(piece, Live) else 0
-        kinds[kind] = kinds.get(kind, 0) + piece.tokens - added
-        kinds["injections"] = kinds.get("injections", 0) + added
-    by_kind = sorted(((kind, estimator.mean(raw)) for kind, raw in kinds.items() if raw), key=lambda item: -item[1])
+    kinds: Counter[str] = Counter()
+    for segment in state.segments:
+        kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens
     return UsageReport(
-        ContextUsage(estimator.mean(state.raw_tokens), state.budget.budget, state.n_blocks),
+        ContextUsage(kinds.total(), state.budget.budget, state.n_blocks),
         await _problem(engine, state),
         state.budget,
         state.model,
         certainty(state),
         state.n_messages,
-        tuple(by_kind),
+        tuple((kind, tokens) for kind, tokens in kinds.most_common() if tokens),
         state.last_summary_at,
     )
 
@@ -118,11 +117,11 @@ async def explain(engine: ContextEngine, conversation_id: ConversationId, text: 
     problem = await _problem(engine, dry)
     return Plan(
         model=dry.model.name,
-        used_tokens=dry.cut.estimator.mean(dry.raw_tokens),
-        upper_tokens=dry.cut.estimator.upper(dry.raw_tokens),
+        used_tokens=dry.estimate.mean,
+        upper_tokens=dry.estimate.upper,
         limit_tokens=budget,
         certainty=certainty(dry),
-        segments=() if problem is not None else engine.lay_out(dry, budget, "auto").segments,
+        segments=dry.segments,
         would_summarize=tuple((pieces[i].start, pieces[j - 1].end) for i, j in runs) if is_due else (),
         problem=problem,
     )

@@ -13,11 +13,12 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Block, CutCause, Live, Piece, running_request, total_tokens
 from palimpsest.domain.forest import Summary, render_summary
 from palimpsest.domain.front import StandingRules, render_front
-from palimpsest.domain.layout import Frame, FrameTokens, Front
+from palimpsest.domain.layout import Frame, FrameTokens, Front, segments_of
 from palimpsest.domain.ledger import EntryId
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.measured import Estimate, Measured, Part
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId
+from palimpsest.domain.prepared import Segment
 from palimpsest.domain.tokens import count_content
 from palimpsest.services.tokenizers import Tokenizer
 from palimpsest.storage import contexts, conversations
@@ -94,6 +95,26 @@ class ContextState:
         if self._estimated is None or self._estimated[0] != made_of:
             self._estimated = (made_of, self.measured.estimate(self.parts, estimator))
         return self._estimated[1]
+
+    def estimate_of(self, front: Front, pieces: Sequence[Piece]) -> Estimate:
+        """The same of a request with another front and other pieces."""
+        return replace(self, front=front, pieces=list(pieces), _estimated=None).estimate
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Of the next request, in its order. Their tokens add up to the mean of `estimate` (invariant 16)."""
+        estimator = self.cut.estimator
+        measured = Measured() if self.model.is_exact else self.measured
+        return segments_of(
+            self.frame,
+            self.frame_tokens,
+            self.front,
+            self.pieces,
+            whole=self.estimate.mean,
+            shares=measured.shares_of(self.parts, estimator),
+            overhead=estimator.overhead,
+            n_known_pieces=self.n_sent,
+        )
 
     @property
     def n_messages(self) -> int:

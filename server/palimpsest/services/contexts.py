@@ -251,7 +251,7 @@ class ContextEngine:
         if tokens is None or tokens > limit_tokens:
             return None
         state.n_sent = len(state.pieces)
-        return replace(asked, estimated_tokens=tokens, upper_tokens=tokens, limit_tokens=limit_tokens)
+        return asked.counted_as(tokens, limit_tokens)
 
     async def _take_up_frame(self, state: ContextState, lease: HeldLease) -> None:
         """The system prompt, the instructions or the tools changed: the turn that begins is the first to see it. Where
@@ -327,15 +327,11 @@ class ContextEngine:
             state.id,
             state.model.service_name,
             state.frame,
-            state.frame_tokens,
-            state.front,
-            state.pieces,
-            state.cut.estimator,
+            state.segments,
             state.estimate,
             limit_tokens=limit_tokens,
             max_output_tokens=state.budget.reserve,
             window_tokens=state.budget.window,
-            n_known_pieces=state.n_sent,
             tool_choice=tool_choice,
         )
 

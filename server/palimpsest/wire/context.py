@@ -24,9 +24,10 @@ class ContextSegment(Wire):
     """One stretch of the request, in request order."""
 
     type: str
-    """`system`, `tools`, `pins`, `summary`, `message`, `preview` or `injection`."""
+    """`system`, `tools`, `pins`, `summary`, `message`, `preview`, `injection`, or `overhead`: what the model's service
+    adds to every request by itself."""
     tokens: int
-    """Tokens it takes."""
+    """Its part of `usedTokens`."""
     reason: str
     """Why it is there in this form."""
     certainty: Counting
@@ -54,7 +55,7 @@ class PrepareContextResult(Wire):
     limit_tokens: int
     """What it must fit."""
     segments: list[ContextSegment]
-    """The stretches, in order. Empty when nothing could be built."""
+    """The stretches, in order, also of a request that does not fit. Their tokens add up to `usedTokens`."""
     would_summarize: list[MessageRange]
     """The messages a turn would summarise first."""
     excess_tokens: int | None = None

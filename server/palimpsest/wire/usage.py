@@ -65,7 +65,8 @@ class TokensByKind(Wire):
     """A share of the context."""
 
     kind: str
-    """`system`, `tools`, `pins`, `summaries`, `messages`, `previews` or `injections`."""
+    """`system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: what the model's
+    service adds to every request by itself."""
     tokens: int
     """Tokens it takes."""
 
@@ -103,7 +104,7 @@ class ContextUsage(Wire):
     summary_count: int
     """Summaries that stand in the context."""
     by_kind: list[TokensByKind]
-    """The shares, largest first."""
+    """The shares, largest first. They add up to `usedTokens`."""
     status: ContextStatus
     """Whether it could be sent as it stands. A turn summarises by itself when it has to."""
     last_summary_at: str | None = None

@@ -212,7 +212,7 @@
 
 --- A share of the context.
 ---@class palimpsest.TokensByKind
----@field kind string `system`, `tools`, `pins`, `summaries`, `messages`, `previews` or `injections`.
+---@field kind string `system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: what the model's service adds to every request by itself.
 ---@field tokens integer Tokens it takes.
 
 --- How full the context of a conversation is.
@@ -231,7 +231,7 @@
 ---@field counting palimpsest.Counting How tokens are counted.
 ---@field messageCount integer Messages of the conversation.
 ---@field summaryCount integer Summaries that stand in the context.
----@field byKind palimpsest.TokensByKind[] The shares, largest first.
+---@field byKind palimpsest.TokensByKind[] The shares, largest first. They add up to `usedTokens`.
 ---@field status palimpsest.ContextStatus Whether it could be sent as it stands. A turn summarises by itself when it has to.
 ---@field lastSummaryAt? string When a summary was last written.
 
@@ -463,8 +463,8 @@
 
 --- One stretch of the request, in request order.
 ---@class palimpsest.ContextSegment
----@field type string `system`, `tools`, `pins`, `summary`, `message`, `preview` or `injection`.
----@field tokens integer Tokens it takes.
+---@field type string `system`, `tools`, `pins`, `summary`, `message`, `preview`, `injection`, or `overhead`: what the model's service adds to every request by itself.
+---@field tokens integer Its part of `usedTokens`.
 ---@field reason string Why it is there in this form.
 ---@field certainty palimpsest.Counting How its tokens were counted.
 ---@field isInPrefix boolean Whether it stands unchanged in the previous request of this conversation.
@@ -478,7 +478,7 @@
 ---@field usedTokens integer Tokens of the whole request.
 ---@field upperTokens integer The same by the upper estimate, which limits are tested on.
 ---@field limitTokens integer What it must fit.
----@field segments palimpsest.ContextSegment[] The stretches, in order. Empty when nothing could be built.
+---@field segments palimpsest.ContextSegment[] The stretches, in order, also of a request that does not fit. Their tokens add up to `usedTokens`.
 ---@field wouldSummarize palimpsest.MessageRange[] The messages a turn would summarise first.
 ---@field excessTokens? integer `needsSummarization`: tokens over the limit.
 ---@field messageIds? integer[] `needsSummarization`: the messages to summarise, oldest first.

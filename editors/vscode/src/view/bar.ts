@@ -9,7 +9,7 @@ export interface Share {
 }
 
 /** In the order they stand in a request. What a later server adds comes behind these. */
-const ORDER = ["system", "tools", "pins", "summaries", "messages", "previews", "injections"];
+const ORDER = ["system", "tools", "pins", "summaries", "messages", "previews", "injections", "overhead"];
 
 /** The kinds of text, then what is free, then what is kept for the answer; together they are the window. */
 export function shares(usage: ContextUsage): Share[] {
@@ -29,6 +29,7 @@ const NAMES: Readonly<Record<string, string>> = {
     messages: "Messages",
     previews: "Previews",
     injections: "Injections",
+    overhead: "Added by the service",
     free: "Free",
     reserve: "Kept for the answer",
     summary: "Summary",
