@@ -352,7 +352,7 @@ async def test_a_rule_that_is_said_while_the_rules_are_read_is_not_missed(bench:
     state = await b.session.contexts.state(b.conversation_id)
     rule = "Never use tabs in this project."
     async with while_reading(b):
-        async with b.session.conversations._writing(b.conversation_id, "a test") as lease:
+        async with b.session.conversations._writing(b.conversation_id, "a test") as (state, lease):
             await b.session.contexts.push_message(state, lease, user_message(rule))
     assert await rule_states(b) == [(rule, EntryState.OPEN)]
     async with while_reading(b), while_reading(b):

@@ -266,12 +266,13 @@ class Compactor:
         left_out: Ranges | None = None,
         saved: Mapping[str, int] | None = None,
         started: float | None = None,
+        expanded: tuple[MessageId, MessageId] | None = None,
     ) -> None:
         """Makes the pieces the conversation's cut: a new version, stored with its cause and what it did.
 
         `left_out`: None for what was left out before. `saved`: raw tokens by strategy, each of which is told to be
-        complete. What was added behind messages goes; what the user ruled by command goes to the front; blocks get the
-        rules that hold again.
+        complete. `expanded`: [start, end) that the user wants to see as originals from now on. What was added behind
+        messages goes; what the user ruled by command goes to the front; blocks get the rules that hold again.
         """
         left_out = state.cut.left_out if left_out is None else left_out
         before = state.cut.estimator.mean(state.raw_tokens)
@@ -299,11 +300,20 @@ class Compactor:
         )
         previews = {p.message.id: p.preview for p in plain if isinstance(p, Live) and p.preview is not None}
         report = RecutReport(means, before, after, duration_ms)
-        await self.store.run(contexts.write_cut, lease, cut, previews, report, utc_now())
-        common = _n_common(state.pieces, plain) if front == state.front else 0
-        state.n_sent = min(state.n_sent, common)
         has_left_out_others = cut.left_out != state.cut.left_out
-        state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
+
+        def write() -> None:
+            contexts.write_cut(lease, cut, previews, report, utc_now())
+            if expanded is not None:
+                contexts.expand(state.id, *expanded)
+
+        def follow(_: None) -> None:
+            common = _n_common(state.pieces, plain) if front == state.front else 0
+            state.n_sent = min(state.n_sent, common)
+            state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
+            state.expansions = state.expansions if expanded is None else (*state.expansions, expanded)
+
+        await self.store.commit(write, follow)
         self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
         if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
             self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)

@@ -62,6 +62,8 @@ class ContextState:
     """What the model's service said of the last request."""
     _estimated: tuple[tuple[object, ...], Estimate] | None = None
     """The newest estimate, and what it was made of: between re-cuts pieces are only appended or added to."""
+    last_hidden: int = 0
+    """The newest of what was rolled back or purged, as the state knows it."""
     last_summary_at: str | None = None
     """When the newest summary was written, as of the last time the state was asked for."""
 
@@ -131,6 +133,13 @@ class ContextState:
     def n_blocks(self) -> int:
         return sum(isinstance(piece, Block) for piece in self.pieces)
 
+    def hide(self, start: MessageId, last_hidden: int) -> None:
+        """The messages from `start` on were rolled back, and no summary in the context speaks of them."""
+        self.pieces = [piece for piece in self.pieces if piece.end <= start]
+        self.ruling = tuple(message for message in self.ruling if message.id < start)
+        self.n_sent = min(self.n_sent, len(self.pieces))
+        self.last_hidden = last_hidden
+
     def append(
         self, stored: Sequence[StoredMessage], tokens: Sequence[int], previews: dict[MessageId, Content]
     ) -> None:
@@ -175,6 +184,7 @@ class _Rows:
     live_messages: list[StoredMessage]
     expansions: tuple[tuple[MessageId, MessageId], ...]
     injections: dict[MessageId, str]
+    last_hidden: int
     counts: dict[MessageId, int] = field(default_factory=dict)
 
 
@@ -202,7 +212,8 @@ def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
     previews = contexts.read_previews(conversation_id, version)
     injections = contexts.read_injections(conversation_id, version)
     by_id = {each.id: each for each in summaries}
-    return _Rows(record, cut, by_id, previews, messages, expansions, injections, counts)
+    last_hidden = conversations.last_hidden(conversation_id)
+    return _Rows(record, cut, by_id, previews, messages, expansions, injections, last_hidden, counts)
 
 
 async def ensure_counts(
@@ -252,6 +263,7 @@ async def load_state(
         frame_tokens,
         front(cut.front, tokenizer),
         rows.expansions,
+        last_hidden=rows.last_hidden,
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.adaptation import ContextAdaptation, adapt
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, choose, leave_out, running_request
+from palimpsest.domain.cut import Block, CutCause, Live, choose, keep_from, leave_out, running_request
 from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.layout import Frame, FrameTokens, lay_out
@@ -35,7 +35,7 @@ from palimpsest.services.context_state import (
     load_state,
 )
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
-from palimpsest.services.lease_returns import LeaseReturns
+from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
 from palimpsest.services.recalling import DISTILLED, HEAD, USUAL, Recall
@@ -84,11 +84,14 @@ class ContextEngine:
     """What is written while nobody waits."""
     recall: Recall | None = None
     """What tells a turn of what its context does not hold; None: nothing does."""
-    returns: LeaseReturns = field(init=False)
+    leases: Leases = field(init=False)
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
+    _written: dict[ConversationId, HeldLease] = field(default_factory=dict)
+    """Conversations that are written by this engine now: what it holds of them is newer than what anybody reads."""
+    _loading: dict[ConversationId, asyncio.Task[ContextState]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.returns = LeaseReturns(self.store, self.background)
+        self.leases = Leases(self.store, self.background)
 
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
@@ -101,25 +104,78 @@ class ContextEngine:
         self.emit(event)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:
-        """The conversation's state, in step with the store. Raises NotFound."""
-        known = self._states.get(conversation_id)
-
-        def read() -> tuple[conversations.ConversationRecord, int, str | None]:
-            record = conversations.get(conversation_id)
-            return record, contexts.latest_version(conversation_id), contexts.last_summary_at(conversation_id)
-
-        record, version, last_summary_at = await self.store.read(read)
-        fresh = self.models.assume(record.model)  # its editor or its service may have said more since
-        if known is not None and (
-            *(known.n_messages, known.record.model, known.cut.version),
-            *(known.model.limits, known.model.tokenizer),
-        ) == (record.n_messages, record.model, version, fresh.limits, fresh.tokenizer):
-            known.record, known.last_summary_at = record, last_summary_at
+        """The conversation's state, in step with the store; while it is written here, the very state that its writer
+        has. For reading. Raises NotFound."""
+        if conversation_id in self._written and (known := self._states.get(conversation_id)) is not None:
             return known
+        return await self._in_step(conversation_id)
+
+    async def writable(self, lease: HeldLease) -> ContextState:
+        """The state of the lease's conversation, for who changes it. Until `let_go` everybody gets this one."""
+        self._written.pop(lease.conversation_id, None)
+        state = await self._in_step(lease.conversation_id)
+        self._written[lease.conversation_id] = lease
+        return state
+
+    def let_go(self, lease: HeldLease) -> None:
+        """The lease's holder changes the state no more."""
+        if self._written.get(lease.conversation_id) == lease:
+            del self._written[lease.conversation_id]
+
+    @contextlib.asynccontextmanager
+    async def writing(
+        self, conversation_id: ConversationId, holder: str, changed: Callable[[ConversationId], None]
+    ) -> AsyncIterator[tuple[ContextState, HeldLease]]:
+        """The conversation's state and the right to change it, for as long as the block runs. `holder`: words for
+        people, such as `a summary`. `changed`: told when the lease could be given back only later.
+
+        Raises NotFound, StoreError, and ConversationBusy while somebody else writes the conversation.
+        """
+        async with self.leases.hold(conversation_id, holder, changed) as lease:
+            try:
+                yield await self.writable(lease), lease
+            finally:
+                self.let_go(lease)
+
+    async def _in_step(self, conversation_id: ConversationId) -> ContextState:
+        """Read anew unless what is held says what the store says. One load at a time: two would be two states, and what
+        one request changes the next would not see."""
+
+        def read() -> tuple[conversations.ConversationRecord, int, int, str | None]:
+            record = conversations.get(conversation_id)
+            version, hidden = contexts.latest_version(conversation_id), conversations.last_hidden(conversation_id)
+            return record, version, hidden, contexts.last_summary_at(conversation_id)
+
+        while True:
+            record, version, last_hidden, last_summary_at = await self.store.read(read)
+            fresh = self.models.assume(record.model)  # its editor or its service may have said more since
+            known = self._states.get(conversation_id)
+            if known is not None and (
+                *(known.n_messages, known.record.model, known.cut.version, known.last_hidden),
+                *(known.model.limits, known.model.tokenizer),
+            ) == (record.n_messages, record.model, version, last_hidden, fresh.limits, fresh.tokenizer):
+                known.record, known.last_summary_at = record, last_summary_at
+                return known
+            if (others := self._loading.get(conversation_id)) is not None:
+                await asyncio.wait([others])  # which may have begun before what this call has read
+                continue
+            loading = asyncio.create_task(self._load(record), name=f"load {conversation_id}")
+            self._loading[conversation_id] = loading
+            loading.add_done_callback(self._loaded)
+            state = await asyncio.shield(loading)
+            state.last_summary_at = last_summary_at
+            return state
+
+    def _loaded(self, loading: asyncio.Task[ContextState]) -> None:
+        for conversation_id in [each for each, task in self._loading.items() if task is loading]:
+            del self._loading[conversation_id]
+        if not loading.cancelled():
+            loading.exception()  # whoever waits gets it, and nobody has to
+
+    async def _load(self, record: conversations.ConversationRecord) -> ContextState:
         model, budget, tokenizer = await self._fitted(record.model)
-        state = await load_state(self.store, conversation_id, model, budget, tokenizer, self.frame)
-        state.last_summary_at = last_summary_at
-        self._states[conversation_id] = state
+        state = await load_state(self.store, record.id, model, budget, tokenizer, self.frame)
+        self._states[record.id] = state
         context_debug.init_counters(
             n_messages=state.n_messages,
             current_tokens=state.raw_tokens,
@@ -159,6 +215,7 @@ class ContextEngine:
     def forget(self, conversation_id: ConversationId) -> None:
         """Drops what is held in memory; the next `state` reads the store."""
         self._states.pop(conversation_id, None)
+        self._written.pop(conversation_id, None)
 
     async def accept(self, state: ContextState, contents: Sequence[Content]) -> Accepted:
         """Counts messages that are about to be stored and decides which of them are too large to be sent whole."""
@@ -167,6 +224,13 @@ class ContextEngine:
     def appended(self, state: ContextState, stored: Sequence[StoredMessage], accepted: Accepted) -> None:
         """Tells the state what was stored, after the transaction."""
         state.append(stored, accepted.tokens, accepted.previews_of(stored))
+
+    def hid(self, state: ContextState, start: MessageId, hid: contexts.Hid) -> None:
+        """Tells the state what was hidden from `start` on, after the transaction."""
+        if hid.has_new_cut:
+            self.forget(state.id)
+        else:
+            state.hide(start, hid.last_hidden)
 
     async def push_message(self, state: ContextState, lease: HeldLease, content: Content) -> Live:
         """Stores a message at the end of the conversation, outside any turn: for what was said elsewhere. As it stands
@@ -179,8 +243,7 @@ class ContextEngine:
             contexts.write_previews(state.id, state.cut.version, accepted.previews_of(stored))
             return stored
 
-        stored = await self.store.run(write)
-        self.appended(state, stored, accepted)
+        await self.store.commit(write, lambda stored: self.appended(state, stored, accepted))
         pushed = state.pieces[-1]
         assert isinstance(pushed, Live)
         return pushed
@@ -288,10 +351,16 @@ class ContextEngine:
         piece = state.pieces[index]
         assert isinstance(piece, Live)
         version = state.cut.version
-        await self.store.run(contexts.write_injection, lease, turn_id, version, kind, text, utc_now())
         whole = f"{piece.injection}\n\n{text}" if piece.injection else text
-        state.pieces[index] = replace(piece, injection=whole, injection_tokens=state.tokenizer.count(whole))
-        state.n_sent = min(state.n_sent, index)
+        added = replace(piece, injection=whole, injection_tokens=state.tokenizer.count(whole))
+
+        def follow(_: None) -> None:
+            state.pieces[index] = added
+            state.n_sent = min(state.n_sent, index)
+
+        await self.store.commit(
+            lambda: contexts.write_injection(lease, turn_id, version, kind, text, utc_now()), follow
+        )
 
     async def make_room(self, state: ContextState, lease: HeldLease, tokens: int) -> None:
         """Compacts what is committed, so that `tokens` (raw) more fit the wall, as far as that can be had: between two
@@ -308,7 +377,9 @@ class ContextEngine:
         is_wanted = self.settings.infinity and upper >= share * state.budget.budget
         if is_wanted and state.written_ahead != state.cut.version:
             state.written_ahead = state.cut.version
-            self.background.start(state.id, self._write_ahead(state))
+            newest = state.pieces[keep_from(state.pieces, 0, self.settings.preserve_recent) :]
+            end = newest[0].start if newest else state.n_messages
+            self.background.start(state.id, self._write_ahead(state), end)
 
     async def _write_ahead(self, state: ContextState) -> None:
         await (await self.compactor(state)).write_ahead(state)

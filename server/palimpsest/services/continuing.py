@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from palimpsest.domain.cut import CutCause, Live
-from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.messages import MessageId
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.recovery import GO_ON, with_go_on
 from palimpsest.domain.tokens import count_content
@@ -39,15 +39,14 @@ class GoingOn:
         return estimator.upper(count_content(GO_ON, state.tokenizer.count)) - estimator.overhead
 
 
-async def choose_cut(
-    contexts: ContextEngine, conversation_id: ConversationId, lease: HeldLease, *, has_hidden: bool
-) -> None:
-    """A cut without what was just hidden, and with the rules of now: those that came since the last cut would be told
-    behind the user's message, which was sent before."""
-    if has_hidden:
-        contexts.forget(conversation_id)  # the next state is read without what is hidden
-    state = await contexts.state(conversation_id)
+async def choose_cut(contexts: ContextEngine, lease: HeldLease, asked: MessageId, *, has_hidden: bool) -> None:
+    """A cut without what was just hidden, in which the user's message `asked` stands verbatim, and with the rules of
+    now: those that came since the last cut would be told behind that message, which was sent before."""
+    state = await contexts.writable(lease)
+    cause = CutCause.ROLLBACK if has_hidden else CutCause.USER
+    if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
+        await contexts.adopt_anew(state, lease, cause)  # a summary stands for it
+        return
     was_told = any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
     if has_hidden or was_told or await news_of(contexts.store, state):
-        cause = CutCause.ROLLBACK if has_hidden else CutCause.USER
         await (await contexts.compactor(state)).adopt(state, lease, state.pieces, cause)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
@@ -16,10 +16,11 @@ from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryI
 from palimpsest.domain.settings import Layout
 from palimpsest.domain.turns import TurnState, title_of
 from palimpsest.services.clock import utc_now
+from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Switch
 from palimpsest.services.history import HistoryEditor, Recut, RolledBack
 from palimpsest.services.requested_summaries import RequestedSummaries, Summarized
-from palimpsest.storage import contexts, conversations, leases, ledger, turns
+from palimpsest.storage import contexts, conversations, ledger, turns
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
@@ -238,26 +239,25 @@ class Conversations:
         if to is None and not pieces:
             raise InvalidRequest("There is nothing to roll back: the conversation has no messages.")
         newest = MessageId(pieces[-1].end - 1) if pieces else MessageId(0)
-        async with self._writing(conversation_id, "a roll back") as lease:
-            state = await self.contexts.state(conversation_id)
-            if to is None:
-                done = await self._editor.rollback_last_message(state, lease, newest)
-            else:
-                done = await self._editor.roll_back(state, lease, to)
-        self.changed(conversation_id)
-        return done
+        try:
+            async with self._writing(conversation_id, "a roll back") as (state, lease):
+                if to is None:
+                    return await self._editor.rollback_last_message(state, lease, newest)
+                return await self._editor.roll_back(state, lease, to)
+        finally:
+            self.changed(conversation_id)  # a request that was cancelled may have hidden messages
 
     async def expand(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
-        async with self._writing(conversation_id, "an expansion") as lease:
-            return await self._editor.expand(await self.contexts.state(conversation_id), lease, summary_id)
+        async with self._writing(conversation_id, "an expansion") as (state, lease):
+            return await self._editor.expand(state, lease, summary_id)
 
     async def regenerate(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
-        async with self._writing(conversation_id, "a summary") as lease:
-            return await self._editor.regenerate(await self.contexts.state(conversation_id), lease, summary_id)
+        async with self._writing(conversation_id, "a summary") as (state, lease):
+            return await self._editor.regenerate(state, lease, summary_id)
 
     async def undo(self, conversation_id: ConversationId) -> Recut:
-        async with self._writing(conversation_id, "an undo") as lease:
-            return await self._editor.undo(await self.contexts.state(conversation_id), lease)
+        async with self._writing(conversation_id, "an undo") as (state, lease):
+            return await self._editor.undo(state, lease)
 
     @property
     def _editor(self) -> HistoryEditor:
@@ -267,8 +267,7 @@ class Conversations:
         self, conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None
     ) -> Summarized:
         """Raises ConversationBusy while a turn or another change holds the conversation."""
-        async with self._writing(conversation_id, "a summary") as lease:
-            state = await self.contexts.state(conversation_id)
+        async with self._writing(conversation_id, "a summary") as (state, lease):
             return await RequestedSummaries(self.contexts).summarize(state, lease, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
@@ -276,22 +275,13 @@ class Conversations:
         models = self.contexts.models
         model = models.get(name)
         models.provider(model)
-        async with self._writing(conversation_id, "a model switch") as lease:
-            state = await self.contexts.state(conversation_id)
-            switch = await self.contexts.switch_model(state, lease, model)
-        self.changed(conversation_id)
-        return switch
+        async with self._writing(conversation_id, "a model switch") as (state, lease):
+            try:
+                return await self.contexts.switch_model(state, lease, model)
+            finally:
+                self.changed(conversation_id)
 
-    @contextlib.asynccontextmanager
-    async def _writing(self, conversation_id: ConversationId, holder: str) -> AsyncIterator[HeldLease]:
-        """The conversation's lease, for as long as the block runs."""
-
-        def acquire() -> HeldLease:
-            conversations.get(conversation_id)
-            return leases.acquire(conversation_id, self.store.server_id, holder, self.store.is_alive, utc_now())
-
-        lease = await self.store.run(acquire)
-        try:
-            yield lease
-        finally:
-            await self.contexts.returns.release(lease, self.changed)
+    def _writing(
+        self, conversation_id: ConversationId, holder: str
+    ) -> contextlib.AbstractAsyncContextManager[tuple[ContextState, HeldLease]]:
+        return self.contexts.writing(conversation_id, holder, self.changed)

@@ -18,7 +18,8 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.compaction import Ranges, pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine
-from palimpsest.storage import contexts, conversations, facts
+from palimpsest.storage import contexts, conversations, facts, leases
+from palimpsest.storage.contexts import Hid
 from palimpsest.storage.leases import HeldLease
 
 _LONGEST_EXCHANGE: Final = 500
@@ -55,7 +56,7 @@ class HistoryEditor:
     async def roll_back(self, state: ContextState, lease: HeldLease, to: MessageId) -> RolledBack:
         """Hides the messages from `to` on, widened to the beginning of its exchange. They stay readable.
 
-        Raises InvalidRequest when there is nothing from `to` on.
+        Raises InvalidRequest when there is no such message, or when it was rolled back already.
         """
         if not 0 <= to < state.n_messages:
             raise InvalidRequest(
@@ -63,23 +64,29 @@ class HistoryEditor:
             )
         start, end = await self._exchange_start(state, to), MessageId(state.n_messages)
         store = self.engine.store
-        hidden = await store.read(conversations.read_messages, state.id, start)
-        draft = next((message.content.text for message in hidden if message.content.role is Role.USER), "")
 
-        def hide() -> None:
-            conversations.hide(state.id, start, end, utc_now())
+        def hide() -> tuple[Hid, str]:
+            leases.check(lease)
+            gone = conversations.read_visible(state.id, start)
+            draft = next((message.content.text for message in gone if message.content.role is Role.USER), "")
+            hid = contexts.hide(state.id, start, end, utc_now())
             facts.close_from(state.id, start, end, utc_now())
             conversations.set_draft(state.id, draft, utc_now())
+            return hid, draft
 
-        await store.run(hide)
-        state.ruling = tuple(message for message in state.ruling if message.id < start)
-        in_block = any(isinstance(piece, Block) and piece.start < start < piece.end for piece in state.pieces)
-        if in_block or any(start < after for _, after in state.cut.left_out):
+        async with self.engine.background.paused([state.id], start):
+            hid, draft = await store.commit(hide, lambda done: self.engine.hid(state, start, done[0]))
+        await self.cut_without_hidden(lease, hid)
+        return RolledBack(start, end, draft)
+
+    async def cut_without_hidden(self, lease: HeldLease, hid: Hid) -> None:
+        """The best cut for what is left after something was hidden. What is hidden is in no context any more when this
+        begins, so nothing is lost when it is cut off."""
+        state = await self.engine.writable(lease)
+        if hid.has_new_cut or state.cut.left_out:
             await self.engine.adopt_anew(state, lease, CutCause.ROLLBACK)
         else:
-            pieces = [piece for piece in state.pieces if piece.end <= start]
-            await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.ROLLBACK)
-        return RolledBack(start, end, draft)
+            await (await self.engine.compactor(state)).adopt(state, lease, state.pieces, CutCause.ROLLBACK)
 
     async def rollback_last_message(self, state: ContextState, lease: HeldLease, last: MessageId) -> RolledBack:
         """Hides the newest message, widened to its exchange, if it is still that one: somebody else may have written.
@@ -106,11 +113,9 @@ class HistoryEditor:
                 f"{state.budget.budget} fit. Expand a smaller summary, or switch to a model with a larger window.",
                 ErrorDetail(limit_tokens=state.budget.budget, projected_tokens=estimator.upper(needed)),
             )
-        if all(isinstance(piece, Live) for piece in finer):
-            await self.engine.store.run(contexts.expand, state.id, old.start, old.end)
-            state.expansions = (*state.expansions, (old.start, old.end))
         pieces = [*state.pieces[:index], *finer, *state.pieces[index + 1 :]]
-        return await self._adopt(state, lease, pieces, old.start, old.end)
+        shown = (old.start, old.end) if all(isinstance(piece, Live) for piece in finer) else None
+        return await self._adopt(state, lease, pieces, old.start, old.end, expanded=shown)
 
     async def regenerate(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
         """Writes the summary again, over what it was made of; the old one stays in the forest."""
@@ -158,9 +163,11 @@ class HistoryEditor:
         start: MessageId,
         end: MessageId,
         left_out: Ranges | None = None,
+        expanded: tuple[MessageId, MessageId] | None = None,
     ) -> Recut:
         before = state.cut.estimator.mean(state.raw_tokens)
-        await (await self.engine.compactor(state)).adopt(state, lease, pieces, CutCause.USER, left_out=left_out)
+        compactor = await self.engine.compactor(state)
+        await compactor.adopt(state, lease, pieces, CutCause.USER, left_out=left_out, expanded=expanded)
         return Recut(before, state.cut.estimator.mean(state.raw_tokens), start, end)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
@@ -189,9 +196,7 @@ class HistoryEditor:
         store = self.engine.store
 
         def read() -> tuple[list[StoredMessage], dict[MessageId, int]]:
-            hidden = conversations.hidden_ranges(state.id)
-            found = conversations.read_messages(state.id, start, end)
-            visible = [each for each in found if not any(h.start <= each.id < h.end for h in hidden)]
+            visible = conversations.read_visible(state.id, start, end)
             return visible, conversations.read_counts(state.id, state.tokenizer.name, start)
 
         messages, counts = await store.read(read)
@@ -201,8 +206,12 @@ class HistoryEditor:
         return list(with_previews(self.engine.settings, state, fresh))
 
     async def _exchange_start(self, state: ContextState, message_id: MessageId) -> MessageId:
-        """The first message of the exchange that holds `message_id`."""
+        """The first message of the exchange that holds `message_id`. Raises InvalidRequest for a hidden message."""
         before = MessageId(max(0, message_id - _LONGEST_EXCHANGE))
         pieces = await self._originals(state, before, MessageId(message_id + 1))
+        if not pieces or pieces[-1].start != message_id:
+            raise InvalidRequest(
+                f"Message {message_id} is not shown any more: it was rolled back or purged. Nothing was changed."
+            )
         starts = [pieces[index].start for index in piece_starts(pieces)]
         return max((start for start in starts if start <= message_id), default=message_id)

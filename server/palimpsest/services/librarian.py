@@ -138,8 +138,6 @@ class Librarian:
             if done is None:  # another server was faster
                 continue
             total = total.plus(done)
-            if done.n_new or done.n_closed:
-                self.changed()
         return total
 
     def _next(self, conversation_id: ConversationId) -> _Work | None:
@@ -182,7 +180,12 @@ class Librarian:
         admission = await asyncio.to_thread(admit, [each for each, _ in candidates], known, cap)
         ties = await self.places.tie([place for each in admission.new for place in each.places])
         numbers = {_key(candidate): number for candidate, number in candidates}
-        return await self.store.run(_keep, conversation_id, work, admission, ties, numbers, utc_now())
+
+        def tell(done: ExtractionResult | None) -> None:
+            if done is not None and (done.n_new or done.n_closed):
+                self.changed()
+
+        return await self.store.commit(lambda: _keep(conversation_id, work, admission, ties, numbers, utc_now()), tell)
 
     async def _candidates(self, conversation_id: ConversationId, exchange: Exchange) -> Sequence[Candidate]:
         by_form = await asyncio.to_thread(by_rules, exchange)
@@ -333,25 +336,28 @@ def _keep(
     numbers: dict[tuple[int, str], int],
     now: str,
 ) -> ExtractionResult | None:
-    """All of it or nothing; None when another server has read those messages meanwhile."""
+    """All of it or nothing; None when another server has read those messages meanwhile. What rests on words that were
+    rolled back or purged while they were read is not kept, and closes nothing."""
     if facts.extracted_until(conversation_id) > work.start:
         return None
     facts.set_extracted(conversation_id, work.end)
+    shown = {each.id for each in conversations.read_visible(conversation_id, work.start, work.end)}
     ids: dict[int, FactId] = {}
     tied = iter(ties)
     for candidate in admission.new:
         of_fact = [tie for place_ties in (next(tied) for _ in candidate.places) for tie in place_ties]
-        if facts.is_forgotten(candidate.fact):
+        if candidate.evidence.message_id not in shown or facts.is_forgotten(candidate.fact):
             continue
         number = numbers.get(_key(candidate), 0)
         ids[id(candidate)] = fact_id = facts.add_candidate(candidate, number, now)
         for tie in dict.fromkeys(of_fact):
             fact_sources.add(fact_id, tie.version, tie.anchor, tie.symbol, tie.span, now)
-    for closed, candidate in admission.closes:
+    closes = [each for each in admission.closes if each[1].evidence.message_id in shown]
+    for closed, candidate in closes:
         facts.close(closed, now, ids.get(id(candidate)))
     for evicted in admission.evicted:
         facts.close(evicted, now)
-    n_closed = len(admission.closes) + len(admission.evicted)
+    n_closed = len(closes) + len(admission.evicted)
     return ExtractionResult(len(ids), len(admission.duplicates), n_closed, len(admission.refused))
 
 

@@ -57,7 +57,7 @@ class Purging:
                 await self._choose_anew(lease)
         finally:
             for lease in done.held:
-                await self.contexts.returns.release(lease, self._changed)
+                await self.contexts.leases.release(lease, self._changed)
             for each in done.scope.touched:
                 self._changed(each)
         return done.scope

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, assert_never
 
-from palimpsest.domain.messages import ConversationId, Role, TurnId
+from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.recovery import BatchCall, Break, Resolution, break_of, last_batch
 from palimpsest.services.clock import utc_now
-from palimpsest.services.continuing import choose_cut
+from palimpsest.services.history import HistoryEditor
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.turns import TurnEngine
 from palimpsest.storage import recovering, turns
@@ -78,15 +78,23 @@ class Recovery:
         return None
 
     async def _discard(self, turn_id: TurnId, hide: Literal["answer", "turn"]) -> None:
-        store = self.engine.store
-        conversation_id = (await store.read(turns.find, turn_id)).conversation_id
-        lease = await store.run(recovering.discard, turn_id, hide, store.server_id, store.is_alive, utc_now())
-        if lease is not None:
-            try:
-                await choose_cut(self.engine.contexts, conversation_id, lease, has_hidden=True)
-            finally:
-                await self.engine.contexts.returns.release(lease, self.engine.changed)
-        self.engine.changed(conversation_id)
+        store, contexts = self.engine.store, self.engine.contexts
+        turn = await store.read(turns.find, turn_id)
+        if await store.read(recovering.is_discarded, turn_id):
+            return
+        try:
+            writing = contexts.writing(turn.conversation_id, "a discarded answer", self.engine.changed)
+            async with writing as (state, lease):
+                start = turn.user_message_id if hide == "turn" else MessageId(turn.user_message_id + 1)
+                async with contexts.background.paused([state.id], start):
+                    hid = await store.commit(
+                        lambda: recovering.discard(lease, turn_id, hide, utc_now()),
+                        lambda hid: None if hid is None else contexts.hid(state, start, hid),
+                    )
+                if hid is not None:
+                    await HistoryEditor(contexts).cut_without_hidden(lease, hid)
+        finally:
+            self.engine.changed(turn.conversation_id)
 
 
 def _to_answer(unresolved: UnresolvedTurn) -> BrokenAnswer:

@@ -51,7 +51,7 @@ class SummaryWriter:
             self.note(state, written.kind, written.note)
         if written.later is not None:
             late = self._store_late(state, pending, rules, written.later, hidden, started)
-            self.background.start(state.id, late)
+            self.background.start(state.id, late, pending.scope.range[1])
         return await self.complete(state, pending, written, ledger, started)
 
     async def complete(

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequ
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
+from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import (
     NO_HANDLES,
@@ -120,7 +121,7 @@ class TurnEngine:
         if not content.text.strip():
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
         accepted = await self.contexts.check_admission(state, content)
-        await self.contexts.returns.settle(conversation_id)
+        await self.contexts.leases.settle(conversation_id)
         admission = await self.store.run(
             turns.admit,
             TurnId(uuid.uuid4().hex),
@@ -146,7 +147,7 @@ class TurnEngine:
         conversation_id = (await self.store.read(turns.find, ended)).conversation_id
         state = await self.contexts.state(conversation_id)
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
-        await self.contexts.returns.settle(conversation_id)
+        await self.contexts.leases.settle(conversation_id)
         reopened = await self.store.run(
             recovering.reopen,
             TurnId(uuid.uuid4().hex),
@@ -164,7 +165,7 @@ class TurnEngine:
         running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id)
         self.running[turn.id] = running
         running.task = asyncio.create_task(self._run(running, lease, reopened), name=f"turn {turn.id}")
-        running.task.add_done_callback(lambda task: self._forget(turn.id, task))
+        running.task.add_done_callback(lambda task: self._forget(turn.id, lease, task))
         self.changed(turn.conversation_id)
         return running
 
@@ -172,8 +173,9 @@ class TurnEngine:
         self.contexts.forget(conversation_id)
         self.changed(conversation_id)
 
-    def _forget(self, turn_id: TurnId, task: asyncio.Task[TurnEnd]) -> None:
+    def _forget(self, turn_id: TurnId, lease: HeldLease, task: asyncio.Task[TurnEnd]) -> None:
         self.running.pop(turn_id, None)
+        self.contexts.let_go(lease)
         if not task.cancelled():
             task.exception()  # logged when it came; whoever waits for the turn gets it, and nobody has to
 
@@ -192,9 +194,9 @@ class TurnEngine:
         try:
             turn.begin()
             if reopened is not None:
-                await choose_cut(self.contexts, turn.conversation_id, lease, has_hidden=reopened.has_hidden)
+                await choose_cut(self.contexts, lease, turn.user_message_id, has_hidden=reopened.has_hidden)
             behind = await self.store.read(recovering.behind_which_turns_go_on, turn.conversation_id)
-            state, going_on = await self.contexts.state(turn.conversation_id), GoingOn(behind)
+            state, going_on = await self.contexts.writable(lease), GoingOn(behind)
             fallback = Fallback(self.contexts)
             tools = self.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
             if self.frame_now is not None:
@@ -351,19 +353,21 @@ class TurnEngine:
         """The step's messages become history, in one transaction (invariant 3)."""
         contents: Sequence[Content] = to_messages(step.journal.events, ending)
         accepted = await self.contexts.accept(state, contents)
-        stored = await self.store.run(
-            turns.commit_step,
-            lease,
-            turn.id,
-            step.journal.step_id,
-            contents,
-            accepted.counts,
-            accepted.previews,
-            state.cut.version,
-            StepEnd(ending, step.usage, turn_end),
-            utc_now(),
-        )
-        self.contexts.appended(state, stored, accepted)
+
+        def write() -> list[StoredMessage]:
+            return turns.commit_step(
+                lease,
+                turn.id,
+                step.journal.step_id,
+                contents,
+                accepted.counts,
+                accepted.previews,
+                state.cut.version,
+                StepEnd(ending, step.usage, turn_end),
+                utc_now(),
+            )
+
+        stored = await self.store.commit(write, lambda stored: self.contexts.appended(state, stored, accepted))
         if stored:
             self.contexts.consider_writing_ahead(state)
         self.changed(turn.conversation_id)
@@ -393,7 +397,7 @@ class TurnEngine:
         except Exception as error:
             kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
             log.error("turn %s could not be closed yet, or is left to recovery: %s", turn.id, kind)
-            self.contexts.returns.leave(lease, self._closed_late)
+            self.contexts.leases.leave(lease, self._closed_late)
             raise
 
 

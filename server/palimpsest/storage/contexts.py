@@ -6,8 +6,9 @@ A cut is never changed: choosing a new one adds a version. Messages behind its e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from peewee import fn
 
@@ -135,6 +136,56 @@ def write_cut(
         created_at=now,
     )
     write_previews(conversation_id, cut.version, previews)
+
+
+@dataclass(frozen=True, slots=True)
+class Hid:
+    """What hiding messages did."""
+
+    last_hidden: int
+    """See `conversations.last_hidden`."""
+    has_new_cut: bool
+    """Whether summaries left the context with them, so that other messages are live again."""
+
+
+def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> Hid:
+    """Hides the messages [start, end), and takes every summary that speaks of one of them out of the context: nothing
+    hidden is sent, whatever becomes of the caller. A better cut may be chosen afterwards."""
+    conversations.hide(conversation_id, start, end, now)
+    cut = latest_cut(conversation_id)
+    gone: list[SummaryId] = []
+    if cut is not None:
+        hidden = conversations.hidden_ranges(conversation_id)
+        gone = [each.id for each in read_summaries(conversation_id, cut.blocks) if not is_usable(each, hidden)]
+    if gone:
+        add_cut_without(conversation_id, gone, now)
+    return Hid(conversations.last_hidden(conversation_id), bool(gone))
+
+
+_KEPT: Final = ("model", "factor", "sigma", "overhead", "frame_digest", "end_message_id", "front", "left_out")
+"""What a cut without some of its blocks has of the one before."""
+
+
+def add_cut_without(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
+    """The newest cut again without those blocks, as a version of its own, so that every server loads it. Without
+    effect where there is no cut. What was added behind messages goes, as with every cut."""
+    rows = tables.Cut.select().where(tables.Cut.conversation == conversation_id)
+    latest = rows.order_by(tables.Cut.version.desc()).first()
+    if latest is None:
+        return
+    tables.Cut.create(
+        **{name: getattr(latest, name) for name in _KEPT},
+        conversation=conversation_id,
+        version=latest.version + 1,
+        cause=CutCause.ROLLBACK.value,
+        blocks=json.dumps([block for block in json.loads(latest.blocks) if block not in gone]),
+        saved="{}",
+        tokens_before=0,
+        tokens_after=0,
+        duration_ms=0,
+        created_at=now,
+    )
+    write_previews(conversation_id, latest.version + 1, read_previews(conversation_id, latest.version))
 
 
 def write_previews(conversation_id: ConversationId, cut_version: int, previews: Mapping[MessageId, Content]) -> None:

@@ -201,7 +201,8 @@ def set_draft(conversation_id: ConversationId, draft: str, now: str) -> None:
 
 
 def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
-    """Hides the messages [start, end): they stay readable, their ids are never used again."""
+    """Hides the messages [start, end): they stay readable, their ids are never used again. What stands in the context
+    for them is not looked at: `contexts.hide` does both."""
     newest = Summary.select(fn.MAX(Summary.id)).where(Summary.conversation == conversation_id).scalar()
     Hidden.create(
         conversation=conversation_id,
@@ -222,6 +223,12 @@ class HiddenRange:
     end: MessageId
     last_summary: int
     """The newest summary then: it and older ones that overlap the range may speak of what is hidden."""
+
+
+def last_hidden(conversation_id: ConversationId) -> int:
+    """Which of the hidden ranges was hidden last; 0 when nothing was. Memory that knows another one is not in step."""
+    ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM hidden WHERE conversation = ?", conversation_id)
+    return int(newest)
 
 
 def hidden_ranges(conversation_id: ConversationId) -> list[HiddenRange]:
@@ -294,6 +301,13 @@ def read_messages(conversation_id: ConversationId, start: int, end: int | None =
         )
         found += [_message(row) for row in query.order_by(Message.message_id)]
     return found
+
+
+def read_visible(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
+    """As `read_messages`, without what was rolled back or purged."""
+    ranges = hidden_ranges(conversation_id)
+    found = read_messages(conversation_id, start, end)
+    return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]
 
 
 def read_user_messages(conversation_id: ConversationId, start: int) -> list[StoredMessage]:

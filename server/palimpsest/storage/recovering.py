@@ -16,7 +16,8 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.domain.turns import TurnState
-from palimpsest.storage import conversations, facts, leases, turns
+from palimpsest.storage import contexts, conversations, facts, leases, turns
+from palimpsest.storage.contexts import Hid
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import Turn, rows
 from palimpsest.storage.turns import TurnRecord
@@ -57,7 +58,7 @@ def unresolved() -> list[UnresolvedTurn]:
         conversation_id = ConversationId(row.conversation)
         if _stands_last(row):
             title = conversations.get(conversation_id).title
-            answer = _visible(conversation_id, MessageId(row.user_message_id + 1))
+            answer = conversations.read_visible(conversation_id, row.user_message_id + 1)
             found.append(
                 UnresolvedTurn(turns.find(TurnId(row.id)), title, tuple(answer), row.ended_at or row.started_at)
             )
@@ -106,7 +107,8 @@ def reopen(
     is_whole = TurnState(row.state) is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
     if how is Resolution.CONTINUE and is_whole:
         raise InvalidRequest("This answer is complete, so there is nothing to continue. Send a message, or try again.")
-    has_hidden = how is Resolution.RETRY and _hide(conversation_id, MessageId(row.user_message_id + 1), now)
+    after = MessageId(row.user_message_id + 1)
+    has_hidden = how is Resolution.RETRY and _hide(conversation_id, after, now) is not None
     _set_resolution(ended, how)
     Turn.create(
         id=turn_id,
@@ -131,32 +133,27 @@ def keep(ended: TurnId) -> None:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
 
 
-def discard(
-    ended: TurnId,
-    hide: Literal["answer", "turn"],
-    server_id: str,
-    is_alive: Callable[[str | None], bool],
-    now: str,
-) -> HeldLease | None:
-    """Hides the answer, or the user's message as well, which then becomes the draft.
+def is_discarded(ended: TurnId) -> bool:
+    """Whether its answer was discarded. Raises NotFound, and InvalidRequest for a turn that has not ended."""
+    return bool(_ended(ended).resolution == Resolution.DISCARD)
 
-    The lease under which the cut is to be chosen without what was hidden; None when nothing was. Raises as `reopen`.
+
+def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], now: str) -> Hid | None:
+    """Hides the answer, or the user's message as well, which then becomes the draft. None when nothing was there to
+    hide, or it was discarded before. Raises as `reopen`.
     """
-    if _ended(ended).resolution == Resolution.DISCARD:
+    leases.check(lease)
+    if is_discarded(ended):
         return None
-    conversation_id = turns.find(ended).conversation_id
-    lease = leases.acquire(conversation_id, server_id, "a discarded answer", is_alive, now)
+    conversation_id = lease.conversation_id
     row = _resolvable(ended)
     asked = MessageId(row.user_message_id)
     if hide == "turn":
         (message,) = conversations.read_messages(conversation_id, asked, asked + 1)
         conversations.set_draft(conversation_id, message.content.text, now)
-    has_hidden = _hide(conversation_id, asked if hide == "turn" else MessageId(asked + 1), now)
+    hid = _hide(conversation_id, asked if hide == "turn" else MessageId(asked + 1), now)
     _set_resolution(ended, Resolution.DISCARD)
-    if has_hidden:
-        return lease
-    leases.release(lease)
-    return None
+    return hid
 
 
 _CHOSEN: Final = {
@@ -218,12 +215,6 @@ def _newest_visible(conversation_id: ConversationId) -> MessageId | None:
     return None if position < 0 else MessageId(position)
 
 
-def _visible(conversation_id: ConversationId, start: MessageId) -> list[StoredMessage]:
-    ranges = conversations.hidden_ranges(conversation_id)
-    found = conversations.read_messages(conversation_id, start)
-    return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]
-
-
 def _last_said(conversation_id: ConversationId) -> MessageId | None:
     """The newest visible message when it is the assistant's: a partial answer, with no results behind it."""
     newest = _newest_visible(conversation_id)
@@ -233,12 +224,11 @@ def _last_said(conversation_id: ConversationId) -> MessageId | None:
     return newest if message.content.role is Role.ASSISTANT else None
 
 
-def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> bool:
-    """Hides what is visible from `start` on; False when nothing is."""
+def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> Hid | None:
+    """Hides what is visible from `start` on; None when nothing is."""
     newest = _newest_visible(conversation_id)
     if newest is None or newest < start:
-        return False
+        return None
     end = MessageId(conversations.get(conversation_id).n_messages)
-    conversations.hide(conversation_id, start, end, now)
     facts.close_from(conversation_id, start, end, now)
-    return True
+    return contexts.hide(conversation_id, start, end, now)

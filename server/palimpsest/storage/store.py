@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import errno
 import functools
+import logging
 import os
 import sqlite3
 import stat
@@ -28,6 +29,8 @@ from playhouse.migrations import Runner
 from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
 from palimpsest.storage import backups, tables
 from palimpsest.storage.database_thread import DatabaseThread
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,7 +102,28 @@ class Store:
         A caller that is cancelled meanwhile leaves no doubt: the transaction goes on to its end. Raises StoreError
         when the database cannot be written; whatever `function` raises rolls back and passes through.
         """
-        return await asyncio.shield(self.begin(function, *args, **kwargs))
+        future = self.begin(function, *args, **kwargs)
+        future.add_done_callback(_take_notice)
+        return await asyncio.shield(future)
+
+    async def commit(self, function: Callable[[], T], then: Callable[[T], None]) -> T:
+        """As `run`, for a transaction that something in memory must follow: `then` is called with the result on the
+        event loop as soon as the commit is heard of, before the caller goes on, and also when the caller was cancelled
+        meanwhile. It is not called when the transaction failed."""
+        heard: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        heard.add_done_callback(_take_notice)
+
+        def hear(future: asyncio.Future[T]) -> None:
+            try:
+                result = future.result()
+                then(result)
+            except Exception as error:
+                heard.set_exception(error)
+            else:
+                heard.set_result(result)
+
+        self.begin(function).add_done_callback(hear)
+        return await asyncio.shield(heard)
 
     def begin(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """As `run`, for who cannot wait for the loop to come by: the call is with the writer thread when this returns.
@@ -225,6 +249,12 @@ class Store:
         self._liveness.release()
         self._only.release()
         _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+
+
+def _take_notice(future: asyncio.Future[T]) -> None:
+    """An error that nobody waits for any more is logged here, by its kind, instead of when the collector finds it."""
+    if not future.cancelled() and isinstance(error := future.exception(), StoreError):
+        log.debug("a transaction failed: %s", error.kind)
 
 
 class _Transaction:

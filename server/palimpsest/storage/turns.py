@@ -240,8 +240,11 @@ def commit_step(
 
 
 def end_turn(lease: HeldLease, turn_id: TurnId, end: TurnEnd, now: str) -> None:
-    """The turn is over, and the conversation is free."""
+    """The turn is over, and the conversation is free. A step that its server had begun without hearing of it, because
+    the turn was cancelled at that moment, is over as well."""
     leases.check(lease)
+    ending = next((ending for ending, state in ENDING_STATES.items() if state is end.state), Ending.INTERRUPTED)
+    _close_steps(lease.conversation_id, turn_id, ending, now)
     _write_end(turn_id, end, now)
     leases.release(lease)
 
@@ -281,18 +284,24 @@ def close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
             TurnState.INTERRUPTED,
             error_message="The server ended before the answer was complete. What it had shown is kept.",
         )
-        for step in list(Step.select().where(Step.turn == turn_id, Step.ending.is_null())):
-            events = [numbered.event for numbered in _journal(StepId(step.id))]
-            contents = to_messages(events, Ending.INTERRUPTED)
-            conversations.append(conversation_id, contents, now, turn_id=turn_id, step_id=StepId(step.id))
-            is_whole = any(event.type is EventType.DONE for event in events) and not any(c.calls for c in contents)
-            ending = Ending.COMPLETE if is_whole else Ending.INTERRUPTED
-            _finish_step(turn_id, StepId(step.id), ending, None, now)
-            if is_whole:
-                end = TurnEnd(ENDING_STATES[ending], stop_reason="end")
+        if Ending.COMPLETE in _close_steps(conversation_id, turn_id, Ending.INTERRUPTED, now):
+            end = TurnEnd(ENDING_STATES[Ending.COMPLETE], stop_reason="end")
         _write_end(turn_id, end, now)
         closed.append(turn_id)
     return closed
+
+
+def _close_steps(conversation_id: ConversationId, turn_id: TurnId, ending: Ending, now: str) -> list[Ending]:
+    """Ends the turn's open steps; what they had shown becomes messages. How each ended: whole, if its answer was."""
+    endings: list[Ending] = []
+    for step in list(Step.select().where(Step.turn == turn_id, Step.ending.is_null())):
+        events = [numbered.event for numbered in _journal(StepId(step.id))]
+        contents = to_messages(events, ending)
+        conversations.append(conversation_id, contents, now, turn_id=turn_id, step_id=StepId(step.id))
+        is_whole = any(event.type is EventType.DONE for event in events) and not any(c.calls for c in contents)
+        endings.append(Ending.COMPLETE if is_whole else ending)
+        _finish_step(turn_id, StepId(step.id), endings[-1], None, now)
+    return endings
 
 
 def find(turn_id: TurnId) -> TurnRecord:

@@ -8,7 +8,7 @@ import pytest
 from tests.services.scripted import Opener, says
 
 from palimpsest.domain.errors import ConversationBusy
-from palimpsest.services import lease_returns
+from palimpsest.services import leases
 from palimpsest.services.events import ConversationChanged
 from palimpsest.storage.tables import execute
 
@@ -22,7 +22,7 @@ FREE = "DROP TRIGGER stuck"
 async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store_can_be_written(
     bench: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease_returns, "_AGAIN_S", 0.01)
+    monkeypatch.setattr(leases, "_AGAIN_S", 0.01)
     b = await bench([says("answer")])
     await b.ask("question")
     store = b.session.store

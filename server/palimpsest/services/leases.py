@@ -1,0 +1,117 @@
+"""The leases that this server holds: acquired for as long as a block runs, and given back whatever happens.
+
+A lease that stayed with a living server would keep its conversation busy for everybody until that server ends. So it
+is given back when its block ends, however it ends; when the caller is cancelled while the lease is being acquired, as
+soon as that is heard of; and where the store cannot be written, as soon as it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from palimpsest.domain.errors import PalimpsestError, StoreError
+from palimpsest.domain.messages import ConversationId
+from palimpsest.services.background import Background
+from palimpsest.services.clock import utc_now
+from palimpsest.storage import conversations, leases, turns
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.store import Store
+
+log = logging.getLogger(__name__)
+
+Closed = Callable[[ConversationId], None]
+"""Told when something that could not be closed in time was closed later."""
+_AGAIN_S: Final = 1.0
+"""Between two tries."""
+
+
+@dataclass(slots=True)
+class Leases:
+    """The leases of one store. Closing the background ends the tries; a later server closes what is left."""
+
+    store: Store
+    background: Background
+    _left: dict[ConversationId, tuple[HeldLease, Closed]] = field(default_factory=dict)
+
+    @contextlib.asynccontextmanager
+    async def hold(self, conversation_id: ConversationId, holder: str, closed: Closed) -> AsyncIterator[HeldLease]:
+        """The conversation's lease, for as long as the block runs. `holder`: words for people, such as `a summary`.
+
+        Raises NotFound, StoreError, and ConversationBusy while somebody else writes the conversation.
+        """
+        held: list[HeldLease] = []
+        is_over = False
+
+        def acquire() -> HeldLease:
+            conversations.get(conversation_id)
+            return leases.acquire(conversation_id, self.store.server_id, holder, self.store.is_alive, utc_now())
+
+        def take(lease: HeldLease) -> None:
+            if is_over:  # nobody waits for it any more
+                self.give_back(lease, closed)
+            else:
+                held.append(lease)
+
+        with contextlib.suppress(StoreError):  # then it is busy
+            await self.settle(conversation_id)
+        try:
+            yield await self.store.commit(acquire, take)
+        finally:
+            is_over = True
+            for lease in held:
+                await self.release(lease, closed)
+
+    async def release(self, lease: HeldLease, closed: Closed) -> None:
+        """Gives the lease back. Raises nothing: what was done under the lease is done."""
+        if (giving_back := self.give_back(lease, closed)) is not None:
+            await asyncio.wait([giving_back])
+
+    def give_back(self, lease: HeldLease, closed: Closed) -> asyncio.Future[None] | None:
+        """As `release`, without waiting: the release is with the writer's thread when this returns. None when it could
+        not even be asked for; it is tried again."""
+
+        def hear(future: asyncio.Future[None]) -> None:
+            if (error := future.exception()) is not None:
+                kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
+                log.error("a conversation could not be released yet: %s", kind)
+                self.leave(lease, closed)
+
+        try:
+            future = self.store.begin(leases.release, lease)
+        except PalimpsestError as error:
+            log.error("a conversation could not be released yet: %s", error.kind)
+            self.leave(lease, closed)
+            return None
+        future.add_done_callback(hear)
+        return future
+
+    def leave(self, lease: HeldLease, closed: Closed) -> None:
+        """What is open under the lease cannot be closed now. It is as soon as the store can be written, so that nobody
+        has to ask for anything before the conversation is free."""
+        conversation_id = lease.conversation_id
+        self._left[conversation_id] = (lease, closed)
+        self.background.start(None, self._settle_later(conversation_id))
+
+    async def settle(self, conversation_id: ConversationId) -> None:
+        """Gives back now what was left of the conversation. Raises StoreError while that cannot be done."""
+        if (left := self._left.get(conversation_id)) is None:
+            return
+        lease, closed = left
+
+        def forget(_: None) -> None:
+            if self._left.get(conversation_id) is left:
+                del self._left[conversation_id]
+                closed(conversation_id)
+
+        await self.store.commit(lambda: turns.close_abandoned(lease, utc_now()), forget)
+
+    async def _settle_later(self, conversation_id: ConversationId) -> None:
+        while conversation_id in self._left:
+            await asyncio.sleep(_AGAIN_S)
+            with contextlib.suppress(PalimpsestError):
+                await self.settle(conversation_id)
