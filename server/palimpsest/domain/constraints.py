@@ -18,6 +18,8 @@ from palimpsest.domain import rule_forms as forms
 from palimpsest.domain.messages import Content, Role, TextPart
 from palimpsest.domain.typed_text import sentences
 
+RULES_VERSION: Final = 2
+"""Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
 """Characters above which a text is likelier pasted, a sentence likelier a story."""
@@ -51,7 +53,25 @@ class Withdrawal:
     """It allows something again, so it can only take back a prohibition."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rulings:
+    """What one message rules and takes back; false where it does neither."""
+
+    rules: tuple[Constraint, ...]
+    """In the order of the message."""
+    withdrawals: tuple[Withdrawal, ...]
+    """In the order of the message."""
+
+    def __bool__(self) -> bool:
+        return bool(self.rules or self.withdrawals)
+
+
 _WORD = re.compile(r"[^\W_]+(?:['_-][^\W_]+)*")
+
+
+def read_rulings(content: Content) -> Rulings:
+    """What the user rules and takes back in a message: a pure function of it and of `RULES_VERSION`."""
+    return Rulings(detect(content), detect_withdrawals(content))
 
 
 def detect(content: Content) -> tuple[Constraint, ...]:

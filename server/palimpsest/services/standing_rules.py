@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import detect, detect_withdrawals
+from palimpsest.domain.constraints import read_rulings
 from palimpsest.domain.cut import Live
 from palimpsest.domain.front import RulesBasis, StandingRules, derive, front_text, news_text
 from palimpsest.domain.layout import Front
@@ -65,4 +65,4 @@ async def news_of(store: Store, state: ContextState) -> str:
 
 def _ruling(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     """Those that make or take back a standing rule."""
-    return tuple(m for m in messages if detect(m.content) or detect_withdrawals(m.content))
+    return tuple(m for m in messages if read_rulings(m.content))
