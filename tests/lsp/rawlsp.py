@@ -22,6 +22,9 @@ ABSENT: Any = object()
 
 Message = dict[str, Any]
 
+HEARS_CHANGES: Message = {"experimental": {"palimpsest": {"notifications": True}}}
+"""Capabilities of an editor that asks for the notifications of our protocol."""
+
 
 def encode(message: Any) -> bytes:
     """A message as one frame."""
@@ -159,8 +162,10 @@ class RawClient:
     # -------------------------------------------------------------------------------------------------------- lifecycle
 
     async def initialize(self, capabilities: Message | None = None, **more: Any) -> Message:
-        """`initialize` and `initialized`; the whole answer of the first."""
-        params = {"processId": None, "rootUri": None, "capabilities": capabilities or {}} | more
+        """`initialize` and `initialized`; the whole answer of the first. A client that announces nothing of its own
+        asks for our notifications; so does one that announces `HEARS_CHANGES`."""
+        announced = HEARS_CHANGES if capabilities is None else capabilities
+        params = {"processId": None, "rootUri": None, "capabilities": announced} | more
         answer = await self.request("initialize", params, timeout_s=30)
         if "result" in answer:
             self.notify("initialized", {})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lsp.rawlsp import RawClient, started
+from tests.lsp.rawlsp import HEARS_CHANGES, RawClient, started
 from tests.lsp.real_server import COMMAND, Editor, home
 
 SOURCE = '''"""Prices."""
@@ -94,7 +94,8 @@ class Session(Editor):
 
 
 async def opened(client: RawClient, folder: Path, capabilities: dict[str, Any]) -> Session:
-    await client.initialize(workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}], capabilities=capabilities)
+    folders = [{"uri": folder.as_uri(), "name": folder.name}]
+    await client.initialize(capabilities | HEARS_CHANGES, workspaceFolders=folders)
     return Session(client, folder)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Fault, Reply
-from tests.lsp.rawlsp import started
+from tests.lsp.rawlsp import HEARS_CHANGES, started
 from tests.lsp.real_server import COMMAND, STALL, STALLED_TEXT, Editor, editor, home, on_fake
 
 LIST, RESOLVE = "palimpsest/recovery/list", "palimpsest/recovery/resolve"
-CAN_ASK = {"window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}}}
+CAN_ASK = {"window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}}} | HEARS_CHANGES
 
 
 @pytest.fixture

@@ -132,6 +132,14 @@ class PalimpsestServer(BaseServer):
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
         return session
 
+    @property
+    def hears_changes(self) -> bool:
+        """Whether the editor takes notifications of ours. To one that has not said so each is an unknown message,
+        and some show a warning for every one."""
+        experimental = self.client_capabilities.experimental
+        ours = experimental.get("palimpsest") if isinstance(experimental, dict) else None
+        return isinstance(ours, dict) and ours.get("notifications") is True
+
     def tell_notes(self, session: FolderSession) -> None:
         """Tells the user what is to be known about the folder's settings, each thing once as long as it is so."""
         told = self._told.get(session.root, ())
@@ -148,12 +156,15 @@ class PalimpsestServer(BaseServer):
         from palimpsest.lsp.translate import to_context_event
         from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
 
+        if isinstance(event, FactsChanged):
+            self.fact_notes.facts_changed(session)
+        if not self.hears_changes:
+            return
         if isinstance(event, ContextEvent):
             self.protocol.notify("palimpsest/contextEvent", to_context_event(event))
             if event.type is not ContextEventType.RECUT:
                 return
         if isinstance(event, FactsChanged):
-            self.fact_notes.facts_changed(session)
             self._facts_changed.add(session.root)
         else:
             self._changed.add((session.root, event.conversation_id))

@@ -69,7 +69,11 @@ class Connection:
             "clientInfo": {"name": "palimpsest chat"},
             "rootUri": uri,
             "workspaceFolders": self._folders,
-            "capabilities": {"window": {"workDoneProgress": True}, "workspace": {"workspaceFolders": True}},
+            "capabilities": {
+                "window": {"workDoneProgress": True},
+                "workspace": {"workspaceFolders": True},
+                "experimental": {"palimpsest": {"notifications": True}},
+            },
         }
         answer = await self._open("initialize", params, Any).result()
         version = _dig(answer, "capabilities", "experimental", "palimpsest", "version")

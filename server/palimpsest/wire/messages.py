@@ -5,6 +5,10 @@ A server announces it under `capabilities.experimental.palimpsest` as `{"version
 Token counts are estimates in the model's own tokens unless a field says otherwise. Message ids count 0, 1, 2, … within
 a conversation and are never reused.
 
+Notifications of this protocol (`palimpsest/didChange…`, `palimpsest/contextEvent`) go only to editors that ask for them
+in `initialize`: with `{"notifications": true}` under `capabilities.experimental.palimpsest`. To any other editor they
+would be unknown messages.
+
 Errors use the standard codes (-32602 invalid params, -32800 cancelled, -32801 content modified, -32802 server
 cancelled, -32803 request failed). Their message is a full sentence for the user, and their `data` is an `ErrorData`.
 """

@@ -57,8 +57,11 @@ function M.lsp_config()
       end
     end,
     settings = { palimpsest = config.current.settings },
-    -- Neovim applies these and does not say so; without them the server proposes no edit.
-    capabilities = { workspace = { workspaceEdit = { documentChanges = true } } },
+    capabilities = {
+      -- Neovim applies these and does not say so; without them the server proposes no edit.
+      workspace = { workspaceEdit = { documentChanges = true } },
+      experimental = { palimpsest = { notifications = true } },
+    },
     handlers = require("palimpsest.handlers"),
     commands = require("palimpsest.facts").commands,
     on_init = function(client)

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import path from "node:path";
 import * as vscode from "vscode";
-import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions } from "vscode-languageclient/node";
+import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
 import { ProgressType, ResponseError, type RequestType } from "vscode-languageserver-protocol";
 
 import type { ServerPort } from "../port";
@@ -184,6 +184,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
             },
         };
         const client = new QuietClient("palimpsest", "Palimpsest", { run, debug: run }, options);
+        client.registerFeature(hearsChanges);
         this.prepare(client);
         client.onDidChangeState(({ newState }) => {
             if (newState === State.Running && this.client === client) {
@@ -208,6 +209,16 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 }
 
 /** The panel and the status bar say what is wrong with the server; messages of the library on top would say it again. */
+/** Asks for the notifications of our protocol: a server sends them to nobody who does not. */
+const hearsChanges: StaticFeature = {
+    fillClientCapabilities: (capabilities) => {
+        capabilities.experimental = { palimpsest: { notifications: true } };
+    },
+    initialize: () => undefined,
+    getState: () => ({ kind: "static" }),
+    clear: () => undefined,
+};
+
 class QuietClient extends LanguageClient {
     override error(message: string, data?: unknown): void {
         super.error(message, data, false);
