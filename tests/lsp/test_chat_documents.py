@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Reply
-from tests.lsp.chat_editor import ChatEditor, Encoding, capabilities
+from tests.lsp.chat_editor import APPLY, ChatEditor, Encoding, capabilities
 from tests.lsp.rawlsp import Message, RawClient
-from tests.lsp.real_server import STALL, on_fake
+from tests.lsp.real_server import STALL, STALLED_TEXT, on_fake
 
 from palimpsest import app
 from palimpsest.app import load_folders
@@ -194,6 +194,50 @@ async def test_a_command_is_answered_in_the_document_and_is_no_message(desk: Des
     await editor.settled()
     assert await said(editor, sent["conversationId"]) == []
     assert desk.fake.requests == []
+
+
+async def test_of_two_sends_close_together_one_is_sent_and_its_answer_written(desk: Desk) -> None:
+    desk.fake.script += [STALL]
+    editor = await desk.chat()
+    editor.type("Go.")
+    answers = await asyncio.gather(editor.command("send"), editor.command("send"))
+    (refused,) = [each["error"]["message"] for each in answers if "error" in each]
+    assert "still being written" in refused
+    (sent,) = [each["result"] for each in answers if "result" in each]
+    await editor.until("## 1 · assistant\n\nLine one")
+    editor.type("half of a")
+    await editor.command("stop")
+    await editor.until("cancelled")
+    assert await said(editor, sent["conversationId"]) == ["Go.", STALLED_TEXT]
+    assert editor.text.partition(MARKER)[2].strip() == "half of a"
+
+
+async def test_what_is_typed_after_a_send_is_not_sent_with_it(desk: Desk) -> None:
+    """A send waits for an edit that is on its way; the input may be another one by then."""
+    editor = await desk.chat()
+    untold: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    editor.client.silent_for = lambda message: untold.set_result(message) if message["method"] == APPLY else None
+    conversation = (await editor.client.result("palimpsest/conversation/list", {}))["conversations"][0]
+    renamed = {"conversationId": conversation["conversationId"], "title": "Another name"}
+    await editor.client.result("palimpsest/conversation/rename", renamed)
+    edit = await asyncio.wait_for(untold, 20)
+    editor.client.silent_for = None
+    editor.type("Delete all files")
+    params = {"command": "palimpsest.chat.send", "arguments": [{"uri": editor.uri}]}
+    sending = editor.client.start_request("workspace/executeCommand", params)
+    assert await said(editor, conversation["conversationId"]) == []  # answered behind the command: it has begun
+    editor.type(" that are not mine")
+    editor.client.send({"jsonrpc": "2.0", "id": edit["id"], "result": editor.apply(edit["params"])})
+    assert "changed since you sent it" in (await sending.answer(20))["error"]["message"]
+    assert editor.text.partition(MARKER)[2].strip() == "Delete all files that are not mine"
+    assert await said(editor, conversation["conversationId"]) == []
+
+
+async def test_settings_that_change_count_in_a_document_that_is_open(desk: Desk) -> None:
+    editor = await desk.chat()
+    await desk.folders.hear(desk.root, settings={"context": {"infinity": False}})
+    editor.type("/summarize")
+    assert "Summaries are switched off" in (await editor.command("send"))["error"]["message"]
 
 
 # ------------------------------------------------------------------------------------------------------------- a view
@@ -408,6 +452,31 @@ def _hear(client: RawClient, message: Message, asked: asyncio.Future[Message]) -
         client.silent_for, silent_for = None, client.silent_for
         client.reply(message)
         client.silent_for = silent_for
+
+
+async def test_an_editor_that_cannot_ask_begins_a_chat_by_a_code_action(desk: Desk) -> None:
+    (desk.root / "plans.chat.md").touch()
+    known = {key: value for key, value in capabilities("utf-16").items() if key != "window"}
+    client = await desk.connect(known)
+    editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
+    editor.open()
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    (action,) = await editor.ask("codeAction", range=place, context={"diagnostics": []})
+    assert action["title"].startswith("Begin a conversation")
+    await client.result("workspace/executeCommand", {k: action["command"][k] for k in ("command", "arguments")})
+    await editor.until(MARKER)
+    titles = [each["title"] for each in await editor.ask("codeAction", range=place, context={"diagnostics": []})]
+    assert titles == ["Send"]
+
+
+async def test_an_editor_that_announces_no_questions_is_asked_all_the_same(desk: Desk) -> None:
+    """`window.showMessage` says how choices are treated, not whether they can be shown."""
+    (desk.root / "plans.chat.md").touch()
+    client = await desk.connect({key: value for key, value in capabilities("utf-16").items() if key != "window"})
+    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Begin a conversation"}
+    editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
+    editor.open()
+    await editor.until(MARKER)
 
 
 async def test_a_file_of_somebody_elses_is_left_alone(desk: Desk) -> None:

@@ -14,7 +14,9 @@ from pygls.exceptions import JsonRpcException
 
 from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError
 from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.documents import open_document
 from palimpsest.lsp.errors import answers
+from palimpsest.lsp.questions import CannotAsk, ask_user
 
 if TYPE_CHECKING:
     from palimpsest.lsp.open_chat import OpenChat
@@ -31,7 +33,7 @@ EXPAND: Final = "palimpsest.chat.expand"
 SHOW: Final = "palimpsest.chat.show"
 _SUFFIX: Final = ".chat.md"
 _HEAD: Final = "<!-- palimpsest-chat "
-_BEGIN: Final = "Begin a conversation"
+BEGIN: Final = "Begin a conversation"
 _ASK: Final = (
     "This looks like a chat document, but it belongs to no conversation of yours: it may have come with the folder. "
     "Begin a new conversation in it? What stands above its input is replaced then."
@@ -129,15 +131,23 @@ class OpenChats:
             self._ls.warn(str(error))
             return
         root = self._root_of(path)
-        text = self._ls.workspace.get_text_document(uri).source
-        looks_like_one = not text.strip() or text.startswith(_HEAD)
-        if root is not None and looks_like_one and path not in self._asking:
+        if root is not None and self.could_begin(uri) and path not in self._asking:
             self._asking[path] = asyncio.create_task(self._offer(root, uri, path))
+
+    def could_begin(self, uri: str) -> bool:
+        """Whether the document is open, belongs to no conversation, and a conversation may begin in it."""
+        from palimpsest.lsp.open_chat import can_apply
+
+        document = open_document(self._ls.workspace, uri)
+        is_free = document is not None and uri.endswith(_SUFFIX) and unquote(uri) not in self._chats
+        if document is None or not is_free or not can_apply(self._ls):
+            return False
+        return not document.source.strip() or document.source.startswith(_HEAD)
 
     async def _offer(self, root: Path, uri: str, path: Path) -> None:
         """Begins a conversation in a document that belongs to none, when the user says so."""
         try:
-            if await self._wants_new():
+            if await self._wants_new() and self.could_begin(uri):
                 session = await self._ls.session(root.as_uri())
                 record = await session.conversations.create(None, None)
                 await documents_of(session).bind(path, record.id)
@@ -151,7 +161,7 @@ class OpenChats:
 
         if unquote(uri) not in self._ls.workspace.text_documents:
             return
-        chat = self._chats[unquote(uri)] = OpenChat(self._ls, session, uri, conversation_id)
+        chat = self._chats[unquote(uri)] = OpenChat(self._ls, session.root, uri, conversation_id)
         self._hear(session)
         await chat.show()
         self.look_again(uri)
@@ -172,17 +182,11 @@ class OpenChats:
             self._unsubscribe[session.root] = session.listeners.add(hear)
 
     async def _wants_new(self) -> bool:
-        window = self._ls.client_capabilities.window
-        if window is None or window.show_message is None:
-            self._ls.warn(f"This chat document belongs to no conversation. The command {OPEN} with its URI begins one.")
-            return False
-        actions = [lsp.MessageActionItem(_BEGIN), lsp.MessageActionItem("Leave it alone")]
-        question = lsp.ShowMessageRequestParams(lsp.MessageType.Warning, _ASK, actions)
+        """What the user says. An editor that cannot ask them has the code action."""
         try:
-            answer = await self._ls.window_show_message_request_async(question)
-        except JsonRpcException:
+            return await ask_user(self._ls, _ASK, (BEGIN, "Leave it alone")) == BEGIN
+        except CannotAsk:
             return False
-        return answer is not None and answer.title == _BEGIN
 
     def _root_of(self, path: Path) -> Path | None:
         try:

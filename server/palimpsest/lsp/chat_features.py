@@ -63,13 +63,24 @@ async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
     from palimpsest.lsp.open_chat import can_apply
 
-    chat = await ls.chats.find(params.text_document.uri)
-    if chat is None or not can_apply(ls):
+    uri = params.text_document.uri
+    chat = await ls.chats.find(uri)
+    if not can_apply(ls):
         return []
+    if chat is None:
+        return [_begin(uri)] if ls.chats.could_begin(uri) else []
     return [
         lsp.CodeAction(command.title, lsp.CodeActionKind.QuickFix, command=command)
         for _, command in _commands(chat, chat.parsed, params.range.start.line)
     ]
+
+
+def _begin(uri: str) -> lsp.CodeAction:
+    """For a document that looks like a chat and belongs to no conversation: also where nobody can be asked."""
+    from palimpsest.lsp.chat_documents import BEGIN, OPEN
+
+    command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
+    return lsp.CodeAction(f"{BEGIN} in this document", lsp.CodeActionKind.Source, command=command)
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -136,11 +147,12 @@ async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnost
         said = "All of the message is fenced, so it cannot be sent. Say outside of the fence what it is about."
         return _problem(line, severity.Error, "chat-only-fenced", said)
     try:
-        if (await chat.session.conversations.read(chat.conversation_id, 0, 1)).running is not None:
+        session = await chat.session()
+        if (await session.conversations.read(chat.conversation_id, 0, 1)).running is not None:
             said = "The conversation is busy: another editor gets an answer in it. Send when it is there."
             return _problem(line, severity.Warning, "chat-busy", said)
         if len(parsed.message) >= _LOOKED_AT:
-            plan = await explain(chat.session.contexts, chat.conversation_id, parsed.message)
+            plan = await explain(session.contexts, chat.conversation_id, parsed.message)
             if plan.problem is not None and plan.problem.kind == "recent_messages_too_large":
                 return _problem(line, severity.Error, "chat-too-large", str(plan.problem))
     except PalimpsestError as error:
@@ -169,7 +181,7 @@ async def _complete(
     parsed, at = chat.parsed, chat.offset(chat.text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:
         return None
-    root = chat.session.root
+    root = chat.root
     if root not in known:
         known[root] = Mentions(WorkspaceFiles(root))
     text = chat.text

@@ -36,6 +36,8 @@ from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, SummaryId, TurnId
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from palimpsest.domain.forest import Summary
     from palimpsest.domain.journal import Numbered
     from palimpsest.lsp.server import PalimpsestServer
@@ -52,6 +54,8 @@ _SENTENCES: Final = {
     Unsendable.EMPTY: "There is no message yet. Write one below the last line that says so, then send it.",
     Unsendable.ONLY_FENCED: "All of the message is fenced. Say outside of the fence what it is about.",
 }
+_SETTLING_S: Final = 30
+"""How long a message that is to be sent waits for what is on its way into the document."""
 _UNSEEN_S: Final = 3.0
 """How long an edit that the editor says it has applied may stay out of what it tells, when it told something since."""
 _MOST_REFUSALS: Final = 12
@@ -61,8 +65,8 @@ _MOST_REFUSALS: Final = 12
 class OpenChat:
     """One document on one connection, bound to one conversation."""
 
-    def __init__(self, ls: PalimpsestServer, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
-        self._ls, self.session, self.uri, self.conversation_id = ls, session, uri, conversation_id
+    def __init__(self, ls: PalimpsestServer, root: Path, uri: str, conversation_id: ConversationId) -> None:
+        self._ls, self.root, self.uri, self.conversation_id = ls, root, uri, conversation_id
         self.text = normal(ls.workspace.get_text_document(uri).source)
         """As the editor last told it, every line ending with `\\n`."""
         self.view = ""
@@ -72,6 +76,8 @@ class OpenChat:
         self._placement: Placement | None = None
         self._is_held = False
         """Whether the placement waits for the turn to be admitted."""
+        self._is_beginning = False
+        """Whether a message is being sent and its turn is not admitted yet."""
         self._answering: RunningTurn | None = None
         self._is_finishing = False
         """Whether an answer has ended and the document is brought in line with what is kept of it."""
@@ -81,6 +87,8 @@ class OpenChat:
         self._settled = asyncio.Event()
         self._settled.set()
         self._refreshing: asyncio.Task[None] | None = None
+        self._is_outdated = False
+        """Whether the conversation has changed since it was last read for the view."""
         self.is_closed = False
 
     @property
@@ -91,6 +99,11 @@ class OpenChat:
     def is_answering(self) -> bool:
         """Whether an answer is written into the document."""
         return self._answering is not None or self._is_finishing
+
+    async def session(self) -> FolderSession:
+        """The folder's session as it is now. It is never kept: another one takes its place when settings or keys
+        change."""
+        return await (await self._ls.folders()).get(self.root)
 
     def first_edit_of_view(self) -> int | None:
         """The line where the view is not as we have written it; None while we write, and where there is no view."""
@@ -105,11 +118,14 @@ class OpenChat:
 
     async def show(self) -> None:
         """Writes the conversation as it is, whatever stood there; the input stays. For an empty input, the draft."""
-        await self._settled.wait()
+        conversations = (await self.session()).conversations
+        draft = (await conversations.read(self.conversation_id, 0, 1)).record.draft
         shown = await self._load()
+        while self._placement is not None:  # somebody else may have begun to write while this was read
+            await self._settled.wait()
+            shown = await self._load()
         self.view = render(shown)
         parsed = self.parsed
-        draft = (await self.session.conversations.read(self.conversation_id, 0, 1)).record.draft
         if parsed.marker_line is None:
             change = change_between(self.text, whole(self.view, rescued(self.text, self.view).strip("\n") or draft))
         elif not parsed.message and draft:
@@ -120,18 +136,24 @@ class OpenChat:
 
     def changed_elsewhere(self) -> None:
         """The conversation has changed, by whomever: shown soon, unless the user has edited the view."""
+        self._is_outdated = True
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = self._start(self._refresh())
 
     async def _refresh(self) -> None:
-        await self._settled.wait()
-        if not self.is_closed and not self.is_answering:
+        while self._is_outdated:
+            await self._settled.wait()
+            if self.is_closed or self.is_answering:  # the end of an answer brings the document up to date
+                return
             await self._bring_up_to_date()
 
     async def _bring_up_to_date(self) -> None:
-        """Replaces an untouched view by the conversation as it is. One that was edited stays, and is said to be."""
+        """Replaces an untouched view by the conversation as it is. One that was edited stays, and is said to be.
+        Nothing when somebody else began to write into the document meanwhile."""
+        self._is_outdated = False
         shown = await self._load()
         if self._placement is not None:
+            self._is_outdated = True
             return
         is_untouched = self.first_edit_of_view() is None and self.parsed.marker_line is not None
         self.view = render(shown)
@@ -142,10 +164,11 @@ class OpenChat:
     async def _load(self) -> Shown:
         from palimpsest.domain.cut import Block
 
-        conversations = self.session.conversations
+        session = await self.session()
+        conversations = session.conversations
         record = (await conversations.read(self.conversation_id, 0, 1)).record
         page = await conversations.read(self.conversation_id, max(0, record.n_messages - MOST_SHOWN), MOST_SHOWN + 1)
-        state = await self.session.contexts.state(self.conversation_id)
+        state = await session.contexts.state(self.conversation_id)
         self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
         visible = [each for each in page.messages if each.id not in page.hidden]
         return Shown(page.record.title, visible, self.summaries, self._asides)
@@ -155,40 +178,71 @@ class OpenChat:
         cannot be sent, and what the turn's beginning raises; then the document is as it was."""
         if not can_apply(self._ls):
             raise InvalidRequest(NO_EDITS)
-        if self.is_answering:
+        if self.is_answering or self._is_beginning:
             raise InvalidRequest("The answer is still being written. Wait for its end or stop it, then send.")
-        await asyncio.wait_for(self._settled.wait(), 30)
+        self._is_beginning = True
+        try:
+            message = await self._input()
+            placement = Placement(self.text, self.parsed.view_end)
+            placement.remove(self.parsed.input_start, len(self.text))
+            self._hold(placement)
+            return await self._send(message)
+        finally:
+            self._is_beginning = False
+
+    async def _input(self) -> str:
+        """What the input held when this was asked, once nothing is on its way into the document. Raises InvalidRequest
+        when that cannot be sent, and when it is another text by then: nobody has asked to send that."""
+        asked = self.parsed
+        if not self._settled.is_set():
+            try:
+                await asyncio.wait_for(self._settled.wait(), _SETTLING_S)
+            except TimeoutError:
+                raise InvalidRequest(
+                    "The editor has not taken the last change of the document yet. Try again."
+                ) from None
         parsed = self.parsed
         if parsed.marker_line is None:
             raise InvalidRequest("The line that begins the input was deleted. Close the document and open it again.")
         if (problem := parsed.problem) is not None:
             raise InvalidRequest(_SENTENCES[problem])
-        placement = Placement(self.text, parsed.view_end)
-        placement.remove(parsed.input_start, len(self.text))
-        self._hold(placement)
+        if parsed.message != asked.message:
+            raise InvalidRequest("The message has changed since you sent it, so it was not sent. Send it again.")
+        return parsed.message
+
+    async def _send(self, message: str) -> dict[str, Any]:
+        from palimpsest.lsp.chat_mentions import is_command
+
         try:
-            return await self._send(parsed.message, placement)
+            return await (self._command(message) if is_command(message) else self._ask_model(message))
         except BaseException:
             self._placement, self._is_held = None, False
             self._settled.set()
+            if self.is_closed:
+                await self._keep_as_draft(message)
             raise
 
-    async def _send(self, message: str, placement: Placement) -> dict[str, Any]:
-        from palimpsest.lsp.chat_mentions import attached, is_command
-        from palimpsest.services.attachments import user_content
+    async def _command(self, message: str) -> dict[str, Any]:
+        """Carries out a slash command; its answer stands in the document and is no message."""
         from palimpsest.services.commanding import Commanding
 
-        if is_command(message):
-            reply = await Commanding(self.session, self.conversation_id).run(message)
-            n_messages = (await self.session.contexts.state(self.conversation_id)).n_messages
-            self._asides.append((n_messages, aside(n_messages, message, reply.text)))
-            self._write(f"{BREAK}{self._asides[-1][1]}")
-            self._let_go()
-            self.changed_elsewhere()
-            return {"conversationId": reply.conversation_id or self.conversation_id}
+        session = await self.session()
+        reply = await Commanding(session, self.conversation_id).run(message)
+        n_messages = (await session.contexts.state(self.conversation_id)).n_messages
+        self._asides.append((n_messages, aside(n_messages, message, reply.text)))
+        self._write(f"{BREAK}{self._asides[-1][1]}")
+        self._let_go()
+        self.changed_elsewhere()
+        return {"conversationId": reply.conversation_id or self.conversation_id}
+
+    async def _ask_model(self, message: str) -> dict[str, Any]:
+        from palimpsest.lsp.chat_mentions import attached
+        from palimpsest.services.attachments import user_content
+
         await (await self._ls.folders()).look_for_keys()
-        content = user_content(message, await attached(self._ls, self.session, message))
-        started = await self.session.turns.start(self.conversation_id, uuid.uuid4().hex, content)
+        session = await self.session()
+        content = user_content(message, await attached(self._ls, session, message))
+        started = await session.turns.start(self.conversation_id, uuid.uuid4().hex, content)
         if isinstance(started, str):
             raise InvalidRequest("The message was sent already.")
         self._write(f"{BREAK}{user_section(started.user_message_id, content)}")
@@ -209,7 +263,7 @@ class OpenChat:
             await turn.wait()
             self._write(stream.end())
             self._advance()
-            await self.session.conversations.require_success(turn.id)
+            await (await self.session()).conversations.require_success(turn.id)
         except PalimpsestError as error:
             self._ls.warn(str(error))
         finally:
@@ -222,29 +276,35 @@ class OpenChat:
             await self._settled.wait()
         finally:
             self._is_finishing = False
+        if self._is_outdated:
+            self.changed_elsewhere()
         self._look_again()
 
     async def stop(self) -> None:
         """Ends the turn that runs in the conversation, whoever began it; what came stays. Nothing when none runs."""
-        running = (await self.session.conversations.read(self.conversation_id, 0, 1)).running
-        turn = None if running is None else self.session.turns.running.get(TurnId(running.turn_id))
+        session = await self.session()
+        running = (await session.conversations.read(self.conversation_id, 0, 1)).running
+        turn = None if running is None else session.turns.running.get(TurnId(running.turn_id))
         if turn is not None:
             turn.cancel()
             await turn.wait()
-        elif running is not None and self.session.following is not None:
-            await self.session.following.cancel(running.turn_id)
+        elif running is not None and session.following is not None:
+            await session.following.cancel(running.turn_id)
 
     async def expand(self, summary_id: int) -> None:
-        await self.session.conversations.expand(self.conversation_id, SummaryId(summary_id))
+        await (await self.session()).conversations.expand(self.conversation_id, SummaryId(summary_id))
         self.changed_elsewhere()
 
     async def close(self) -> None:
         """The editor has closed the document. An answer goes on and is there when it is opened again."""
         self.is_closed = True
         message = self.parsed.message if self.parsed.marker_line is not None and self._placement is None else None
-        if message is not None and self.view:
-            await self.session.conversations.set_draft(self.conversation_id, message)
         self._settled.set()
+        if message is not None and self.view:
+            await self._keep_as_draft(message)
+
+    async def _keep_as_draft(self, message: str) -> None:
+        await (await self.session()).conversations.set_draft(self.conversation_id, message)
 
     async def leave(self) -> None:
         """The connection ends. A turn that nobody else follows ends with it; what it said is kept."""
