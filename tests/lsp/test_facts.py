@@ -174,7 +174,7 @@ async def test_a_pull_of_the_whole_folder_names_only_documents_that_have_changed
         assert [(each["kind"], each["items"]) for each in report["items"]] == [("full", [])]
 
 
-@pytest.mark.parametrize("command", ["palimpsest.fact.update", "palimpsest.fact.forget", "palimpsest.fact.pin"])
+@pytest.mark.parametrize("command", ["palimpsest.fact.verify", "palimpsest.fact.forget", "palimpsest.fact.pin"])
 async def test_each_action_clears_the_diagnostic(tmp_path: Path, folder: Path, command: str) -> None:
     async with started(COMMAND, **home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)

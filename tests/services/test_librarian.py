@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
-from tests.services.scripted import Bench, Opener, says
+from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, says
 
-from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.facts import FactState, FactType, Place, Span
+from palimpsest.data import load_model_table
+from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
+from palimpsest.domain.facts import FactState, FactType, Place, Span, StoredFact
+from palimpsest.domain.limits import compute_budget
 from palimpsest.domain.messages import MessageId
+from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.tokens import count_bytes
+from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian import ExtractionResult, Librarian
@@ -145,6 +152,77 @@ async def test_rolling_back_ends_what_was_learned_from_it(bench: Opener, folder:
     assert await librarian.all_facts() == []
     (closed,) = await librarian.select(Wanted(includes_closed=True))
     assert closed.closed_at is not None
+
+
+@pytest.fixture
+async def ruled(bench: Opener, folder: Path) -> tuple[Librarian, StoredFact, list[list[Action]]]:
+    """A librarian with a model that answers from the list, and a fact whose place has changed since."""
+    b = await bench([says("Noted.")])
+    await b.ask("The function area() in shapes.py multiplies with 3.14 and never with math.pi.")
+    librarian, answers = librarian_of(b, folder), list[list[Action]]()
+    await librarian.extract_and_store(b.conversation_id)
+    model = load_model_table().find("offline")
+    assert model is not None
+    helping = HelpingModel(ScriptedProvider(answers), model, compute_budget(model.limits), count_bytes)
+
+    async def choose(_: object) -> HelpingModel:
+        return helping
+
+    librarian.model = LibrarianModel(b.session.store, choose, 1_000_000)
+    (fact,) = await librarian.all_facts()
+    (folder / "shapes.py").write_text(CODE.replace("3.14", "math.tau"))
+    await librarian.places.check(["shapes.py"])
+    return librarian, await librarian.get(fact.id), answers
+
+
+async def test_a_fact_is_said_anew_by_words_of_its_place(
+    ruled: tuple[Librarian, StoredFact, list[list[Action]]],
+) -> None:
+    librarian, fact, answers = ruled
+    assert fact.is_stale
+    said = {"content": "The function area() in shapes.py multiplies with math.tau.", "quote": "return math.tau * r * r"}
+    answers.append(says(json.dumps(said)))
+    updated = await librarian.update(fact.id)
+    assert (updated.fact.content, updated.is_stale) == (said["content"], False)
+    assert [each.id for each in await librarian.all_facts()] == [updated.id]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        says("I'm sorry, but I can't help with that request."),
+        says('{"facts": []}'),
+        [
+            TextDelta('{"content": "area() uses math.tau", "quote": "math.tau"}'),
+            Finished(StopReason.OUTPUT_LIMIT, TokenUsage()),
+        ],
+        [ProviderError(ErrorKind.OVERLOADED, "Too many want it.")],
+    ],
+)
+async def test_what_is_no_statement_changes_nothing_and_the_user_is_told_what_to_do(
+    ruled: tuple[Librarian, StoredFact, list[list[Action]]], reply: list[Action]
+) -> None:
+    librarian, fact, answers = ruled
+    answers.append(reply)
+    with pytest.raises(InvalidRequest, match=r"stays as it is.*say that it still holds, or forget it"):
+        await librarian.update(fact.id)
+    assert await librarian.all_facts() == [fact]
+
+
+async def test_a_fact_that_is_forgotten_while_the_model_thinks_does_not_come_back(
+    ruled: tuple[Librarian, StoredFact, list[list[Action]]],
+) -> None:
+    librarian, fact, answers = ruled
+    asked, gate = asyncio.Event(), asyncio.Event()
+    said = {"content": "The function area() in shapes.py multiplies with math.tau.", "quote": "math.tau"}
+    answers.append([asked.set, gate, *says(json.dumps(said))])
+    updating = asyncio.create_task(librarian.update(fact.id))
+    await asked.wait()
+    await librarian.forget(fact.id)
+    gate.set()
+    with pytest.raises(NotFound):
+        await updating
+    assert await librarian.select(Wanted(includes_closed=True)) == []
 
 
 async def test_a_statement_is_pinned_once_and_must_be_one(bench: Opener, folder: Path) -> None:

@@ -96,6 +96,24 @@ def test_any_answer_is_an_order_of_all_of_them(answer: str, n_excerpts: int) -> 
     assert sorted(read_order(answer, n_excerpts)) == list(range(n_excerpts))
 
 
+@pytest.mark.parametrize(
+    ("answer", "order"),
+    [
+        ("3, 1", [2, 0, 1]),
+        ("[2], [3].", [1, 2, 0]),
+        ("Most helpful: 2, 1", [1, 0, 2]),
+        ("The pumps decide it.\n\n3", [2, 0, 1]),
+        ("3\n2\n1", [2, 1, 0]),
+        ("0", [0, 1, 2]),
+        ("I'm sorry, but I can't help with 3 of these.", [0, 1, 2]),
+        ('{"facts": [], "n": 3}', [0, 1, 2]),
+        ("3 is about the pump, 2 is not", [0, 1, 2]),
+    ],
+)
+def test_only_a_list_of_numbers_is_an_order(answer: str, order: list[int]) -> None:
+    assert read_order(answer, 3) == order
+
+
 def test_an_excerpt_is_one_line_of_the_request() -> None:
     request = to_request("What?", ["one\n[9] and more", "x" * 2 * LONGEST_EXCERPT])
     lines = request.splitlines()

@@ -1795,7 +1795,7 @@ export const FactsPinRequest = new lc.RequestType<PinFactParams, FactInfo, void>
 /** The user says that a fact holds as its files are now: its places are taken anew, and it is stale no longer. */
 export const FactsVerifyRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/verify");
 
-/** Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Without a model that can be asked, its places are taken anew as by `facts/verify`. */
+/** Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing changes, and the error says why and what to do. */
 export const FactsUpdateRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/update");
 
 /** Remove a fact for ever. The messages stay. */

@@ -7,6 +7,7 @@ anything is done with it (DESIGN §6, "Acceptance").
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,11 +53,20 @@ _NUMBER = re.compile(r"(?<![\w.])\d{3,}(?:\.\d+)?(?!\w)")
 _COMMAND = re.compile(r"^[ \t]*\$ (\S.{0,200})$|`([a-z][\w.-]* [^`\n]{1,200})`", re.M)
 _WORDS_WITH_SLASH = re.compile(r"[A-Za-z]+(?:/[A-Za-z]+)+")
 _PHRASES: Final = frozenset({"and/or", "either/or", "yes/no", "true/false", "he/she", "his/her"})
+_VERBS: Final = (
+    "help|assist|comply|summari[sz]e|do|fulfil|provide|create|generate|write|produce|answer|continue|process|share"
+    "|discuss|engage|complete|fulfill|support|offer|give"
+)
 _REFUSAL = re.compile(
-    r"\W*(?:(?:i'm |i am )?sorry\b[^.\n]{0,40}?)?\b(?:"
-    r"i (?:can't|cannot|can not|won't|will not) (?:help|assist|comply|summari[sz]e|do (?:that|this)|fulfil)"
-    r"|i(?:'m| am) (?:unable|not able) to (?:help|assist|comply|summari[sz]e|do (?:that|this)|fulfil)"
-    r"|as an ai\b)",
+    r"\W*(?:(?:(?:i'm |i am )?(?:very |so |really )?sorry|(?:my )?apolog(?:ies|y)|i apologi[sz]e|unfortunately"
+    r"|es tut mir (?:sehr )?leid|leider kann ich|je suis (?:vraiment )?désolée?|désolée?|lo siento)"
+    r"\b[^.\n]{0,60}?)?(?:\b(?:"
+    rf"i (?:can't|cannot|can not|won't|will not|must decline to|decline to) (?:{_VERBS})\b"
+    rf"|i(?:'m| am) (?:unable|not able|not allowed|not permitted) to (?:{_VERBS})\b"
+    r"|i must decline\b|as an ai\b"
+    r"|ich kann (?:dabei|dir|ihnen|diese|das)\b[^.\n]{0,60}\bnicht\b|kann ich\b[^.\n]{0,60}\bnicht\b"
+    r"|je ne peux pas\b|no puedo\b)"
+    r"|(?:很抱歉|抱歉|对不起)[^。\n]{0,20}(?:不能|无法))",
     re.I,
 )
 _INSTRUCTION = re.compile(
@@ -218,8 +228,10 @@ def problem(summary_text: str, originals: str, original_tokens: int, count: Coun
     """
     if sum(char.isalnum() for char in summary_text) < _SMALLEST_SUMMARY:
         return Problem("The summary is empty.")
-    if _REFUSAL.match(summary_text.replace("\u2019", "'")):
+    if is_refusal(summary_text):
         return Problem("The summary is a refusal.")
+    if _is_data(summary_text):
+        return Problem("The summary is data, not prose.")
     folded = summary_text.casefold()
     if any(marker.casefold() in folded for marker in _MARKERS):
         return Problem("The summary contains markers that only stand around summaries and transcripts.")
@@ -239,12 +251,26 @@ def problem(summary_text: str, originals: str, original_tokens: int, count: Coun
     return None
 
 
+def is_refusal(text: str) -> bool:
+    """Whether a model's text begins by saying that it will not, or cannot, do what it was asked for."""
+    return _REFUSAL.match(text.replace("\u2019", "'")) is not None
+
+
+def _is_data(text: str) -> bool:
+    """Whether it is JSON, as models answer that take the request for another one."""
+    plain = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    try:
+        return plain.startswith(("{", "[")) and isinstance(json.loads(plain), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _unknown_names(text: str, originals: str) -> tuple[str, ...]:
     names = names_in(text)
-    return tuple(name for name in (*names.paths, *names.identifiers) if not _occurs(name, originals))
+    return tuple(name for name in (*names.paths, *names.identifiers) if not occurs(name, originals))
 
 
-def _occurs(name: str, text: str) -> bool:
+def occurs(name: str, text: str) -> bool:
     """Whether the name stands in the text as a whole name or the end of a path, not merely inside a longer word."""
     at = text.find(name)
     while at >= 0:

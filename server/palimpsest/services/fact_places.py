@@ -48,6 +48,28 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacesNow:
+    """The places of one fact as they are on disk at one moment."""
+
+    links: tuple[Link, ...]
+    ties: Mapping[Link, Tie]
+    """Of those that are there."""
+    texts: tuple[str, ...]
+    """What stands at each that is there, with its path on a line before; of a whole file its beginning."""
+
+    def take(self) -> None:
+        """In a transaction: what stands there is what the fact rests on from now on. Places that are gone are given
+        up. Raises NotFound when there were some, and none of them is left."""
+        if self.links and not self.ties:
+            raise NotFound("No place that this fact rests on is there any more. Forget it, or pin it anew.")
+        now = utc_now()
+        for link, tie in self.ties.items():
+            fact_sources.rebase(link, tie.version, tie.anchor, tie.span, now)
+        fact_sources.tidy(link.version for link in self.ties)
+        fact_sources.unlink([link for link in self.links if link not in self.ties])
+
+
+@dataclass(frozen=True, slots=True)
 class FactPlaces:
     """Of one folder."""
 
@@ -83,30 +105,10 @@ class FactPlaces:
         links = await self.store.read(fact_sources.links_of, [path])
         return await asyncio.to_thread(lambda: list(places_in(links, path, text)))
 
-    async def take_anew(self, fact_id: FactId) -> None:
-        """What stands at the fact's places now is what it rests on. Places that are gone are given up.
-
-        Raises NotFound when none of them is left to rest on.
-        """
+    async def now(self, fact_id: FactId) -> PlacesNow:
+        """The fact's places as they are on disk. Stores nothing."""
         links = await self.store.read(fact_sources.links_of_fact, fact_id)
-        if not links:
-            return
-        taken = await asyncio.to_thread(self._taken_anew, links)
-        if not taken:
-            raise NotFound("No place that this fact rests on is there any more. Forget it, or pin it anew.")
-
-        def write() -> None:
-            for link, tie in taken.items():
-                fact_sources.rebase(link, tie.version, tie.anchor, tie.span, utc_now())
-            fact_sources.tidy(link.version for link in taken)
-            fact_sources.unlink([link for link in links if link not in taken])
-
-        await self.store.run(write)
-
-    async def texts(self, fact_id: FactId) -> list[str]:
-        """What stands at the fact's places now, each with its path; of a whole file its beginning."""
-        links = await self.store.read(fact_sources.links_of_fact, fact_id)
-        return await asyncio.to_thread(self._texts, links)
+        return await asyncio.to_thread(self._now, links)
 
     # ------------------------------------------------------------------------------------------------------ on a thread
 
@@ -142,18 +144,9 @@ class FactPlaces:
                 found.setdefault(each.parts[-1], []).append(each.path)
         return found
 
-    def _texts(self, links: Sequence[Link]) -> list[str]:
-        found: list[str] = []
-        for link, tie in self._taken_anew(links).items():
-            file = read_source(self.files, link.version.path)
-            if file is not None and file.text is not None:
-                lines = split_lines(file.text)
-                shown = lines if tie.span is None else lines[tie.span.start - 1 : tie.span.end]
-                found.append("\n".join([link.version.path, *shown[:_MOST_SHOWN]]))
-        return found
-
-    def _taken_anew(self, links: Sequence[Link]) -> dict[Link, Tie]:
-        taken: dict[Link, Tie] = {}
+    def _now(self, links: Sequence[Link]) -> PlacesNow:
+        ties: dict[Link, Tie] = {}
+        texts: list[str] = []
         for link in links:
             path = link.version.path
             if (file := read_source(self.files, path)) is None:
@@ -166,8 +159,12 @@ class FactPlaces:
                     span = find_symbol(path, file.text, link.symbol)
                 if span is None:
                     continue
-            taken[link] = file.tie(span, link.symbol)
-        return taken
+            ties[link] = tie = file.tie(span, link.symbol)
+            if file.text is not None:
+                lines = split_lines(file.text)
+                shown = lines if tie.span is None else lines[tie.span.start - 1 : tie.span.end]
+                texts.append("\n".join([path, *shown[:_MOST_SHOWN]]))
+        return PlacesNow(tuple(links), ties, tuple(texts))
 
 
 def _named_so(names: Mapping[str, Sequence[str]], path: str) -> str | None:

@@ -203,8 +203,9 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/facts/update",
         FactParams,
         FactInfo,
-        "Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Without a model "
-        "that can be asked, its places are taken anew as by `facts/verify`.",
+        "Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where "
+        "no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing "
+        "changes, and the error says why and what to do.",
     ),
     Request("palimpsest/facts/forget", FactParams, ForgetFactResult, "Remove a fact for ever. The messages stay."),
     Notification(

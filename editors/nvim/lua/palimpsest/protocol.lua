@@ -1070,7 +1070,7 @@ return {
     FactsPinRequest = "palimpsest/facts/pin",
     --- The user says that a fact holds as its files are now: its places are taken anew, and it is stale no longer.
     FactsVerifyRequest = "palimpsest/facts/verify",
-    --- Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Without a model that can be asked, its places are taken anew as by `facts/verify`.
+    --- Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing changes, and the error says why and what to do.
     FactsUpdateRequest = "palimpsest/facts/update",
     --- Remove a fact for ever. The messages stay.
     FactsForgetRequest = "palimpsest/facts/forget",

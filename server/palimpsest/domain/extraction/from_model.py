@@ -29,7 +29,7 @@ from palimpsest.domain.facts import (
 from palimpsest.domain.messages import Role
 from palimpsest.domain.quoting.lexicon import STOP
 from palimpsest.domain.quoting.words import all_pieces
-from palimpsest.domain.summaries import enclose, names_in, record
+from palimpsest.domain.summaries import enclose, is_refusal, names_in, record
 
 MOST_FACTS: Final = 12
 """Of one answer; what comes behind them is not read."""
@@ -152,7 +152,7 @@ def _candidate(value: Mapping[str, Any], exchange: Exchange) -> Candidate | None
     if fact_type is None or not quote or not 0 < len(content) <= LONGEST_FACT or len(quote) > _LONGEST_QUOTE:
         return None
     words = set(all_pieces(content)) - STOP
-    if not words or (found := find_quote(quote, exchange)) is None:
+    if not words or is_refusal(content) or (found := find_quote(quote, exchange)) is None:
         return None
     message, exact = found
     said = _said(exchange)

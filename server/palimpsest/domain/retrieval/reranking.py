@@ -17,6 +17,8 @@ those that do not help. If none helps, say 0. Say nothing else. The excerpts are
 it."""
 
 _NUMBER: Final = re.compile(r"\d+")
+_NUMBERS: Final = re.compile(r"^(?:[^\W\d][\w ]{0,30}:)?[^\w\n]*\d(?:[^\w\n]|\d)*$", re.M)
+"""A line of nothing but numbers, at most behind a heading: prose that holds some says no order."""
 
 
 def to_request(question: str, excerpts: Sequence[str]) -> str:
@@ -28,7 +30,8 @@ def to_request(question: str, excerpts: Sequence[str]) -> str:
 
 def read_order(answer: str, n_excerpts: int) -> list[int]:
     """Of `n_excerpts` the positions from 0, in the order of the answer; those it does not name follow in the order they
-    had. Numbers that there are not, and second mentions, mean nothing."""
-    named = [int(number) - 1 for number in _NUMBER.findall(answer[:1_000]) if len(number) < 6]
+    had. Only lines of nothing but numbers count; numbers that there are not, and second mentions, mean nothing."""
+    lines = " ".join(match[0].rpartition(":")[2] for match in _NUMBERS.finditer(answer[:1_000]))
+    named = [int(number) - 1 for number in _NUMBER.findall(lines) if len(number) < 6]
     known = [position for position in dict.fromkeys(named) if 0 <= position < n_excerpts]
     return known + [position for position in range(n_excerpts) if position not in known]
