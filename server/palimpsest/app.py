@@ -194,6 +194,8 @@ class Composer:
         clients = await asyncio.to_thread(self.clients.get, settings)
         addresses = {name: at for name in clients if (at := address_of(self.environ, settings, name)) is not None}
         providers = {**clients, "offline": OfflineProvider(_finder(store, FolderText(root)), CONFIGURE_HINT)}
+        learned = {} if before is None else before.contexts.models.learned
+        learned |= {**await store.read(learned_limits, utc_now()), **learned}
         models = Models(
             self.table,
             providers,
@@ -202,7 +204,7 @@ class Composer:
             model_entries=to_entries(settings.models),
             provider_entries=to_entries(settings.providers),
             live=await self.live.of(clients, addresses),
-            learned=await store.read(learned_limits, utc_now()),
+            learned=learned,
             offered=self.editor_models,
         )
         helpers = Helpers(models, self.tokenizers, frozenset(addresses))

@@ -88,7 +88,7 @@ async def test_a_limit_a_service_names_is_learned_and_the_turn_commits_with_a_sm
     assert taken.estimated_tokens <= 0.9 * refused.estimated_tokens
     assert taken.limit_tokens < 1_500
     state = await b.session.contexts.state(b.conversation_id)
-    assert (state.model.source, state.model.limits.max_input) == (LimitsSource.LEARNED, 1_500)
+    assert (state.model.source, state.model.limits.window) == (LimitsSource.LEARNED, 1_500)
     assert await b.session.store.read(learned.learned_limits, utc_now()) == {"offline/offline": 1_500}
     assert (await b.session.contexts.state(other.id)).budget == state.budget, "another conversation was not capped"
     assert [text for _, text, _ in (await b.said())[-2:]] == ["And now?", "It fits."]
@@ -105,7 +105,7 @@ async def test_a_service_that_names_no_limit_is_sent_a_tenth_less(bench: Opener)
     assert await b.ask("And now?") == "committed"
     refused, taken = b.provider.seen[-2:]
     state = await b.session.contexts.state(b.conversation_id)
-    assert state.model.limits.max_input == int(0.9 * refused.estimated_tokens)
+    assert state.model.limits.window == int(0.9 * refused.estimated_tokens)
     assert taken.estimated_tokens <= 0.9 * refused.estimated_tokens
     await check_requests(b)
 

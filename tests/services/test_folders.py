@@ -73,6 +73,22 @@ async def test_a_renewed_session_has_the_same_store_and_listeners(folders: Folde
     assert models.budget(models.default()).budget == 5_000
 
 
+async def test_a_limit_that_is_learned_while_settings_are_renewed_counts_for_the_new_session(
+    folders: Folders, root: Path
+) -> None:
+    before = await folders.get(root)
+    model = before.contexts.models.get("offline")
+    renewing = asyncio.create_task(folders.hear(root, settings=CAPPED))
+    while not renewing.done():  # at every moment of the change, and after it: a turn may still run with the old one
+        before.contexts.models.learn(model, 4_000)
+        await asyncio.sleep(0)
+    renewed = await renewing
+    assert renewed is not None
+    assert renewed.contexts.models.get("offline").limits.window == 4_000
+    before.contexts.models.learn(model, 3_000)
+    assert renewed.contexts.models.get("offline").limits.window == 3_000
+
+
 async def test_a_folder_that_cannot_be_opened_hears_and_opens_when_it_can(folders: Folders, root: Path) -> None:
     await asyncio.to_thread(root.rmdir)
     with pytest.raises(NotFound):

@@ -12,7 +12,7 @@ from tests.services.scripted import ScriptedProvider
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.limits import LimitsSource, ModelLimits, with_window
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.settings import ContextSettings, Settings
 from palimpsest.services.models import Models, with_override
 
 OPUS = "claude-opus-4-5"
@@ -79,16 +79,42 @@ def test_an_entry_is_found_with_or_without_its_provider(entry: str, name: str) -
         {"model_entries": {OPUS: {"window": 180_000}}},
     ],
 )
-def test_what_was_learned_caps_whatever_was_resolved(given: Mapping[str, Any]) -> None:
-    window, _, max_input, source = resolved(learned={"anthropic/claude-opus-4-5": 120_000}, **given)
-    assert (max_input, source) == (120_000, LimitsSource.LEARNED)
-    assert window == resolved(**given)[0]
+def test_what_was_learned_is_the_window_whatever_was_resolved(given: Mapping[str, Any]) -> None:
+    window, max_output, max_input, source = resolved(learned={"anthropic/claude-opus-4-5": 120_000}, **given)
+    assert (window, max_input, source) == (120_000, None, LimitsSource.LEARNED)
+    assert max_output <= 60_000
+
+
+@pytest.mark.parametrize("window", [4_096, 6_000, 8_192, 16_384])
+@pytest.mark.parametrize("output_limit", [None, 300, 12_000, 64_000])
+@pytest.mark.parametrize("told", ["learned", "live"])
+def test_window_reserve_and_margin_follow_from_what_a_service_told(
+    window: int, output_limit: int | None, told: str
+) -> None:
+    """Not from the window that was assumed before, nor from what the user set for larger ones."""
+    word: dict[str, Any] = {"live": {"openai/m": ModelLimits(window, window)}, "learned": {"openai/m": window}}
+    settings = Settings(context=ContextSettings(output_limit=output_limit))
+    found = Models(load_model_table(), {}, {}, settings, **{told: word[told]})
+    budget = found.budget(found.get("openai/m"))
+    reserve = 300 if output_limit == 300 else window // 4
+    margin = max((window - reserve) // 20, 256)
+    assert (budget.window, budget.reserve, budget.margin) == (window, reserve, margin)
+    assert budget.budget == window - reserve - margin
+
+
+def test_a_window_that_was_learned_leaves_what_its_budget_is_or_nothing() -> None:
+    found = models()
+    model = found.get("openai/m")
+    left = found.budget_within(model, 8_192)
+    found.learn(model, 8_192)
+    assert left == found.budget(found.get("openai/m"))
+    assert [found.budget_within(model, limit) for limit in (0, 1, 300)] == [None, None, None]
 
 
 def test_what_was_learned_caps_an_override_too() -> None:
     offline = models().get("offline")
     capped = with_override(models(learned={"offline/offline": 5_000}), with_window(offline, 9_000)).get("offline")
-    assert (capped.limits.window, capped.limits.max_input, capped.source) == (9_000, 5_000, LimitsSource.LEARNED)
+    assert (capped.limits.window, capped.limits.max_input, capped.source) == (5_000, None, LimitsSource.LEARNED)
 
 
 def test_a_learned_limit_never_raises_one() -> None:
@@ -107,8 +133,8 @@ def test_the_users_word_about_the_input_lifts_what_was_learned() -> None:
 
 def test_what_is_known_of_one_service_says_nothing_of_another() -> None:
     learned = {"openai/anthropic/claude-opus-4-5": 50_000}
-    assert resolved(learned=learned)[2] is None
-    assert resolved("openai/anthropic/claude-opus-4-5", learned=learned)[2] == 50_000
+    assert resolved(learned=learned)[0] == 200_000
+    assert resolved("openai/anthropic/claude-opus-4-5", learned=learned)[0] == 50_000
 
 
 def test_the_buffer_is_the_models_then_the_providers_then_the_default() -> None:

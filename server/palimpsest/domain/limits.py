@@ -84,9 +84,7 @@ def compute_budget(
 
     Raises InvalidRequest when nothing is left for input.
     """
-    reserve = limits.max_output if output_limit is None else min(output_limit, limits.max_output)
-    if output_limit is None and reserve * 2 > limits.window:
-        reserve = limits.window // 4
+    reserve = _likely_output(limits) if output_limit is None else min(output_limit, limits.max_output)
     if reserve >= limits.window:
         raise InvalidRequest(
             f"The window of {limits.window} tokens is not larger than the {reserve} tokens reserved for the answer. "
@@ -104,6 +102,18 @@ def compute_budget(
             f"after a safety margin of {margin}. Choose a larger window or a smaller reserve."
         )
     return Budget(limits.window, reserve, margin, budget, wall)
+
+
+def _likely_output(limits: ModelLimits) -> int:
+    """What an answer may take where nobody said: a model that may fill over half its window is given a quarter."""
+    return limits.window // 4 if limits.max_output * 2 > limits.window else limits.max_output
+
+
+def within(limits: ModelLimits, window: int) -> ModelLimits:
+    """The limits of a model whose service says that `window` tokens are all it takes, question and answer together:
+    what an answer may take shrinks with it."""
+    smaller = ModelLimits(window, limits.max_output)
+    return replace(smaller, max_output=max(_likely_output(smaller), 1))
 
 
 class ModelTable:

@@ -29,6 +29,7 @@ from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.ledger import Ledger, missing
 from palimpsest.domain.messages import MessageId
+from palimpsest.domain.recut_sizes import RecutSizes, recut_sizes
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.domain.strategies import MERGING, Choice, Situation, blocks_tokens, choose_strategy
 from palimpsest.domain.summarization import PendingSummarization
@@ -44,17 +45,8 @@ from palimpsest.storage.contexts import CutRecord, RecutReport
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 
-KEEP_SHARE: Final = 0.15
-"""Of the budget: what a re-cut by threshold keeps verbatim at the end (measured best between 15 and 20 %)."""
 AHEAD_SHARE: Final = 0.60
 """Of the budget: from here on a model may write what the next re-cut will want."""
-BLOCKS_SHARE: Final = 0.50
-"""Of the budget: above it the blocks are merged."""
-MERGED_SHARE: Final = 0.25
-"""Of the budget: how large merged blocks are together. A third, as first designed, leaves so little room beside them
-that re-cuts follow each other faster than the prefix bears."""
-MINIMUM_GAIN: Final = 0.15
-"""Of the budget: what a re-cut by threshold must free, unless it is needed to fit."""
 ENOUGH_SHARE: Final = 0.65
 """Of the budget: a re-cut by threshold that leaves more is put off while the request fits, because another would follow
 soon (what is newest is too large, and will not be the newest for long)."""
@@ -114,26 +106,25 @@ class Compactor:
         protected = state.kept
         current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
         target = int(self.settings.target * budget_raw) - fixed
-        choice = self._choose(self._situation(state, current, int(KEEP_SHARE * budget_raw)), target)
+        sizes = self._sizes(state, fixed)
+        choice = self._choose(self._situation(state, current, sizes.keep), target)
         self._start(state, choice.name, limit_tokens)
         pieces = await self.writer.improved(state, current)
         pieces = await self._write_runs(state, pieces, choice, rules.ledger)
         saved = {choice.name: total_tokens(current) - total_tokens(pieces)}
         needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
-        has_grown = blocks_tokens(pieces) > BLOCKS_SHARE * budget_raw
+        has_grown = blocks_tokens(pieces) > sizes.blocks
         gain = raw_before - fixed - total_tokens(pieces)
         if total_tokens(pieces) > room or (
-            MERGING in self.settings.strategies and (has_grown or gain < MINIMUM_GAIN * budget_raw)
+            MERGING in self.settings.strategies and (has_grown or gain < sizes.least_gain)
         ):
-            merged = await self._merge(
-                state, pieces, protected, int(MERGED_SHARE * min(budget_raw, max(room, 1))), rules.ledger
-            )
+            merged = await self._merge(state, pieces, protected, min(sizes.merged, max(room // 4, 1)), rules.ledger)
             saved[MERGING] = total_tokens(pieces) - total_tokens(merged)
             pieces = merged
         with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
         pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
         gain = raw_before - fixed - total_tokens(pieces)
-        is_little = gain < MINIMUM_GAIN * budget_raw or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
+        is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
         if gain <= 0 or (is_little and not needed):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             why = f"Summarising now would free only {max(gain, 0)} tokens, so the context stays as it is."
@@ -192,7 +183,8 @@ class Compactor:
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         rules = await read_rules(self.store, state)
         # What lies before this place will not be among the newest any more when the threshold is passed.
-        place = int((self.settings.threshold - KEEP_SHARE) * budget_raw) - state.fixed_tokens
+        keep = self._sizes(state, state.fixed_tokens).keep
+        place = int(self.settings.threshold * budget_raw) - keep - state.fixed_tokens
         pieces = list(state.pieces)
         situation = self._situation(state, pieces, max(total_tokens(pieces) - place, 0))
         target = int(self.settings.target * budget_raw) - state.fixed_tokens
@@ -203,6 +195,10 @@ class Compactor:
 
     def _choose(self, situation: Situation, target: int) -> Choice:
         return choose_strategy(self.settings.strategies, situation, target, self.settings.target_ratio)
+
+    def _sizes(self, state: ContextState, fixed_tokens: int) -> RecutSizes:
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        return recut_sizes(budget_raw, fixed_tokens, self.settings.threshold)
 
     def _situation(self, state: ContextState, pieces: Sequence[Piece], keep_tokens: int) -> Situation:
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
@@ -221,7 +217,8 @@ class Compactor:
             return []
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         target = int(self.settings.target * budget_raw) - state.fixed_tokens
-        return self._choose(self._situation(state, state.pieces, int(KEEP_SHARE * budget_raw)), target).stretches
+        keep = self._sizes(state, state.fixed_tokens).keep
+        return self._choose(self._situation(state, state.pieces, keep), target).stretches
 
     async def on_request(self, state: ContextState, lease: HeldLease, pending: PendingSummarization) -> Block | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""

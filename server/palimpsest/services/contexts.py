@@ -19,13 +19,14 @@ from palimpsest.domain.measured import Measured
 from palimpsest.domain.messages import Content, ConversationId, MessageId, TurnId
 from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
+from palimpsest.domain.recut_sizes import KEEP_SHARE
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.services import context_debug
 from palimpsest.services.acceptance import Accepted, accept, with_previews
 from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
 from palimpsest.services.clock import utc_now
-from palimpsest.services.compaction import AHEAD_SHARE, KEEP_SHARE, Compactor
+from palimpsest.services.compaction import AHEAD_SHARE, Compactor
 from palimpsest.services.context_state import (
     ContextState,
     block,
@@ -469,18 +470,18 @@ class ContextEngine:
         await compactor.adopt(state, lease, pieces, cause, frame_digest=frame_digest, left_out=left_out)
 
     async def learn_limit(self, state: ContextState, refused: PreparedContext, detail: ErrorDetail) -> None:
-        """Takes it that the model's service accepts no more input than it said, or, where it named no number, less than
-        what it refused. From now on that caps the model in every conversation of the folder.
+        """Takes it that the model's service takes no more than it said, question and answer together, or, where it
+        named no number, less than what it refused. From now on that is the model's window in every conversation of the
+        folder.
 
         Nothing is learned where no conversation would be left room: then the request's length was not what it minded.
         """
         if detail.projected_tokens:
             await self.observe(state, state.raw_tokens, TokenUsage(input_tokens=detail.projected_tokens))
-        model, unnamed = state.model, int(_UNNAMED_LIMIT * refused.estimated_tokens)
-        least = state.budget.margin + state.fixed_tokens
-        named = detail.limit_tokens or 0
-        limit = named if named > least else unnamed
-        if limit <= least:
+        model = state.model
+        unnamed = int(_UNNAMED_LIMIT * refused.estimated_tokens)
+        limit = next((each for each in (detail.limit_tokens or 0, unnamed) if self._leaves_room(state, each)), None)
+        if limit is None:
             return
         await self.store.run(learn_limit, model.provider, model.service_name, limit, utc_now())
         self.models.learn(model, limit)
@@ -489,6 +490,11 @@ class ContextEngine:
                 fresh = self.models.assume(each.record.model)
                 each.model = replace(fresh, estimator=each.model.estimator)
                 each.budget = self.models.budget(fresh)
+
+    def _leaves_room(self, state: ContextState, limit_tokens: int) -> bool:
+        """Whether more than what stands before the conversation would fit a window of that size."""
+        budget = self.models.budget_within(state.model, limit_tokens)
+        return budget is not None and budget.budget > state.model.estimator.upper(state.fixed_tokens)
 
 
 def _asked_at(state: ContextState, turn_id: TurnId) -> int:

@@ -2,7 +2,7 @@
 
 A limit is taken from the first that names it: the user's entry for the model, the user's entry for its provider, what
 the provider's models endpoint said, the built-in table, the provider's default, 8,192 / 4,096. What a provider's error
-taught caps the result.
+taught is the window from then on, where it is less than that: reserve and margin follow from it, as from any window.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from palimpsest.domain.limits import (
     ModelLimits,
     ModelTable,
     compute_budget,
+    within,
 )
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
@@ -28,6 +29,8 @@ from palimpsest.services.redacting import RedactingProvider
 
 OFFLINE: Final = "offline"
 """The provider that asks nobody."""
+_TOLD: Final = (LimitsSource.LIVE, LimitsSource.LEARNED)
+"""Where a service said what it takes, in numbers the user may never have seen."""
 Entry = Mapping[str, int | str]
 """What the user set for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, `tokenizer`
 (of a model). Other keys are not looked at."""
@@ -65,7 +68,8 @@ class Models:
     """What the providers' models endpoints said, by `PROVIDER/MODEL`, MODEL as the provider calls it. Changes when a
     provider answers."""
     learned: dict[str, int] = field(default_factory=dict)
-    """Input limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count. `learn` adds."""
+    """Limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count. `learn` adds. A folder's
+    sessions share it, so that what one learns counts for the one that takes its place."""
     default_buffer: int = DEFAULT_BUFFER
     offered: EditorModels | None = None
     """What connected editors offer; None where none can connect."""
@@ -108,9 +112,9 @@ class Models:
         # The offline one is for when there is no other.
         return min(usable, key=lambda model: model.provider == OFFLINE)
 
-    def learn(self, model: Model, max_input: int) -> None:
-        """From now on the model's input is at most `max_input` tokens, unless the user says otherwise."""
-        self.learned[_key(model)] = max_input
+    def learn(self, model: Model, limit_tokens: int) -> None:
+        """From now on the model's window is at most `limit_tokens`, unless the user says otherwise."""
+        self.learned[_key(model)] = limit_tokens
 
     def default_name(self) -> str:
         """The model of new conversations, whether or not it can be used."""
@@ -119,9 +123,20 @@ class Models:
     def budget(self, model: Model) -> Budget:
         """Raises InvalidRequest when the window leaves no room."""
         context = self.settings.context
+        output_limit = context.output_limit
+        if output_limit is not None and model.source in _TOLD and output_limit * 2 > model.limits.window:
+            output_limit = None  # it was set with a larger window in mind
         return compute_budget(
-            model.limits, output_limit=context.output_limit, buffer=self._buffer(model), cap=context.max_tokens
+            model.limits, output_limit=output_limit, buffer=self._buffer(model), cap=context.max_tokens
         )
+
+    def budget_within(self, model: Model, limit_tokens: int) -> Budget | None:
+        """What could be sent if `limit_tokens` were learned to be the model's window; None when that leaves no room."""
+        try:
+            limits = within(model.limits, limit_tokens)
+            return self.budget(replace(model, limits=limits, source=LimitsSource.LEARNED))
+        except InvalidRequest:
+            return None
 
     def choice(self, model: Model) -> ModelChoice:
         """Raises InvalidRequest when the window leaves no room."""
@@ -130,7 +145,7 @@ class Models:
         return ModelChoice(model, self.budget(model), is_available, model.name == self.default_name(), hint)
 
     def learned_limit(self, model: Model) -> int | None:
-        """The input limit in tokens that an error of the provider named, whether or not it is what counts."""
+        """The limit in tokens that an error of the provider named, whether or not it is what counts."""
         return self.learned.get(_key(model))
 
     def choices(self) -> list[ModelChoice]:
@@ -199,7 +214,7 @@ class Models:
         limits = model.limits
         if learned is None or "max_input" in entry or learned >= (limits.max_input or limits.window):
             return model
-        return replace(model, limits=replace(limits, max_input=learned), source=LimitsSource.LEARNED)
+        return replace(model, limits=within(limits, learned), source=LimitsSource.LEARNED)
 
     def _buffer(self, model: Model) -> int:
         for entry, where in (

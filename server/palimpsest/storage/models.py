@@ -56,7 +56,7 @@ def write_calibration(calibration: Calibration, now: str) -> None:
 
 
 def learned_limits(now: str) -> dict[str, int]:
-    """Input limits in tokens learned in the 30 days before `now`, by `PROVIDER/MODEL`, MODEL as its provider calls it.
+    """Limits in tokens learned in the 30 days before `now`, by `PROVIDER/MODEL`, MODEL as its provider calls it.
 
     `now` is UTC in ISO 8601, as every stored time is.
     """
