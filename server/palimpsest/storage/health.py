@@ -25,7 +25,7 @@ from playhouse.migrations import Runner
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import FINAL_STATES
-from palimpsest.storage import chain_check, forest_check, passages, search, tables
+from palimpsest.storage import chain_check, forest_check, hidden_words, passages, search, tables
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
 from palimpsest.storage.tables import execute
 
@@ -83,6 +83,7 @@ def _checks(database: SqliteDatabase, is_alive: Callable[[str], bool]) -> Iterat
     yield _guarded("chains", chain_check.faults, "Every digest follows from the messages before it.")
     yield _guarded("summaries", forest_check.summary_faults, "Every summary stands for messages and summaries there.")
     yield _guarded("cuts", forest_check.cut_faults, "Every cut shows each visible message exactly once.")
+    yield _guarded("hidden words", _hidden_words, "Nothing that is used speaks of what was rolled back or purged.")
     yield _guarded("turns", functools.partial(_turn_faults, is_alive), "No dead server has left a turn open.")
     for name, (what, sql) in STRAYS.items():
         yield _guarded(name, functools.partial(_count, what, sql), "None belongs to nothing.")
@@ -165,6 +166,16 @@ def _integrity() -> list[str]:
 def _references() -> list[str]:
     counted = Counter((child, parent) for child, _, parent, _ in execute("PRAGMA foreign_key_check"))
     return [f"{n} rows of {child} name a {parent} that is not there" for (child, parent), n in sorted(counted.items())]
+
+
+def _hidden_words() -> list[str]:
+    found = hidden_words.find()
+    counted = (
+        (found.summaries, "summaries that are used took in messages that were rolled back"),
+        (found.of_purged, "facts rest on messages that were purged"),
+        (found.of_hidden, "facts that hold rest on messages that were rolled back"),
+    )
+    return [f"{len(each)} {what}" for each, what in counted if each]
 
 
 def _turn_faults(is_alive: Callable[[str], bool]) -> list[str]:

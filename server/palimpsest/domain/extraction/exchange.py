@@ -122,7 +122,7 @@ class Exchange:
 
     def evidence(self, message: StoredMessage, quote: str) -> Evidence:
         """That the quote was said. The caller knows that it stands in the message."""
-        return Evidence(self.conversation_id, message.id, quote, self.origin(message, quote))
+        return Evidence(message.conversation_id, message.id, quote, self.origin(message, quote))
 
     def origin(self, message: StoredMessage, quote: str) -> Origin:
         """Whose word the quote is, at worst a tool's."""
