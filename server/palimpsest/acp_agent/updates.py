@@ -24,6 +24,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     TurnId,
 )
+from palimpsest.domain.strategies import SUMMARIZING
 from palimpsest.services.events import ContextEvent, ContextEventType
 
 Update = Any
@@ -143,7 +144,7 @@ _ENDINGS: Final = {
 def context_note(event: ContextEvent) -> Update | None:
     """What a user should know about the context while they wait; None for what is only for experts."""
     match event.type:
-        case ContextEventType.SUMMARIZATION_START:
+        case ContextEventType.SUMMARIZATION_START if event.strategy in SUMMARIZING:
             return thought("Summarizing older messages …\n")
         case ContextEventType.LEFT_OUT if event.left_out:
             ranges = ", ".join(f"{start} to {after - 1}" for start, after in event.left_out)

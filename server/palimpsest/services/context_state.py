@@ -118,6 +118,10 @@ class ContextState:
             n_known_pieces=self.n_sent,
         )
 
+    def renew_estimator(self) -> None:
+        """Counts by what is known of the model now: a cut freezes its estimator, and a re-cut takes it anew."""
+        self.cut = replace(self.cut, estimator=self.model.estimator)
+
     @property
     def n_messages(self) -> int:
         """The next message's id, as the state knows it."""

@@ -35,7 +35,7 @@ from palimpsest.services.context_state import (
     load_everything,
     load_state,
 )
-from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.events import EventSink
 from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
@@ -97,12 +97,8 @@ class ContextEngine:
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
         summarizer = await self.choose_summarizer(state.model)
-        writer = SummaryWriter(self.store, summarizer, self.background, self._note)
+        writer = SummaryWriter(self.store, summarizer, self.background)
         return Compactor(self.store, self.settings, writer, self.emit)
-
-    def _note(self, state: ContextState, kind: str, sentence: str) -> None:
-        event = ContextEvent(state.id, ContextEventType.SUMMARIZATION_ERROR, utc_now(), strategy=kind, error=sentence)
-        self.emit(event)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:
         """The conversation's state, in step with the store; while it is written here, the very state that its writer
