@@ -39,7 +39,10 @@ def test_a_server_whose_interpreter_is_held_ends(
         assert server.stdout is not None
         assert server.stderr is not None
         assert server.stdout.readline() == b"hangs\n"
-        ask(server)
-        said = server.stderr.read()  # to its end: the watchdog ends with the server
-        assert server.wait() == -signal.SIGKILL
+        try:
+            ask(server)
+            said = server.stderr.read()  # to its end: the watchdog ends with the server
+            assert server.wait() == -signal.SIGKILL
+        finally:
+            server.kill()
     assert b"The server was killed" in said

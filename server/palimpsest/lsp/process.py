@@ -53,14 +53,10 @@ class Process:
     def arm_exit(self, code: int) -> None:
         """End the process with `code` after the grace time, if it is still there. Only the first call counts."""
         if self._timer is None:
+            self._tell_watchdog()
             self._timer = threading.Timer(self._grace_s, os._exit, (code,))
             self._timer.daemon = True
             self._timer.start()
-            if sys.platform == "win32":
-                faulthandler.dump_traceback_later(self._grace_s + _MARGIN_S, exit=True)
-            elif self._watchdog is not None:
-                with contextlib.suppress(OSError):  # it is gone
-                    self._watchdog.send(b"e")
 
     def stop_on_signals(self, request_stop: Callable[[int], None]) -> None:
         """Let SIGTERM, SIGHUP and SIGINT ask for a stop with code 0, even while a handler blocks the loop."""
@@ -84,9 +80,11 @@ class Process:
             poller.register(signals, select.POLLIN)
             poller.register(self._watchdog, select.POLLIN)
             while True:
-                # Not read before this thread has the interpreter: the watchdog sees what nobody has taken.
+                # This thread may lose the interpreter for ever between any two calls. The watchdog sees a signal that
+                # nobody has read, so it is told before that is done.
                 for descriptor, _ in poller.poll():
                     if descriptor == signals:
+                        self._tell_watchdog()
                         os.read(signals, 1)
                         self._stop(request_stop, 0)
                     elif not _answer(self._watchdog):
@@ -110,6 +108,14 @@ class Process:
                 )
             except OSError as error:
                 log.warning("No watchdog could be started (%s): a hang may outlive a signal.", error.strerror)
+
+    def _tell_watchdog(self) -> None:
+        """That the end has begun. Telling it again changes nothing."""
+        if sys.platform == "win32":
+            faulthandler.dump_traceback_later(self._grace_s + _MARGIN_S, exit=True)
+        elif self._watchdog is not None:
+            with contextlib.suppress(OSError):  # it is gone
+                self._watchdog.send(b"e")
 
     def watch_parent(self, pid: int, request_stop: Callable[[int], None]) -> None:
         """Ask for a stop with code 1 once `pid` has ended. A pid that is none here is not watched: the editor may run

@@ -109,9 +109,9 @@ class Watchdog:
             why = f"it did not react for {self._hang_s:g} s"
         else:
             return False
-        sys.stderr.write(f"palimpsest: The server was killed: {why}. What was shown is kept.\n")
-        sys.stderr.flush()
         os.kill(self._server, signal.SIGKILL)
+        with contextlib.suppress(OSError):  # nobody reads it
+            os.write(2, f"palimpsest: The server was killed: {why}. What was shown is kept.\n".encode())
         return True
 
 
