@@ -1088,6 +1088,28 @@ export interface ForgetFactResult {
     stale: number;
 }
 
+/** Of which folder. */
+export interface ListForgottenParams {
+    /** URI of the workspace folder. Absent: the only or first one. */
+    folderUri?: string;
+}
+
+/** A fact that was forgotten and can be restored. */
+export interface ForgottenFact {
+    /** Its id; restored, it has the same. */
+    factId: number;
+    /** What it says. */
+    content: string;
+    /** When it was forgotten. It can be restored for 30 days. */
+    forgottenAt: string;
+}
+
+/** What can be restored. */
+export interface ForgottenResult {
+    /** The last that was forgotten first. */
+    facts: Array<ForgottenFact>;
+}
+
 /** The facts of a folder have changed, or the condition of their places. */
 export interface FactsChangedParams {
     /** URI of the workspace folder. */
@@ -1804,8 +1826,14 @@ export const FactsVerifyRequest = new lc.RequestType<FactParams, FactInfo, void>
 /** Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing changes, and the error says why and what to do. */
 export const FactsUpdateRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/update");
 
-/** Remove a fact for ever. The messages stay. */
+/** Forget a fact: it is in no list, search or request any more, and the same words do not make it again. It can be restored for 30 days. The messages stay. */
 export const FactsForgetRequest = new lc.RequestType<FactParams, ForgetFactResult, void>("palimpsest/facts/forget");
+
+/** List what can be restored. */
+export const FactsForgottenRequest = new lc.RequestType<ListForgottenParams, ForgottenResult, void>("palimpsest/facts/forgotten");
+
+/** Take a forgetting back. The fact is as it was; when the same was said again meanwhile, it is that one. */
+export const FactsRestoreRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/restore");
 
 /** How full the context is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");

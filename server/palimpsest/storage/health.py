@@ -132,6 +132,7 @@ _ELSEWHERE: Final = {
     "fact_entity": {"fact", "entity"},
     "fact_source": {"id", "file_path", "sha256", "lines", "updated_at"},
     "fact_source_link": {"id", "fact", "source", "anchor", "symbol", "start_line", "end_line", "state"},
+    "forgotten": {"fact", "forgotten_at", "conversation", "message_id", "kept"},
     "forgotten_fact": {"digest"},
     "librarian_use": {"day", "tokens"},
     "indexed_message": {

@@ -643,6 +643,20 @@
 ---@field open integer How many facts of the folder hold.
 ---@field stale integer How many of those are stale.
 
+--- Of which folder.
+---@class palimpsest.ListForgottenParams
+---@field folderUri? string URI of the workspace folder. Absent: the only or first one.
+
+--- A fact that was forgotten and can be restored.
+---@class palimpsest.ForgottenFact
+---@field factId integer Its id; restored, it has the same.
+---@field content string What it says.
+---@field forgottenAt string When it was forgotten. It can be restored for 30 days.
+
+--- What can be restored.
+---@class palimpsest.ForgottenResult
+---@field facts palimpsest.ForgottenFact[] The last that was forgotten first.
+
 --- The facts of a folder have changed, or the condition of their places.
 ---@class palimpsest.FactsChangedParams
 ---@field folderUri string URI of the workspace folder.
@@ -1075,8 +1089,12 @@ return {
     FactsVerifyRequest = "palimpsest/facts/verify",
     --- Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing changes, and the error says why and what to do.
     FactsUpdateRequest = "palimpsest/facts/update",
-    --- Remove a fact for ever. The messages stay.
+    --- Forget a fact: it is in no list, search or request any more, and the same words do not make it again. It can be restored for 30 days. The messages stay.
     FactsForgetRequest = "palimpsest/facts/forget",
+    --- List what can be restored.
+    FactsForgottenRequest = "palimpsest/facts/forgotten",
+    --- Take a forgetting back. The fact is as it was; when the same was said again meanwhile, it is that one.
+    FactsRestoreRequest = "palimpsest/facts/restore",
     --- How full the context is.
     UsageRequest = "palimpsest/usage",
     --- Begin a conversation.
