@@ -22,6 +22,7 @@ import peewee
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import FINAL_STATES
@@ -87,6 +88,7 @@ def _checks(database: SqliteDatabase, is_alive: Callable[[str], bool]) -> Iterat
     yield _guarded("turns", functools.partial(_turn_faults, is_alive), "No dead server has left a turn open.")
     for name, (what, sql) in STRAYS.items():
         yield _guarded(name, functools.partial(_count, what, sql), "None belongs to nothing.")
+    yield _tool_calls()
     yield _guarded("search", _search_faults, "The search index has every message that is there, and no other.")
 
 
@@ -196,6 +198,30 @@ def _turn_faults(is_alive: Callable[[str], bool]) -> list[str]:
 def _count(what: str, sql: str) -> list[str]:
     ((n,),) = execute(sql)
     return [f"{n} {what}"] if n else []
+
+
+def _tool_calls() -> Finding:
+    """Calls whose arguments no service takes as they are. They are no problem: what was stored stays, and requests hold
+    them as text."""
+    check, odd, n_odd = "tool calls", list[str](), 0
+    query = tables.Message.select(tables.Message.conversation, tables.Message.message_id, tables.Message.content)
+    calls = query.where(tables.Message.content.contains('"tool_call"')).order_by(tables.Message.id)
+    try:
+        for conversation, message_id, content in tables.rows(calls):
+            n = sum(foreign_json.object_in(c.arguments) is None for c in Content.from_json(json.loads(content)).calls)
+            n_odd += n
+            if n and len(odd) < _MOST_NAMED:
+                odd.append(f"message {message_id} of conversation {conversation}")
+    except (peewee.PeeweeException, sqlite3.Error, ValueError, KeyError, TypeError, RecursionError) as error:
+        return Finding(check, Verdict.PROBLEM, f"A row is not what Palimpsest writes ({type(error).__name__}).")
+    if not n_odd:
+        return Finding(check, Verdict.OK, "The arguments of every tool call can be sent as they are.")
+    text = (
+        f"{n_odd} tool calls have arguments that are not a JSON object or hold a number that JSON cannot "
+        f"({', '.join(odd)}{', …' if n_odd > len(odd) else ''}). They stay as they are; models are shown them as text, "
+        "so their conversations go on."
+    )
+    return Finding(check, Verdict.OK, text)
 
 
 STRAYS: Final = {
