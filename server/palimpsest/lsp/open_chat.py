@@ -387,15 +387,16 @@ class OpenChat:
             return
         if (change := placement.propose()) is not None:
             self._n_sent += 1
-            self._sending = asyncio.create_task(self._apply(placement, change))
+            # Made here, of the text that the change is meant for: the editor may tell another before the task begins.
+            self._sending = asyncio.create_task(self._apply(placement, self._edit(change), self._n_changes))
         elif placement.is_settled and self._answering is None:
             self._placement = None
             self._settled.set()
             self._look_again()
 
-    async def _apply(self, placement: Placement, change: Change) -> None:
-        n_changes, number = self._n_changes, self._n_sent
-        is_applied = await self._ask(change)
+    async def _apply(self, placement: Placement, edit: lsp.ApplyWorkspaceEditParams, n_changes: int) -> None:
+        number = self._n_sent
+        is_applied = await self._ask(edit)
         placement.answered(is_applied=is_applied)
         if is_applied and placement.is_waiting and self._n_changes != n_changes:
             asyncio.get_running_loop().call_later(_UNSEEN_S, self._give_up, placement, number)
@@ -421,7 +422,8 @@ class OpenChat:
             "the document again to see it."
         )
 
-    async def _ask(self, change: Change) -> bool:
+    def _edit(self, change: Change) -> lsp.ApplyWorkspaceEditParams:
+        """The change as an edit of the document as it is now."""
         document = self._ls.workspace.get_text_document(self.uri)
         added = change.text.replace("\n", "\r\n") if "\r\n" in document.source else change.text
         place = lsp.Range(self.position(self.text, change.start), self.position(self.text, change.end))
@@ -431,9 +433,12 @@ class OpenChat:
             whole_edit = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, [edit])])
         else:
             whole_edit = lsp.WorkspaceEdit(changes={document.uri: [edit]})
-        params = lsp.ApplyWorkspaceEditParams(whole_edit, label="Palimpsest")
+        return lsp.ApplyWorkspaceEditParams(whole_edit, label="Palimpsest")
+
+    async def _ask(self, edit: lsp.ApplyWorkspaceEditParams) -> bool:
+        """Whether the editor says that it has made the edit."""
         try:
-            result = await asyncio.wrap_future(self._ls.protocol.send_request(lsp.WORKSPACE_APPLY_EDIT, params))
+            result = await asyncio.wrap_future(self._ls.protocol.send_request(lsp.WORKSPACE_APPLY_EDIT, edit))
         except JsonRpcException:
             return False
         return bool(result.applied)
