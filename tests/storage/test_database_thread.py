@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from palimpsest.domain.errors import StoreError
 from palimpsest.storage.database_thread import DatabaseThread
 
 WAIT_S = 20
@@ -58,6 +59,13 @@ async def test_the_end_comes_behind_everything_asked_for() -> None:
     await asyncio.wait_for(asyncio.to_thread(thread.end, lambda: ran.append("last")), WAIT_S)
     assert ran == [*range(50), "last"]
     await asyncio.wait_for(asyncio.gather(*futures), WAIT_S)
+
+
+async def test_a_call_after_the_end_is_refused_instead_of_waiting_for_ever() -> None:
+    thread = DatabaseThread("ended")
+    await asyncio.to_thread(thread.end, lambda: None)
+    with pytest.raises(StoreError, match="The store is closed"):
+        thread.run(lambda: None)
 
 
 def test_a_loop_that_has_ended_does_not_stop_the_thread() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from palimpsest.domain import foreign_json
 from palimpsest.domain.messages import Content, MessageId, Role, ToolCallPart, ToolResultPart
 
 SAID, DONE, ANSWERED, EXCERPTS = "Said by the user", "Done", "Answered", "Excerpts"
@@ -200,7 +200,11 @@ def squeeze(text: str) -> str:
 
 def arguments_of(call: ToolCallPart) -> Mapping[str, object]:
     """By name; empty where they are no JSON object."""
-    return foreign_json.object_in(call.arguments) or {}
+    try:
+        value = json.loads(call.arguments)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def command_in(arguments: Mapping[str, object]) -> str:

@@ -195,6 +195,8 @@ class PalimpsestServer(BaseServer):
             self.protocol.notify("palimpsest/didChangeUsage", UsageChangedParams(conversation_id, to_usage(report)))
 
     async def on_stop(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
         await self.configuration.stop()
         self.attachments.end()
         self.editor_models.end()

@@ -14,7 +14,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequ
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from palimpsest.domain.answers import IncomingAnswer
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import (
@@ -318,10 +317,9 @@ class TurnEngine:
 
     async def _stream(self, step: _Step, events: AsyncGenerator[StreamEvent, None]) -> None:
         """Journals one model call. Raises ProviderError when it fails or breaks the protocol."""
-        answer = IncomingAnswer()
         async with contextlib.aclosing(events) as stream:
-            async for came in stream:
-                match event := answer.take(came):
+            async for event in stream:
+                match event:
                     case TextDelta():
                         await step.journal.append(JournalEvent(EventType.TEXT, event.text))
                     case ThinkingDelta():

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TypeVar
 
+from palimpsest.domain.errors import StoreError
+
 T = TypeVar("T")
 
 _Call = Callable[[], object]
@@ -23,12 +25,15 @@ class DatabaseThread:
 
     def __init__(self, name: str) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        """Held while a call is put behind those that wait, so that none comes behind the last."""
+        self._is_ending = False
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def run(self, function: Callable[[], T]) -> asyncio.Future[T]:
         """Asks for a call, of the running loop. It is carried out even when the future is cancelled, or the loop has
-        ended: then nobody hears of it."""
+        ended: then nobody hears of it. Raises StoreError after `end`, instead of waiting for ever."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -42,13 +47,18 @@ class DatabaseThread:
             else:
                 _tell(loop, _succeed, future, result)
 
-        self._calls.put(call)
+        with self._lock:
+            if self._is_ending:
+                raise StoreError("The store is closed, because this server is ending or has let go of the folder.")
+            self._calls.put(call)
         return future
 
     def end(self, last: _Call) -> None:
         """Waits until everything asked for is done, and `last` behind it. Call it from another thread, once."""
-        self._calls.put(last)
-        self._calls.put(None)
+        with self._lock:
+            self._is_ending = True
+            self._calls.put(last)
+            self._calls.put(None)
         self._thread.join()
 
     def _work(self) -> None:
