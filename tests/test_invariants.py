@@ -27,7 +27,7 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
     ),
     2: (
         "services/test_turn_engine.py::test_an_event_is_durable_before_it_is_shown",
-        "lsp/test_palimpsest.py::test_a_kill_in_the_middle_of_an_answer_loses_nothing_that_was_shown",
+        "process/test_palimpsest.py::test_a_kill_in_the_middle_of_an_answer_loses_nothing_that_was_shown",
     ),
     3: (
         "storage/test_store.py::test_a_step_is_committed_once_with_its_journal_pruned",
@@ -66,11 +66,11 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         ENGINE,
     ),
     10: (
-        "lsp/test_fuzz_palimpsest.py::test_every_request_is_answered_once",
+        "process/test_fuzz_palimpsest.py::test_every_request_is_answered_once",
         "services/test_turn_engine.py::test_a_cancel_keeps_what_was_said_and_frees_the_conversation",
     ),
     11: (
-        "lsp/test_palimpsest.py::test_no_text_of_a_message_is_logged",
+        "process/test_palimpsest.py::test_no_text_of_a_message_is_logged",
         "lsp/test_credentials.py::test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environment",
     ),
     12: (
@@ -81,21 +81,12 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "services/test_workspace_files.py::test_a_file_with_another_hard_link_is_refused",
     ),
     13: ("unit/test_journal.py::test_counters_only_grow_until_the_step_commits",),
-    16: (
-        "unit/test_token_parts.py::test_parts_add_up_and_follow_their_weights",
-        "unit/test_token_parts.py::test_segments_add_up_to_the_request_in_every_state",
-        "services/test_context_events.py::test_every_start_has_one_end_and_all_parts_add_up",
-        "services/test_stats.py::test_what_each_strategy_saved_is_the_sum_of_what_its_events_told",
-    ),
 }
-NOT_BUILT_YET: dict[int, str] = {
-    14: "A change of a conversation is one unit of work.",
-    15: "Whatever enters is bounded and cleaned at the door.",
-}
+NOT_BUILT_YET: dict[int, str] = {}
 
 
 def test_every_number_of_the_design_is_here() -> None:
-    assert sorted(PROVED_BY.keys() | NOT_BUILT_YET.keys()) == list(range(1, 17))
+    assert sorted(PROVED_BY.keys() | NOT_BUILT_YET.keys()) == list(range(1, 14))
     assert not PROVED_BY.keys() & NOT_BUILT_YET.keys()
 
 

@@ -24,6 +24,8 @@ from palimpsest.lsp.stdio import run_stdio
 from palimpsest.lsp.tcp import run_tcp
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
+DEMO = [sys.executable, __file__]
+"""The command that runs this file as a server of its own."""
 TOO_SMALL = 4001
 SECRET = "secret /home/me/.key"
 

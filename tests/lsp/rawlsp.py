@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WAIT_S = 15.0
@@ -38,17 +38,34 @@ def environment(**more: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"} | more
 
 
+class Writer(Protocol):
+    """What is used of an asyncio.StreamWriter."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def write_eof(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def is_closing(self) -> bool: ...
+
+    async def wait_closed(self) -> None: ...
+
+
 class RawClient:
-    """One connection to a server, as a process of its own or over TCP."""
+    """One connection to a server: in a process of its own, over TCP, or in this process."""
 
     def __init__(
         self,
         reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
+        writer: Writer,
         process: asyncio.subprocess.Process | None = None,
+        serving: asyncio.Task[int] | None = None,
     ) -> None:
+        """`serving`: the server, if it is in this process."""
         self.writer = writer
         self.process = process
+        self._serving = serving
         self.inbox: list[Message] = []
         """Every message that came, oldest first."""
         self.handlers: dict[str, Callable[[Any], Any]] = {}
@@ -131,8 +148,12 @@ class RawClient:
 
     async def _read_errors(self) -> None:
         while self.process is not None and self.process.stderr and (line := await self.process.stderr.readline()):
-            self.stderr += line
-            self._error_lines.put_nowait(line.decode("utf-8", "replace").rstrip("\r\n"))
+            self.hear_error(line)
+
+    def hear_error(self, line: bytes) -> None:
+        """Take a line that the server wrote on stderr, or logged."""
+        self.stderr += line
+        self._error_lines.put_nowait(line.decode("utf-8", "replace").rstrip("\r\n"))
 
     def _receive(self, message: Message) -> None:
         self.inbox.append(message)
@@ -172,9 +193,12 @@ class RawClient:
         return answer
 
     async def exit_code(self, timeout_s: float = WAIT_S) -> int:
-        """What the process ended with; everything it wrote has then been read."""
-        assert self.process is not None
-        code = await asyncio.wait_for(self.process.wait(), timeout_s)
+        """What the server ended with; everything it wrote has then been read."""
+        if self.process is not None:
+            code = await asyncio.wait_for(self.process.wait(), timeout_s)
+        else:
+            assert self._serving is not None
+            code = await asyncio.wait_for(asyncio.shield(self._serving), timeout_s)
         await asyncio.wait_for(asyncio.gather(self.reading, self._reading_errors), WAIT_S)
         return code
 

@@ -1,4 +1,4 @@
-"""The real `palimpsest serve`, started as an editor starts it, with a home of its own."""
+"""The real server with a home of its own: in this process, or started as an editor starts it, `palimpsest serve`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.fake_provider import KEY, Fault, Reply
+from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import Message, RawClient, started
 
 COMMAND = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
@@ -82,8 +83,20 @@ def on_fake(url: str) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def editor(directory: Path, folder: Path, **more: str) -> AsyncIterator[Editor]:
-    """An initialized editor on `folder`; the server's home is in `directory`. Ends the server with the block."""
+    """An initialized editor on `folder`, of a server in this process whose home is in `directory`. Ends the server with
+    the block."""
+    async with connected_here(**home(directory, **more)) as client:
+        yield await _on_folder(client, folder)
+
+
+@contextlib.asynccontextmanager
+async def editor_of_process(directory: Path, folder: Path, **more: str) -> AsyncIterator[Editor]:
+    """As `editor`, of a server in a process of its own: for what a process does and a connection does not."""
     async with started(COMMAND, **home(directory, **more)) as client:
-        answer = await client.initialize(workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}])
-        assert answer["result"]["capabilities"]["experimental"] == {"palimpsest": {"version": 1}}
-        yield Editor(client)
+        yield await _on_folder(client, folder)
+
+
+async def _on_folder(client: RawClient, folder: Path) -> Editor:
+    answer = await client.initialize(workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}])
+    assert answer["result"]["capabilities"]["experimental"] == {"palimpsest": {"version": 1}}
+    return Editor(client)

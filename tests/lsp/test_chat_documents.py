@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import stat
 import subprocess
 from collections.abc import AsyncIterator
@@ -15,18 +14,15 @@ from typing import Any
 import pytest
 from tests.clients.fake_provider import FakeProvider, Reply
 from tests.lsp.chat_editor import APPLY, ChatEditor, Encoding, capabilities
+from tests.lsp.in_process import in_environment, served
 from tests.lsp.rawlsp import Message, RawClient
-from tests.lsp.real_server import STALL, STALLED_TEXT, on_fake
+from tests.lsp.real_server import STALL, STALLED_TEXT, home, on_fake
 
-from palimpsest import app
 from palimpsest.app import load_folders
 from palimpsest.domain.chat_document import HEAD, MARKER, whole
 from palimpsest.lsp.server import build_server
-from palimpsest.lsp.tcp import StreamFrames
-from palimpsest.lsp.transport import serve
 from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.folders import Folders
-from palimpsest.services.tokenizers import Tokenizers
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-16", "utf-8")
 
@@ -40,22 +36,7 @@ class Desk:
 
     async def connect(self, known: dict[str, Any]) -> RawClient:
         server = build_server(lambda: self.folders, owns_folders=False)
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=theirs)
-
-        async def read() -> bytes:
-            with contextlib.suppress(ConnectionError):  # of an editor that left without reading all
-                return await reader.read(1 << 16)
-            return b""
-
-        serving = asyncio.create_task(serve(server, read, StreamFrames(writer, server)))
-        client = RawClient(*await asyncio.open_connection(sock=ours, limit=1 << 24))
-
-        async def end() -> None:
-            await client.close()
-            await asyncio.wait_for(serving, 30)
-
-        self._stack.push_async_callback(end)
+        client = await self._stack.enter_async_context(served(server))
         client.handlers["window/showDocument"] = lambda _: {"success": True}
         answer = await client.initialize(known, workspaceFolders=[{"uri": self.root.as_uri(), "name": "folder"}])
         assert "result" in answer, answer
@@ -76,24 +57,14 @@ class Desk:
         await self.folders.close()
 
 
-@pytest.fixture(scope="module")
-def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Tokenizers:
-    return Tokenizers(tmp_path_factory.mktemp("vocabularies"))
-
-
 @pytest.fixture
-async def desk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeProvider, tokenizers: Tokenizers
-) -> AsyncIterator[Desk]:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    monkeypatch.setattr(app, "Tokenizers", lambda _: tokenizers)
+async def desk(tmp_path: Path, fake: FakeProvider) -> AsyncIterator[Desk]:
     root = tmp_path / "a folder é"
     root.mkdir()
-    desk = Desk(root, load_folders({**on_fake(fake.url), "PATH": "/usr/bin:/bin"}), fake)
-    yield desk
-    await desk.close()
+    with in_environment(**home(tmp_path, **on_fake(fake.url), PATH="/usr/bin:/bin")) as environ:
+        desk = Desk(root, load_folders(environ), fake)
+        yield desk
+        await desk.close()
 
 
 async def said(editor: ChatEditor, conversation_id: str) -> list[str]:

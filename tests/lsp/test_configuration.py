@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.clients.fake_provider import KEY, FakeProvider
-from tests.lsp.rawlsp import RawClient
-from tests.lsp.real_server import STALL, STALLED_TEXT, Editor
+from tests.lsp.in_process import in_environment, served
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home
 
 from palimpsest.app import load_folders
 from palimpsest.lsp.server import build_server
-from palimpsest.lsp.tcp import StreamFrames
-from palimpsest.lsp.transport import serve
 from palimpsest.services.folders import Folders
 from palimpsest.trust import trusted_folders
 
@@ -37,11 +34,8 @@ def folders(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def connect(tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> Connect:
+def connect(tmp_path: Path, folders: list[Path]) -> Iterator[Connect]:
     """Connects an editor to a server of its own in this process, whose home is in `tmp_path`."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
 
     @contextlib.asynccontextmanager
     async def connected(
@@ -59,15 +53,11 @@ def connect(tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch
         `shared`: the services of a server that other editors use too."""
         server = build_server(lambda: shared or load(environ), owns_folders=shared is None)
         server.configuration.wait_s = wait_s
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=theirs)
-        serving = asyncio.create_task(serve(server, lambda: reader.read(1 << 16), StreamFrames(writer, server)))
-        client = RawClient(*await asyncio.open_connection(sock=ours, limit=1 << 24))
-        client.handlers["workspace/configuration"] = lambda params: [
-            settings(item["scopeUri"]) if callable(settings) else settings for item in params["items"]
-        ]
-        client.silent_for = silent_for
-        try:
+        async with served(server) as client:
+            client.handlers["workspace/configuration"] = lambda params: [
+                settings(item["scopeUri"]) if callable(settings) else settings for item in params["items"]
+            ]
+            client.silent_for = silent_for
             workspace_folders = [{"uri": root.as_uri(), "name": root.name} for root in folders]
             answer = await client.initialize(
                 ASKS if capabilities is None else capabilities,
@@ -76,11 +66,9 @@ def connect(tmp_path: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch
             )
             assert "result" in answer, answer
             yield Editor(client)
-        finally:
-            await client.close()
-            await asyncio.wait_for(serving, 30)
 
-    return connected
+    with in_environment(**home(tmp_path)):
+        yield connected
 
 
 async def budget(ed: Editor) -> int:

@@ -5,24 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lsp.rawlsp import Message, RawClient
-from tests.lsp.real_server import Editor, editor
+from tests.lsp.in_process import in_environment, served
+from tests.lsp.rawlsp import Message
+from tests.lsp.real_server import Editor, editor, home
 
-from palimpsest import app
 from palimpsest.app import load_folders
 from palimpsest.lsp.editor_models import OfferedModels
 from palimpsest.lsp.server import build_server
-from palimpsest.lsp.tcp import StreamFrames
-from palimpsest.lsp.transport import serve
 from palimpsest.services.folders import Folders
-from palimpsest.services.tokenizers import Tokenizers
 
 OFFER, COMPLETE, DELTA = (
     "palimpsest/didChangeEditorModels",
@@ -108,16 +104,7 @@ class Desk:
 
     async def connect(self, *models: dict[str, Any]) -> Offering:
         server = build_server(lambda: self._folders, owns_folders=False)
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=theirs)
-        serving = asyncio.create_task(serve(server, lambda: reader.read(1 << 16), StreamFrames(writer, server)))
-        client = RawClient(*await asyncio.open_connection(sock=ours, limit=1 << 24))
-
-        async def end() -> None:
-            await client.close()
-            await asyncio.wait_for(serving, 30)
-
-        self._stack.push_async_callback(end)
+        client = await self._stack.enter_async_context(served(server))
         answer = await client.initialize(workspaceFolders=[{"uri": self.root.as_uri(), "name": "folder"}])
         assert "result" in answer, answer
         offering = Offering(Editor(client))
@@ -131,24 +118,15 @@ class Desk:
         await self._folders.close()
 
 
-@pytest.fixture(scope="module")
-def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Tokenizers:
-    """For all tests: a vocabulary takes half a second to load."""
-    return Tokenizers(tmp_path_factory.mktemp("vocabularies"))
-
-
 @pytest.fixture
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokenizers: Tokenizers) -> AsyncIterator[Desk]:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    monkeypatch.setattr(app, "Tokenizers", lambda _: tokenizers)
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     root = tmp_path / "folder"
     root.mkdir()
     (root / "notes.txt").write_text("The heron stands in the reeds.\n")
-    desk = Desk(root, load_folders({"PATH": "/usr/bin:/bin"}))
-    yield desk
-    await desk.close()
+    with in_environment(**home(tmp_path, PATH="/usr/bin:/bin")) as environ:
+        desk = Desk(root, load_folders(environ))
+        yield desk
+        await desk.close()
 
 
 # ------------------------------------------------------------------------------------------------------- what is listed

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -14,16 +13,13 @@ from typing import Any
 
 import pytest
 from tests.clients.fake_provider import Call, FakeProvider, Reply
-from tests.lsp.rawlsp import Message, RawClient
-from tests.lsp.real_server import Editor, on_fake
+from tests.lsp.in_process import in_environment, served
+from tests.lsp.rawlsp import Message
+from tests.lsp.real_server import Editor, home, on_fake
 
-from palimpsest import app
 from palimpsest.app import load_folders
 from palimpsest.lsp.server import build_server
-from palimpsest.lsp.tcp import StreamFrames
-from palimpsest.lsp.transport import serve
 from palimpsest.services.folders import Folders
-from palimpsest.services.tokenizers import Tokenizers
 
 APPROVE, APPLY, RUN = "palimpsest/approval/request", "workspace/applyEdit", "palimpsest/tools/run"
 APPLIES = {
@@ -46,16 +42,7 @@ class Desk:
 
     async def connect(self, *, trust: bool = True, capabilities: dict[str, Any] | None = None) -> Editor:
         server = build_server(lambda: self._folders, owns_folders=False)
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=theirs)
-        serving = asyncio.create_task(serve(server, lambda: reader.read(1 << 16), StreamFrames(writer, server)))
-        client = RawClient(*await asyncio.open_connection(sock=ours, limit=1 << 24))
-
-        async def end() -> None:
-            await client.close()
-            await asyncio.wait_for(serving, 30)
-
-        self._stack.push_async_callback(end)
+        client = await self._stack.enter_async_context(served(server))
         answer = await client.initialize(
             APPLIES if capabilities is None else capabilities,
             workspaceFolders=[{"uri": self.root.as_uri(), "name": "folder"}],
@@ -88,27 +75,16 @@ class Desk:
         await self._folders.close()
 
 
-@pytest.fixture(scope="module")
-def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Tokenizers:
-    """For all tests: a vocabulary takes half a second to load."""
-    return Tokenizers(tmp_path_factory.mktemp("vocabularies"))
-
-
 @pytest.fixture
-async def desk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeProvider, tokenizers: Tokenizers
-) -> AsyncIterator[Desk]:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    monkeypatch.setattr(app, "Tokenizers", lambda _: tokenizers)
+async def desk(tmp_path: Path, fake: FakeProvider) -> AsyncIterator[Desk]:
     root = tmp_path / "a folder é"
     root.mkdir()
-    environ = {**on_fake(fake.url), "PALIMPSEST_TOOLS_RUN_COMMAND": "1", "PATH": "/usr/bin:/bin"}
-    folders = load_folders(environ)
-    desk = Desk(root, folders, fake)
-    yield desk
-    await desk.close()
+    with in_environment(
+        **home(tmp_path, **on_fake(fake.url), PALIMPSEST_TOOLS_RUN_COMMAND="1", PATH="/usr/bin:/bin")
+    ) as environ:
+        desk = Desk(root, load_folders(environ), fake)
+        yield desk
+        await desk.close()
 
 
 def says(answer: str) -> Callable[[Any], Any]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lsp.rawlsp import HEARS_CHANGES, RawClient, started
-from tests.lsp.real_server import COMMAND, Editor, home
+from tests.lsp.in_process import connected_here
+from tests.lsp.rawlsp import HEARS_CHANGES, RawClient
+from tests.lsp.real_server import Editor, home
 
 SOURCE = '''"""Prices."""
 
@@ -46,10 +47,10 @@ class Session(Editor):
         self.path = folder / "src/prices.py"
         self.uri = self.path.as_uri()
 
-    async def pin(self, content: str = "Gross prices are the net price with tax.") -> int:
+    async def pin(self) -> int:
         """A fact on the function `gross`."""
         params = {
-            "content": content,
+            "content": "Gross prices are the net price with tax.",
             "fileUri": self.uri,
             "startLine": 5,
             "endLine": 7,
@@ -100,7 +101,7 @@ async def opened(client: RawClient, folder: Path, capabilities: dict[str, Any]) 
 
 
 async def test_a_change_of_the_place_is_a_diagnostic_until_the_fact_is_verified(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         fact_id = await session.pin()
         assert await session.pulled() == []
@@ -125,7 +126,7 @@ async def test_a_change_of_the_place_is_a_diagnostic_until_the_fact_is_verified(
 
 
 async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.pin()
         session.open(SOURCE)
@@ -143,7 +144,7 @@ async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_
 
 
 async def test_an_editor_that_cannot_pull_is_told_what_changed_and_nothing_else(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, {})
         await session.pin()
         session.open(SOURCE)
@@ -157,7 +158,7 @@ async def test_an_editor_that_cannot_pull_is_told_what_changed_and_nothing_else(
 
 
 async def test_a_pull_of_the_whole_folder_names_only_documents_that_have_changed(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.pin()
         session.save(CHANGED)
@@ -176,69 +177,19 @@ async def test_a_pull_of_the_whole_folder_names_only_documents_that_have_changed
 
 @pytest.mark.parametrize("command", ["palimpsest.fact.verify", "palimpsest.fact.forget", "palimpsest.fact.pin"])
 async def test_each_action_clears_the_diagnostic(tmp_path: Path, folder: Path, command: str) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.pin()
         session.save(CHANGED)
         await session.pulled_until(1)
-        client.handlers["window/showMessageRequest"] = lambda _: {"title": "Forget"}
         await session.do((await session.actions())[command])
         assert await session.pulled() == []
         left = (await client.result("palimpsest/facts/list", {}))["open"]
         assert left == (0 if command == "palimpsest.fact.forget" else 1)
 
 
-async def test_an_editor_that_carries_out_every_quick_fix_does_no_harm(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
-        session = await opened(client, folder, PULLS)
-        first, second = await session.pin(), await session.pin("Tax is a rate.")
-        session.save(CHANGED)
-        (item, other) = await session.pulled_until(2)
-        params = {
-            "textDocument": {"uri": session.uri},
-            "range": item["range"],
-            "context": {"diagnostics": [item, other], "only": ["quickfix"]},
-        }
-        fixes = await client.result("textDocument/codeAction", params)
-        assert [each["command"]["command"] for each in fixes] == 2 * ["palimpsest.fact.verify"]
-        assert [each.get("isPreferred") for each in fixes] == [True, None]
-        for fix in fixes:
-            await session.do(fix)
-        left = (await client.result("palimpsest/facts/list", {}))["facts"]
-        assert {(each["id"], each["isStale"]) for each in left} == {(first, False), (second, False)}
-        params["context"] = {"diagnostics": [], "only": ["palimpsest.fact.forget"]}
-        chosen = await client.result("textDocument/codeAction", params)
-        assert {each["kind"] for each in chosen} == {"palimpsest.fact.forget"}
-
-
-async def test_forgetting_asks_first_and_can_be_taken_back(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
-        session = await opened(client, folder, PULLS)
-        fact_id = await session.pin()
-        session.save(CHANGED)
-        await session.pulled_until(1)
-        before = await client.result("palimpsest/facts/list", {})
-        forget = (await session.actions())["palimpsest.fact.forget"]
-        command = {key: forget["command"][key] for key in ("command", "arguments")}
-        refused = await client.request("workspace/executeCommand", command)
-        assert "cannot ask" in refused["error"]["message"]
-        client.handlers["window/showMessageRequest"] = lambda _: None
-        assert (await session.do(forget))["isForgotten"] is False
-        assert await client.result("palimpsest/facts/list", {}) == before
-        command["arguments"][0]["isConfirmed"] = True
-        assert (await client.result("workspace/executeCommand", command))["isForgotten"] is True
-        assert (await client.result("palimpsest/facts/list", {"includeClosed": True}))["facts"] == []
-        (kept,) = (await client.result("palimpsest/facts/forgotten", {}))["facts"]
-        assert (kept["factId"], kept["content"]) == (fact_id, "Gross prices are the net price with tax.")
-        await client.result("palimpsest/facts/restore", {"factId": fact_id})
-        assert await client.result("palimpsest/facts/list", {}) == before
-        assert (await client.result("palimpsest/facts/forgotten", {}))["facts"] == []
-        again = await client.request("palimpsest/facts/restore", {"factId": fact_id})
-        assert again["error"]["data"]["kind"] == "not_found"
-
-
 async def test_asking_about_a_fact_drafts_the_question_and_sends_nothing(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.pin()
         session.save(CHANGED)
@@ -251,7 +202,7 @@ async def test_asking_about_a_fact_drafts_the_question_and_sends_nothing(tmp_pat
 
 
 async def test_hover_lens_and_the_document_name_the_facts(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.pin()
         session.open(SOURCE)
@@ -267,7 +218,7 @@ async def test_hover_lens_and_the_document_name_the_facts(tmp_path: Path, folder
 
 
 async def test_a_fact_that_does_not_exist_is_told_with_what_to_do(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         await opened(client, folder, PULLS)
         answer = await client.request("palimpsest/facts/verify", {"factId": 7})
         assert answer["error"]["data"]["kind"] == "not_found"
@@ -275,7 +226,7 @@ async def test_a_fact_that_does_not_exist_is_told_with_what_to_do(tmp_path: Path
 
 
 async def test_nothing_is_kept_of_a_folder_that_is_only_looked_at(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         session.open(SOURCE)
         assert await session.pulled() == []
@@ -283,7 +234,7 @@ async def test_nothing_is_kept_of_a_folder_that_is_only_looked_at(tmp_path: Path
 
 
 async def test_what_the_user_rules_is_learned_and_found_again(tmp_path: Path, folder: Path) -> None:
-    async with started(COMMAND, **home(tmp_path)) as client:
+    async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.chat("Never round prices before the last step of a calculation. What does src/prices.py do?")
         async with asyncio.timeout(30):

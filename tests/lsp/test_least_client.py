@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.clients.fake_provider import FakeProvider, Reply
-from tests.lsp.rawlsp import started
-from tests.lsp.real_server import COMMAND, Editor, home, on_fake
+from tests.lsp.in_process import connected_here
+from tests.lsp.real_server import Editor, home, on_fake
 
 KNOWN_TO_ALL = {"window/logMessage", "window/showMessage", "textDocument/publishDiagnostics"}
 """What a server may always send: our own notifications go to editors that ask for them."""
@@ -17,7 +17,7 @@ async def test_the_least_client_chats_through_plain_requests(tmp_path: Path, fak
     folder = tmp_path / "folder"
     folder.mkdir()
     fake.script += [Reply(text="It grows 🎉 here."), Reply(text="Sure.")]
-    async with started(COMMAND, **home(tmp_path, **on_fake(fake.url))) as client:
+    async with connected_here(**home(tmp_path, **on_fake(fake.url))) as client:
         answer = await client.initialize({}, rootUri=folder.as_uri())
         assert answer["result"]["capabilities"].get("positionEncoding", "utf-16") == "utf-16"
         editor = Editor(client)

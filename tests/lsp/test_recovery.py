@@ -4,13 +4,15 @@ request makes no second turn."""
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Fault, Reply
-from tests.lsp.rawlsp import HEARS_CHANGES, started
-from tests.lsp.real_server import COMMAND, STALL, STALLED_TEXT, Editor, editor, home, on_fake
+from tests.lsp.in_process import connected_here
+from tests.lsp.rawlsp import HEARS_CHANGES
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, home, on_fake
 
 LIST, RESOLVE = "palimpsest/recovery/list", "palimpsest/recovery/resolve"
 CAN_ASK = {"window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}}} | HEARS_CHANGES
@@ -24,16 +26,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def killed(tmp_path: Path, folder: Path, fake: FakeProvider) -> dict[str, Any]:
-    """The first delta of a turn whose server was killed in the middle of its answer."""
+    """The first delta of a turn whose server was killed while it answered: its files are as they were then."""
     async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
         fake.script.append(STALL)
         ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
         await asyncio.wait_for(fake.stalled.wait(), 30)
         await ed.until_shown("p", STALLED_TEXT)
-        assert ed.client.process is not None
-        ed.client.process.kill()
-        await ed.client.exit_code()
-        return ed.shown("p")[0]
+        shutil.copytree(tmp_path / "data", tmp_path / "then", ignore=shutil.ignore_patterns("*-shm"))
+    shutil.rmtree(tmp_path / "data")
+    (tmp_path / "then").rename(tmp_path / "data")
+    return ed.shown("p")[0]
 
 
 async def texts(ed: Editor, conversation_id: str) -> list[tuple[str, str, bool]]:
@@ -88,7 +90,7 @@ async def test_an_editor_that_can_ask_is_asked_once_and_its_users_choice_is_done
         asked.append(params)
         return {"title": title}
 
-    async with started(COMMAND, **home(tmp_path, **on_fake(fake.url))) as client:
+    async with connected_here(**home(tmp_path, **on_fake(fake.url))) as client:
         client.handlers["window/showMessageRequest"] = choose
         await client.initialize(CAN_ASK, workspaceFolders=[{"uri": folder.as_uri(), "name": "folder"}])
         ed = Editor(client)
@@ -107,7 +109,7 @@ async def test_an_editor_that_does_not_answer_waits_for_nothing(
     tmp_path: Path, folder: Path, fake: FakeProvider
 ) -> None:
     turn = await killed(tmp_path, folder, fake)
-    async with started(COMMAND, **home(tmp_path, **on_fake(fake.url))) as client:
+    async with connected_here(**home(tmp_path, **on_fake(fake.url))) as client:
         unanswered = asyncio.Event()
         client.silent_for = lambda message: unanswered.set()
         await client.initialize(CAN_ASK, workspaceFolders=[{"uri": folder.as_uri(), "name": "folder"}])

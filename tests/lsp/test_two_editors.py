@@ -1,42 +1,37 @@
-"""Two editors on one TCP server: one conversation, one turn at a time, and each sees what the other does."""
+"""Two editors on one server: one conversation, one turn at a time, and each sees what the other does."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import stat
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from tests.clients.fake_provider import FakeProvider
-from tests.lsp.rawlsp import connected, started
-from tests.lsp.real_server import COMMAND, STALL, STALLED_TEXT, Editor, home, on_fake
+from tests.lsp.in_process import in_environment, served
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home, on_fake
 
-TCP = [*COMMAND[:-1], "--tcp"]
+from palimpsest.app import load_folders
+from palimpsest.lsp.server import build_server
 
 
 @pytest.fixture
 async def editors(tmp_path: Path, fake: FakeProvider) -> AsyncIterator[list[Editor]]:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(started(TCP, **home(tmp_path, **on_fake(fake.url))))
-        found = re.fullmatch(r"palimpsest: listening on 127\.0\.0\.1:(\d+)", await server.error_line(30))
-        assert found is not None
-        (token_file,) = (tmp_path / "state").rglob("token")
-        assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
-        both = []
-        for _ in range(2):
-            client = await stack.enter_async_context(connected(int(found[1])))
-            answer = await client.initialize(
-                workspaceFolders=[{"uri": folder.as_uri(), "name": "folder"}],
-                initializationOptions={"token": token_file.read_text().strip()},
-            )
-            assert "result" in answer
-            both.append(Editor(client))
-        yield both
+    root = tmp_path / "folder"
+    root.mkdir()
+    with in_environment(**home(tmp_path, **on_fake(fake.url))) as environ:
+        folders = load_folders(environ)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(folders.close)
+            both = []
+            for _ in range(2):
+                server = build_server(lambda: folders, owns_folders=False)
+                client = await stack.enter_async_context(served(server))
+                answer = await client.initialize(workspaceFolders=[{"uri": root.as_uri(), "name": "folder"}])
+                assert "result" in answer
+                both.append(Editor(client))
+            yield both
 
 
 async def test_one_editor_reads_follows_and_cancels_what_the_other_began(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from tests.clients.fake_provider import FakeProvider, Reply
-from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, on_fake
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor_of_process, on_fake
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,7 +24,7 @@ async def two_editors(directory: Path, fake: FakeProvider) -> AsyncIterator[list
     folder = directory / "folder"
     folder.mkdir()
     async with contextlib.AsyncExitStack() as stack:
-        starting = [editor(directory, folder, **on_fake(fake.url)) for _ in range(2)]
+        starting = [editor_of_process(directory, folder, **on_fake(fake.url)) for _ in range(2)]
         both = await asyncio.gather(*(stack.enter_async_context(each) for each in starting))
         await asyncio.gather(*(each.client.result("palimpsest/conversation/list", {}) for each in both))
         yield list(both)

@@ -11,16 +11,15 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lsp.rawlsp import ABSENT, RawClient, encode, environment, started
+from tests.lsp.demo_server import DEMO
+from tests.lsp.rawlsp import RawClient, encode, environment, started
 
 from palimpsest.lsp.process import Process
 from palimpsest.lsp.stdio import PipeWriter
 
-DEMO = [sys.executable, str(Path(__file__).with_name("demo_server.py"))]
 GRACE_S = 4.0
 """What the demo server allows itself."""
 
@@ -44,89 +43,7 @@ async def held_chat(client: RawClient) -> Any:
     return request
 
 
-# -------------------------------------------------------------------------------------------------------------- phases
-
-
-async def test_nothing_runs_before_initialize(fresh: RawClient) -> None:
-    fresh.notify("demo/poke", {})
-    assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32002
-    assert "result" in await fresh.initialize()
-    assert (await fresh.request("demo/echo", {}))["result"] == {}
-    assert fresh.received("demo/poked") == []
-
-
-async def test_nothing_runs_while_initialize_does(fresh: RawClient) -> None:
-    first = fresh.start_request("initialize", {"capabilities": {}, "initializationOptions": {"slow": True}})
-    assert (await fresh.notification("window/logMessage"))["message"] == "initializing"
-    assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32002
-    assert (await fresh.request("initialize", {"capabilities": {}}))["error"]["code"] == -32600
-    assert not first.is_answered
-    assert "result" in await first.answer()
-    assert (await fresh.request("demo/echo", {}))["result"] == {}
-
-
-async def test_initialize_may_be_tried_again_after_it_failed(fresh: RawClient) -> None:
-    failing = {"capabilities": {}, "initializationOptions": {"fail": True}}
-    wrong: list[tuple[Any, int]] = [(failing, -32603), ({}, -32602), (5, -32602), (ABSENT, -32602)]
-    for params, code in wrong:
-        assert (await fresh.request("initialize", params))["error"]["code"] == code
-        assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32002
-    assert "result" in await fresh.initialize()
-    assert (await fresh.request("initialize", {"capabilities": {}}))["error"]["code"] == -32600
-
-
-async def test_an_editor_whose_initialize_failed_can_leave_in_order(fresh: RawClient) -> None:
-    await fresh.request("initialize", {})
-    assert (await fresh.request("shutdown"))["result"] is None
-    fresh.notify("exit")
-    assert await fresh.exit_code() == 0
-
-
-async def test_shutdown_ends_what_runs_and_every_request_is_answered(fresh: RawClient) -> None:
-    await fresh.initialize()
-    fresh.silent_for = lambda _: None
-    waiting = fresh.start_request("demo/pick", {})
-    held = await held_chat(fresh)
-    assert (await fresh.request("shutdown"))["result"] is None
-    assert (await held.answer())["error"]["code"] == -32800
-    assert (await waiting.answer())["error"]["code"] == -32800
-    assert (await fresh.request("demo/echo", {}))["error"]["code"] == -32600
-    assert (await fresh.request("shutdown"))["error"]["code"] == -32600
-    fresh.notify("exit")
-    assert await fresh.exit_code() == 0
-    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
-
-
-async def test_messages_behind_exit_are_not_read(fresh: RawClient) -> None:
-    await fresh.initialize()
-    bye = {"jsonrpc": "2.0", "id": "bye", "method": "shutdown"}
-    late = {"jsonrpc": "2.0", "id": "late", "method": "demo/echo"}
-    fresh.send_bytes(encode(bye) + encode({"jsonrpc": "2.0", "method": "exit"}) + encode(late))
-    assert await fresh.exit_code() == 0
-    assert len(fresh.answers("bye")) == 1
-    assert fresh.answers("late") == []
-
-
 # ----------------------------------------------------------------------------------------------------------- exit codes
-
-
-async def test_exit_without_shutdown_is_a_failure(fresh: RawClient) -> None:
-    await fresh.initialize()
-    fresh.notify("exit")
-    assert await fresh.exit_code() == 1
-    assert "on_stop ran" in logged(fresh)
-
-
-@pytest.mark.parametrize(("says_shutdown", "code"), [(False, 1), (True, 0)])
-async def test_an_input_that_ends_ends_the_server(fresh: RawClient, says_shutdown: bool, code: int) -> None:
-    await fresh.initialize()
-    held = await held_chat(fresh)
-    if says_shutdown:
-        await fresh.request("shutdown")
-    fresh.writer.close()
-    assert await fresh.exit_code() == code
-    assert (await held.answer())["error"]["code"] == -32800
-    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
 
 
 async def test_an_input_that_ends_at_once_ends_the_server(fresh: RawClient) -> None:

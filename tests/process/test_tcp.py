@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.lsp.demo_server import DEMO
 from tests.lsp.rawlsp import RawClient, connected, encode, started
 
 from palimpsest.lsp.tcp import TokenFileError, load_token
-
-DEMO = [sys.executable, str(Path(__file__).with_name("demo_server.py"))]
 
 
 class Listening:

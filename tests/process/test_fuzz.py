@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 from lsprotocol import types as lsp
-from tests.lsp.demo_server import MESSAGES
-from tests.lsp.fuzzing import check_random_messages
+from tests.lsp.demo_server import DEMO, MESSAGES
+from tests.process.fuzzing import check_random_messages
 
 from palimpsest.wire.declare import Request
 
-DEMO = [sys.executable, str(Path(__file__).with_name("demo_server.py"))]
 SLOW = {"demo/stuck", "demo/slowThread", "demo/blocking"}
 METHODS = [
     *(message.method for message in MESSAGES if isinstance(message, Request) and message.method not in SLOW),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from lsprotocol import types as lsp
-from tests.lsp.fuzzing import check_random_messages
 from tests.lsp.real_server import COMMAND, home
+from tests.process.fuzzing import check_random_messages
 
 from palimpsest.wire.declare import Request
 from palimpsest.wire.messages import MESSAGES
