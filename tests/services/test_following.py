@@ -102,6 +102,25 @@ async def test_what_another_server_changes_is_told_and_what_it_only_reads_is_not
     assert other.changes.empty()
 
 
+async def test_a_look_that_fails_is_not_the_last(bench: Opener, join: Joiner) -> None:
+    b = await bench([says("one"), says("two")])
+    other = await join(b)
+    told = other.following.changed
+    failed = asyncio.Event()
+
+    def fail_once(conversation_id: ConversationId) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError
+        told(conversation_id)
+
+    other.following.changed = fail_once
+    await b.ask("1")
+    await asyncio.wait_for(failed.wait(), WAIT_S)
+    await b.ask("2")
+    assert await asyncio.wait_for(other.changes.get(), WAIT_S) == b.conversation_id
+
+
 async def test_what_this_server_writes_itself_is_no_news(bench: Opener, join: Joiner) -> None:
     b = await bench([])
     other = await join(b)

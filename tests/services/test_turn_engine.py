@@ -25,6 +25,7 @@ from palimpsest.domain.turns import TurnState
 from palimpsest.services import leases
 from palimpsest.services.conversations import TurnFailed
 from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.recovery import Recovery
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
@@ -283,14 +284,29 @@ async def test_a_message_larger_than_the_budget_is_refused_with_numbers_and_noth
     assert await b.ask("short") == "committed"
 
 
-async def test_stopping_cancels_every_turn_and_keeps_its_text(bench: Opener) -> None:
+async def test_a_folder_that_closes_interrupts_every_turn_and_keeps_its_text(bench: Opener) -> None:
     b = await bench([[TextDelta("half"), asyncio.Event()]])
     running = await start(b, "q")
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
     await asyncio.wait_for(shown.get(), 5)
-    await b.session.turns.cancel_all()
-    assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "cancelled")]
+    await b.session.turns.interrupt_all()
+    assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "interrupted")]
+    assert [each.turn.id for each in await Recovery(b.session.turns).unresolved()] == [running.id]
+
+
+@pytest.mark.parametrize("first", ["cancel", "interrupt"])
+async def test_who_stops_a_turn_first_says_whether_it_is_offered(bench: Opener, first: str) -> None:
+    b = await bench([[TextDelta("half"), asyncio.Event()]])
+    running = await start(b, "q")
+    shown: asyncio.Queue[Numbered] = asyncio.Queue()
+    running.follow(shown.put_nowait, 0)
+    await asyncio.wait_for(shown.get(), 5)
+    stops = [running.cancel, running.interrupt]
+    for stop in stops if first == "cancel" else reversed(stops):
+        stop()
+    assert (await running.wait()).state.value == f"{first}ed".replace("cancel", "cancell")
+    assert len(await Recovery(b.session.turns).unresolved()) == (first == "interrupt")
 
 
 async def test_a_caller_that_goes_away_while_a_turn_is_admitted_leaves_it_closed(bench: Opener) -> None:

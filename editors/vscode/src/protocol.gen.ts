@@ -81,11 +81,11 @@ export type TurnStatus =
     | "running"
     /** Its answer is complete. */
     | "committed"
-    /** It was stopped; what had come is kept. */
+    /** The user stopped it; what had come is kept. */
     | "cancelled"
     /** It failed; what had come is kept. */
     | "errored"
-    /** Its server died; what had been shown is kept. */
+    /** Its server died, ended, or lost its editor; what had been shown is kept, and it can be continued. */
     | "interrupted";
 
 /** What a delta holds. */

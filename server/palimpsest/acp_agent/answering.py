@@ -18,7 +18,7 @@ from palimpsest.services.attachments import take_snapshots, user_content
 from palimpsest.services.commanding import Commanding, plain
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folders import FolderSession
-from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.running_turn import RunningTurn, begun
 from palimpsest.services.slash_commands import CommandName, parse
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.services.workspace_texts import WorkspaceTexts
@@ -56,10 +56,11 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     if opened.blank is not None and await session.conversations.holds(opened.id):
         opened.blank = None  # its first message was stored, and cancelled on the way
     if opened.blank is None:
-        started = await session.turns.start(opened.id, request_id, content)
+        starting = session.turns.start(opened.id, request_id, content)
     else:
-        started = await session.turns.begin(opened.blank, request_id, content)
-        opened.blank = None
+        starting = session.turns.begin(opened.blank, request_id, content)
+    started = await begun(starting, lambda turn: _stop(sessions, turn))
+    opened.blank = None
     assert isinstance(started, RunningTurn), "a request that nobody made before begins a turn"
     try:
         await _show(sessions, session, opened, started)
@@ -69,6 +70,14 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     if turn.state is TurnState.CANCELLED:
         return StopReason.CANCELLED
     return _STOP_REASONS.get(turn.stop_reason or "", StopReason.END)
+
+
+def _stop(sessions: Sessions, turn: RunningTurn) -> None:
+    """For the user who cancelled, or because the client has gone: then the user may want to go on."""
+    if sessions.has_left:
+        turn.interrupt()
+    else:
+        turn.cancel()
 
 
 async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversation, turn: RunningTurn) -> None:
@@ -84,7 +93,7 @@ async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversa
     try:
         await turn.wait()
     except asyncio.CancelledError:
-        turn.cancel()
+        _stop(sessions, turn)
         await turn.wait()
         raise
     finally:

@@ -55,7 +55,8 @@ class Sessions:
     _noted: set[Path] = field(default_factory=set)
     """Folders whose notes the user has seen."""
     _greetings: set[asyncio.Task[None]] = field(default_factory=set)
-    _has_left: bool = False
+    has_left: bool = False
+    """Whether the client has gone."""
 
     def outbox(self, conversation_id: ConversationId) -> Outbox | None:
         opened = self._open.get(conversation_id)
@@ -92,7 +93,7 @@ class Sessions:
         """From now on the client may be shown the conversation. Opening again changes nothing."""
         if conversation_id not in self._open:
             outbox = Outbox(self.client, conversation_id)
-            if self._has_left:
+            if self.has_left:
                 outbox.lose()
             self._open[conversation_id] = OpenConversation(conversation_id, root, outbox)
         return self._open[conversation_id]
@@ -149,7 +150,7 @@ class Sessions:
 
     def leave(self) -> None:
         """The client has gone: nothing waits for it any more."""
-        self._has_left = True
+        self.has_left = True
         for opened in self._open.values():
             opened.outbox.lose()
 

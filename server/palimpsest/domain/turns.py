@@ -20,7 +20,7 @@ class TurnState(StrEnum):
     CANCELLED = "cancelled"
     ERRORED = "errored"
     INTERRUPTED = "interrupted"
-    """Its server died."""
+    """Its server died or ended, and the user had not asked for that: it is offered to be continued."""
 
     @property
     def is_final(self) -> bool:

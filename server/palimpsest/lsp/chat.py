@@ -49,18 +49,18 @@ async def follow_to_the_end(
 ) -> ChatResult:
     """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
     from palimpsest.lsp.progress import SummaryProgress
-    from palimpsest.services.running_turn import RunningTurn
+    from palimpsest.services.running_turn import RunningTurn, begun
 
     progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.listeners.add(progress.hear)
     try:
-        started = await starting
+        started = await begun(starting, lambda turn: _stop(ls, turn))
         if isinstance(started, RunningTurn):
             try:
                 return await _follow(ls, session, started, token, 0)
             except asyncio.CancelledError:
                 if started.n_followers == 0 or not ls.is_leaving:
-                    started.cancel()
+                    _stop(ls, started)
                     await started.wait()
                 raise
         try:
@@ -72,6 +72,14 @@ async def follow_to_the_end(
     finally:
         unsubscribe()
         progress.end()
+
+
+def _stop(ls: PalimpsestServer, turn: RunningTurn) -> None:
+    """For the user who cancelled the request, or because the connection ends: then the user may want to go on."""
+    if ls.is_leaving:
+        turn.interrupt()
+    else:
+        turn.cancel()
 
 
 async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Content]:
@@ -105,7 +113,7 @@ async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
         return await _follow(ls, session, running, params.partial_result_token, params.after_seq or 0)
     except asyncio.CancelledError:
         if ls.is_leaving and running.n_followers == 0:
-            running.cancel()
+            running.interrupt()
             await running.wait()
         raise
 

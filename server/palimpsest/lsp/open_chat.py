@@ -313,7 +313,7 @@ class OpenChat:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if turn is not None and turn.n_followers == 0:
-            turn.cancel()
+            turn.interrupt()
             await turn.wait()
 
     # ------------------------------------------------------------------------------------------ the document

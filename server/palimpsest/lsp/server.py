@@ -24,6 +24,7 @@ from palimpsest.lsp.configuration import EditorConfiguration
 from palimpsest.lsp.contributions import Contributions
 from palimpsest.lsp.editor_models import OfferedModels
 from palimpsest.lsp.fact_diagnostics import FactNotes
+from palimpsest.lsp.protocol import Phase
 from palimpsest.lsp.recovery import Offers
 from palimpsest.lsp.tools import Attachments
 from palimpsest.wire.messages import PROTOCOL_VERSION
@@ -64,7 +65,7 @@ class PalimpsestServer(BaseServer):
     @property
     def is_leaving(self) -> bool:
         """Whether the connection is ending, as against one request being cancelled."""
-        return self.exit_code is not None
+        return self.exit_code is not None or self.protocol.phase is Phase.SHUT_DOWN
 
     def start_loading(self) -> asyncio.Task[Folders]:
         known = self._loading

@@ -66,7 +66,7 @@ class FolderSession:
 
     async def close(self) -> None:
         """Stops what runs, keeping what it said, then closes the store."""
-        await self.turns.cancel_all()
+        await self.turns.interrupt_all()
         if self.facts is not None:
             await self.facts.close()
         if self.following is not None:

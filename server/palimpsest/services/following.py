@@ -12,9 +12,10 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from traceback import format_tb
 from typing import Final
 
-from palimpsest.domain.errors import StoreError
+from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.journal import EventType, JournalEvent, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.clock import utc_now
@@ -114,10 +115,11 @@ class Following:
             try:
                 await self._look()
                 has_failed = False
-            except (StoreError, OSError) as error:  # OSError: no handle was left to ask who lives
+            except Exception as error:  # whatever it is, the next look may succeed: nobody else looks
                 if not has_failed:
-                    kind = error.kind if isinstance(error, StoreError) else type(error).__name__
-                    log.warning("other servers cannot be followed: %s", kind)
+                    kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
+                    frames = "" if isinstance(error, PalimpsestError) else "".join(format_tb(error.__traceback__))
+                    log.warning("other servers cannot be followed: %s\n%s", kind, frames.rstrip())
                 has_failed = True
 
     async def _look(self) -> None:

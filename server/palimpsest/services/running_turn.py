@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from palimpsest.domain.journal import Numbered
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.journal import Ending, Numbered
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.storage.turns import TurnEnd
 
@@ -27,8 +29,8 @@ class RunningTurn:
     errors and store failures."""
     _listeners: list[Listener] = field(default_factory=list)
     _has_begun: bool = False
-    _is_cancelled: bool = False
-    """Whether it was asked to stop before it had begun."""
+    _stopped_as: Ending | None = None
+    """How it ends, once it was asked to stop."""
 
     @property
     def n_followers(self) -> int:
@@ -58,12 +60,40 @@ class RunningTurn:
     def begin(self) -> None:
         """First thing in its task. Raises CancelledError when it was asked to stop before."""
         self._has_begun = True
-        if self._is_cancelled:
+        if self._stopped_as is not None:
             raise asyncio.CancelledError
 
+    @property
+    def stopped_as(self) -> Ending:
+        """How a turn ends whose task was cancelled: as whoever stopped it said. Nobody did: the process ends."""
+        return self._stopped_as or Ending.INTERRUPTED
+
     def cancel(self) -> None:
-        """Asks the turn to stop; what was said is kept. `wait` tells when it has."""
+        """The user wants the turn to stop; what was said is kept. `wait` tells when it has."""
+        self._stop(Ending.CANCELLED)
+
+    def interrupt(self) -> None:
+        """As `cancel`, where the user did not ask for it: the server ends, or nobody follows the turn any more. It is
+        offered to be continued."""
+        self._stop(Ending.INTERRUPTED)
+
+    def _stop(self, ending: Ending) -> None:
+        """The first who asks says why."""
         # A task that is cancelled before its first step runs none, so nothing would close the turn.
-        self._is_cancelled = True
+        self._stopped_as = self._stopped_as or ending
         if self._has_begun and self.task is not None:
             self.task.cancel()
+
+
+async def begun(starting: Awaitable[RunningTurn | TurnId], stop: Callable[[RunningTurn], None]) -> RunningTurn | TurnId:
+    """The turn that `starting` begins. When whoever waits is cancelled, the turn is begun all the same, `stop` is
+    called with it, and its end waited for."""
+    task = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with contextlib.suppress(PalimpsestError):
+            if isinstance(turn := await task, RunningTurn):
+                stop(turn)
+                await turn.wait()
+        raise

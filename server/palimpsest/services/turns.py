@@ -42,7 +42,7 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest.domain.recovery import Rerun
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns import ENDING_STATES, TurnState
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
 from palimpsest.services.clock import utc_now
@@ -179,11 +179,11 @@ class TurnEngine:
         if not task.cancelled():
             task.exception()  # logged when it came; whoever waits for the turn gets it, and nobody has to
 
-    async def cancel_all(self) -> None:
-        """Stops every turn and waits until what they said is committed."""
+    async def interrupt_all(self) -> None:
+        """Stops every turn, because the folder closes, and waits until what they said is committed."""
         running = list(self.running.values())
         for turn in running:
-            turn.cancel()
+            turn.interrupt()
         await asyncio.gather(*(turn.task for turn in running if turn.task is not None), return_exceptions=True)
 
     async def _run(self, turn: RunningTurn, lease: HeldLease, reopened: Reopened | None) -> TurnEnd:
@@ -249,7 +249,7 @@ class TurnEngine:
                     raise asyncio.CancelledError
             raise AssertionError("the last step always ends the turn")
         except asyncio.CancelledError:
-            ending, end = Ending.CANCELLED, TurnEnd(TurnState.CANCELLED)
+            ending, end = turn.stopped_as, TurnEnd(ENDING_STATES[turn.stopped_as])
         except PalimpsestError as error:
             log.warning("turn %s failed: %s", turn.id, error.kind)
             ending, end = Ending.ERRORED, TurnEnd(TurnState.ERRORED, None, error.kind, str(error))

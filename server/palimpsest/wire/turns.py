@@ -19,11 +19,11 @@ class TurnStatus(enum.StrEnum):
     COMMITTED = "committed"
     """Its answer is complete."""
     CANCELLED = "cancelled"
-    """It was stopped; what had come is kept."""
+    """The user stopped it; what had come is kept."""
     ERRORED = "errored"
     """It failed; what had come is kept."""
     INTERRUPTED = "interrupted"
-    """Its server died; what had been shown is kept."""
+    """Its server died, ended, or lost its editor; what had been shown is kept, and it can be continued."""
 
 
 class DeltaType(enum.StrEnum):

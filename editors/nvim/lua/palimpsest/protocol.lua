@@ -50,9 +50,9 @@
 ---@alias palimpsest.TurnStatus
 ---| "running" # Its answer is still coming.
 ---| "committed" # Its answer is complete.
----| "cancelled" # It was stopped; what had come is kept.
+---| "cancelled" # The user stopped it; what had come is kept.
 ---| "errored" # It failed; what had come is kept.
----| "interrupted" # Its server died; what had been shown is kept.
+---| "interrupted" # Its server died, ended, or lost its editor; what had been shown is kept, and it can be continued.
 
 --- What a delta holds.
 ---@alias palimpsest.DeltaType
