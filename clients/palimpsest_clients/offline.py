@@ -1,7 +1,7 @@
 """The provider of who has configured none: it answers with exact quotes, or says that it found nothing.
 
 No network, no model, nothing made up: every sentence that is not one of the fixed ones below is cut out of a file or a
-message, with the place where it stands.
+message, with the place where it stands. That no model is set up, the editor says (`services.offline_notice`), once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Final
 
 from palimpsest.domain.messages import ConversationId, Role
+from palimpsest.domain.offline_texts import FOUND, HELLO, NO_ROOM, NOTHING, WELCOME
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.quoting.passages import FileSource, MessageSource, Passage, Source
@@ -25,18 +26,7 @@ Find = Callable[[ConversationId, str], Awaitable[Sequence[Passage]]]
 _BYTES_PER_TOKEN: Final = 4
 _PIECE_CHARS: Final = 48
 
-_FOUND: Final = "I found this:\n"
-_NO_ROOM: Final = "I found something, but this answer may not be long enough to quote it.\n"
-_NOTHING: Final = (
-    "I found nothing in this folder's files or in this conversation that answers this, and I do not guess. "
-    "Other words may help: I look for the words of the question."
-)
-_HELLO: Final = (
-    "Hello. I cannot chat, but I can look things up: ask a question, and I answer with exact quotes from this "
-    "folder's files and from this conversation, each with its place. Name a file, and I show how it begins."
-)
-_WELCOME: Final = "You are welcome. Ask again whenever something is to be looked up."
-
+_FOUND: Final = f"{FOUND}\n"
 _SPEAKERS: Final = {Role.USER: "you", Role.ASSISTANT: "the assistant", Role.TOOL: "a tool"}
 
 _GREETINGS: Final = frozenset(
@@ -64,10 +54,8 @@ class OfflineProvider:
 
     name: Final = OFFLINE
 
-    def __init__(self, find: Find, configure_hint: str) -> None:
-        """`configure_hint` says, in a sentence or two, that no model is configured and how to configure one."""
+    def __init__(self, find: Find) -> None:
         self._find = find
-        self._configure_hint = configure_hint
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         """Never longer than the context's `max_output_tokens`; OUTPUT_LIMIT when something had to be left out."""
@@ -86,9 +74,9 @@ class OfflineProvider:
         if reply is None:
             passages = await self._find(context.conversation_id, question)
             if passages:
-                return _quotes(passages, self._configure_hint, limit_bytes)
-            reply = _NOTHING
-        return _cut(f"{reply}\n\n{self._configure_hint}\n", limit_bytes)
+                return _quotes(passages, limit_bytes)
+            reply = NOTHING
+        return _cut(f"{reply}\n", limit_bytes)
 
 
 def _newest_question(context: PreparedContext) -> str:
@@ -106,31 +94,30 @@ def _small_talk(message: str) -> str | None:
     text = message.strip().lower().rstrip("?!. ")
     spoken = re.findall(r"[^\W_]+(?:'[^\W_]+)*", text)
     if _SMALL_TALK.fullmatch(text) or not spoken:
-        return _HELLO
+        return HELLO
     known = _GREETINGS | _THANKS
     if not known.isdisjoint(spoken) and (known | _FILLERS).issuperset(spoken):
-        return _HELLO if _THANKS.isdisjoint(spoken) else _WELCOME
+        return HELLO if _THANKS.isdisjoint(spoken) else WELCOME
     return None
 
 
-def _quotes(passages: Sequence[Passage], hint: str, limit_bytes: int) -> tuple[str, bool]:
-    """The quotes, those of one source together, and the hint; as many lines as fit. Also whether some did not."""
+def _quotes(passages: Sequence[Passage], limit_bytes: int) -> tuple[str, bool]:
+    """The quotes, those of one source together; as many lines as fit. Also whether some did not."""
     by_source: dict[Source, list[Passage]] = {}
     for passage in passages:
         by_source.setdefault(passage.source, []).append(passage)
     ordered = [passage for group in by_source.values() for passage in sorted(group, key=lambda one: one.line)]
-    end = f"\n{hint}\n"
     answer = _FOUND
     is_cut = False
     for passage in ordered:
         n_lines = passage.text.count("\n") + 1
-        room = limit_bytes - len((answer + end).encode())
+        room = limit_bytes - len(answer.encode())
         n_fitting = next((n for n in range(n_lines, 0, -1) if len(_quote(passage, n).encode()) <= room), 0)
         answer += _quote(passage, n_fitting)
         is_cut = is_cut or n_fitting < n_lines
     if answer == _FOUND:
-        answer = _NO_ROOM
-    text, is_end_cut = _cut(answer + end, limit_bytes)
+        answer = f"{NO_ROOM}\n"
+    text, is_end_cut = _cut(answer, limit_bytes)
     return text, is_cut or is_end_cut
 
 

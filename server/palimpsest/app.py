@@ -27,7 +27,7 @@ from palimpsest.domain.provider import Provider
 from palimpsest.domain.quoting.passages import HistoryLine, Passage
 from palimpsest.domain.settings import Settings, to_entries
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
-from palimpsest.model_clients import CONFIGURE_HINT, HINTS, ClientPool, address_of, check_key
+from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.services.adoption import Left, find_left, recognise
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.asking import Helpers, HelpingModel
@@ -193,7 +193,7 @@ class Composer:
         settings = found.settings
         clients = await asyncio.to_thread(self.clients.get, settings)
         addresses = {name: at for name in clients if (at := address_of(self.environ, settings, name)) is not None}
-        providers = {**clients, "offline": OfflineProvider(_finder(store, FolderText(root)), CONFIGURE_HINT)}
+        providers = {**clients, "offline": OfflineProvider(_finder(store, FolderText(root)))}
         learned = {} if before is None else before.contexts.models.learned
         learned |= {**await store.read(learned_limits, utc_now()), **learned}
         models = Models(

@@ -18,7 +18,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.quoting.passages import Passage
 from palimpsest.domain.settings import Settings, to_entries
-from palimpsest.model_clients import CONFIGURE_HINT, HINTS, ClientPool, address_of, check_key
+from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.services.credentials import Keys
 from palimpsest.services.live_limits import FILE_NAME, LiveLimits
 from palimpsest.services.models import ModelChoice, Models
@@ -54,7 +54,7 @@ async def _choices(environ: Mapping[str, str], settings: Settings, pool: ClientP
         await pool.aclose()
     models = Models(
         load_model_table(),
-        {**clients, "offline": OfflineProvider(_find_nothing, CONFIGURE_HINT)},
+        {**clients, "offline": OfflineProvider(_find_nothing)},
         HINTS,
         settings,
         model_entries=to_entries(settings.models),

@@ -12,11 +12,6 @@ from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
 from palimpsest.services.credentials import KEY_VARIABLES, Keys
 
-CONFIGURE_HINT: Final = (
-    "No model can be used yet: run `palimpsest login anthropic` (or openai, gemini); or set ANTHROPIC_API_KEY, "
-    "OPENAI_API_KEY or GEMINI_API_KEY (OPENAI_BASE_URL for another service of that kind) and start again; or get a "
-    "model with `ollama pull`, set OLLAMA_HOST (such as localhost:11434) and start again."
-)
 HINTS: Final = {
     "anthropic": "run `palimpsest login anthropic`, or set ANTHROPIC_API_KEY in the environment, and start again",
     "openai": "run `palimpsest login openai`, or set OPENAI_API_KEY (and OPENAI_BASE_URL for another service) in the "

@@ -1,4 +1,4 @@
-"""The offline provider quotes exactly and with the place, declines plainly, and says that no model is configured."""
+"""The offline provider quotes exactly and with the place, declines plainly, and says nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from palimpsest.domain.provider import Finished, Provider, StopReason, TextDelta
 from palimpsest.domain.quoting.passages import FileSource, MessageSource, Passage
 from palimpsest_clients.offline import OfflineProvider
 
-HINT = "No model is configured. Set A_KEY and start again."
 QUOTE = Passage(FileSource("docs/ops.md"), 12, "The server listens on port 9464.", 1.0)
 
 
@@ -33,20 +32,19 @@ class Finder:
 
 async def ask(question: str, *passages: Passage, max_output_tokens: int = 1000) -> Answer:
     prepared = replace(context(user(question)), max_output_tokens=max_output_tokens)
-    answer = await collect(OfflineProvider(Finder(*passages), HINT).stream(prepared))
+    answer = await collect(OfflineProvider(Finder(*passages)).stream(prepared))
     assert answer.error is None
     return answer
 
 
-async def test_a_quote_stands_under_its_place_and_the_hint_at_the_end() -> None:
+async def test_an_answer_is_its_quotes_each_under_its_place() -> None:
     answer = await ask("Which port?", QUOTE)
-    assert "\n`docs/ops.md:12`\n\n> The server listens on port 9464.\n" in answer.text
-    assert answer.text.endswith(f"\n\n{HINT}\n")
+    assert answer.text == "I found this:\n\n`docs/ops.md:12`\n\n> The server listens on port 9464.\n"
     assert answer.finished.stop_reason is StopReason.END
 
 
 async def test_it_streams_small_pieces_and_one_end() -> None:
-    provider: Provider = OfflineProvider(Finder(QUOTE), HINT)
+    provider: Provider = OfflineProvider(Finder(QUOTE))
     assert provider.name == "offline"
     answer = await ask("Which port?", QUOTE)
     *deltas, last = answer.events
@@ -73,7 +71,7 @@ async def test_others_run_while_it_streams() -> None:
 
 async def test_nothing_is_looked_up_before_the_first_item_is_awaited() -> None:
     finder = Finder(QUOTE)
-    stream = OfflineProvider(finder, HINT).stream(context(user("Which port?")))
+    stream = OfflineProvider(finder).stream(context(user("Which port?")))
     assert finder.asked == []
     await anext(stream)
     await stream.aclose()
@@ -131,7 +129,7 @@ async def test_an_answer_that_must_be_cut_says_so_and_keeps_whole_lines(max_outp
     answer = await ask("what is in a.toml?", head, max_output_tokens=max_output_tokens)
     assert answer.finished.stop_reason is StopReason.OUTPUT_LIMIT
     assert answer.finished.usage.output_tokens <= max_output_tokens
-    assert answer.text.endswith(f"> ```\n\n{HINT}\n")
+    assert answer.text.endswith("> ```\n")
     shown = [line for line in answer.text.splitlines() if "line-" in line]
     assert all(line.endswith(";") for line in shown)
     assert f"`a.toml:1-{len(shown)}`, {len(shown)} of 199 lines" in answer.text
@@ -150,7 +148,6 @@ async def test_it_declines_what_it_cannot_find_and_quotes_nothing() -> None:
     answer = await ask("What is the salary of the captain?")
     assert answer.text.startswith("I found nothing in this folder's files or in this conversation")
     assert ">" not in answer.text
-    assert HINT in answer.text
     assert answer.finished.stop_reason is StopReason.END
 
 
@@ -171,9 +168,8 @@ async def test_it_declines_what_it_cannot_find_and_quotes_nothing() -> None:
 )
 async def test_small_talk_gets_a_greeting_that_says_what_can_be_asked(message: str) -> None:
     finder = Finder(QUOTE)
-    answer = await collect(OfflineProvider(finder, HINT).stream(context(user(message))))
+    answer = await collect(OfflineProvider(finder).stream(context(user(message))))
     assert answer.text.startswith("Hello.")
-    assert HINT in answer.text
     assert finder.asked == []
 
 
@@ -186,7 +182,7 @@ async def test_thanks_are_answered(message: str) -> None:
 @pytest.mark.parametrize("message", ["hello.py", "Where is the test?", "hi, which port is it?", "what does hello do?"])
 async def test_a_question_that_begins_like_small_talk_is_a_question(message: str) -> None:
     finder = Finder()
-    await collect(OfflineProvider(finder, HINT).stream(context(user(message))))
+    await collect(OfflineProvider(finder).stream(context(user(message))))
     assert finder.asked == [(ConversationId("c-1"), message)]
 
 
@@ -203,5 +199,5 @@ async def test_the_question_is_what_the_user_said_last_not_what_was_added_to_it(
         Segment("message", 1, "live", (user("Which port?"), assistant(call), tool_result(call, "9000"))),
         Segment("injection", 1, "facts", (user("A fact. Which colour?"),)),
     )
-    await collect(OfflineProvider(finder, HINT).stream(prepared))
+    await collect(OfflineProvider(finder).stream(prepared))
     assert [question for _, question in finder.asked] == ["Which port?"]

@@ -52,6 +52,21 @@ async def test_a_turn_streams_what_it_then_stores(tmp_path: Path, folder: Path) 
         assert whole["result"]["text"], "without a token the result carries the text"
 
 
+async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_message_does(
+    tmp_path: Path, folder: Path
+) -> None:
+    async with editor(tmp_path, folder) as ed:
+        first = (await ed.chat("Which port does it listen on?"))["result"]["conversationId"]
+        await ed.chat("And which host?", conversationId=first)
+        assert [each["message"] for each in ed.client.received("window/showMessage")] == [
+            "No model is set up, so Palimpsest only searches this folder and this conversation. "
+            "To set one up, run `palimpsest login anthropic` (or openai, gemini) in a terminal."
+        ]
+        await ed.chat("Which port does it listen on?")
+        assert len(ed.client.received("window/showMessage")) == 2
+        assert not any("login" in message["text"] for message in (await ed.read(first))["messages"])
+
+
 async def stalled(ed: Editor, fake: FakeProvider, token: str) -> tuple[Any, str]:
     """A chat whose answer has begun and hangs; its request and the text shown so far."""
     fake.script.append(STALL)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from palimpsest.acp_agent.prompts import Prompt, read_prompt
 from palimpsest.acp_agent.sessions import OpenConversation, Sessions
-from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note
+from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note, note
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import TurnState
@@ -18,6 +18,7 @@ from palimpsest.services.attachments import take_snapshots, user_content
 from palimpsest.services.commanding import Commanding, plain
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folders import FolderSession
+from palimpsest.services.offline_notice import IN_TERMINAL, notice_of
 from palimpsest.services.running_turn import RunningTurn, begun
 from palimpsest.services.slash_commands import CommandName, parse
 from palimpsest.services.workspace_files import WorkspaceFiles
@@ -67,6 +68,9 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     finally:
         await sessions.tell_state(opened)
     turn = (await session.conversations.require_success(started.id)).turn
+    if (notice := await notice_of(session.store, started.id, IN_TERMINAL)) is not None:
+        opened.outbox.put(note(notice))
+        await opened.outbox.flush()
     if turn.state is TurnState.CANCELLED:
         return StopReason.CANCELLED
     return _STOP_REASONS.get(turn.stop_reason or "", StopReason.END)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.messages import Content, MessageId, Role, ToolCallPart, ToolResultPart
+from palimpsest.domain.offline_texts import is_fixed, without_fixed_texts
 
 SAID, DONE, ANSWERED, EXCERPTS = "Said by the user", "Done", "Answered", "Excerpts"
 
@@ -83,7 +84,7 @@ class Evidence:
     """For what came out, but for names and numbers, the newest line that says so."""
 
     def read(self, message_id: MessageId, content: Content) -> None:
-        text = content.text
+        text = without_fixed_texts(content.text) if content.role is Role.ASSISTANT else content.text
         self._count(text[:20_000], _SPOKEN)
         prose, code = _prose_and_code(text[:_READ_CHARS])
         self._excerpt(message_id, "", code)
@@ -138,6 +139,8 @@ class Evidence:
 
     def read_back(self, heading: str, message_id: int, text: str) -> None:
         """A line that an earlier block kept."""
+        if is_fixed(text):
+            return
         self._count(text, _ACTED_ON if heading == DONE and _CALL.match(text) else _SPOKEN)
         self._add(heading, message_id, text, _weight(heading, text))
 

@@ -27,6 +27,7 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     ToolResultPart,
 )
+from palimpsest.domain.offline_texts import without_fixed_texts
 from palimpsest.domain.previews import shorten_text
 from palimpsest.domain.tokens import CountText, count_bytes
 
@@ -152,7 +153,8 @@ def behind_gutter(head: str, text: str) -> str:
 def _labelled(part: Part, role: Role, message_id: MessageId, part_tokens: int) -> list[tuple[str, str]]:
     match part:
         case TextPart():
-            return [(role.value, _shorten(part.text, message_id, 4 * part_tokens))] if part.text.strip() else []
+            text = without_fixed_texts(part.text) if role is Role.ASSISTANT else part.text
+            return [(role.value, _shorten(text, message_id, 4 * part_tokens))] if text.strip() else []
         case AttachmentPart():
             return [(f"{role.value} attached", f"{part.label}\n{_shorten(part.text, message_id, part_tokens)}")]
         case ToolCallPart():

@@ -146,6 +146,7 @@ async def _follow(
         await running.wait()
     finally:
         unfollow()
+    await ls.tell_of_search(session, running.id)
     return await _result(session, running.id, has_stream=token is not None)
 
 

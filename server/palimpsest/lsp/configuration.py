@@ -36,6 +36,7 @@ def register(server: PalimpsestServer) -> None:
 
 
 def initialize(ls: PalimpsestServer, params: lsp.InitializeParams) -> None:
+    ls.editor_name = "" if params.client_info is None else params.client_info.name
     ls.configuration.read_options(params.initialization_options)
 
 

@@ -263,7 +263,9 @@ class OpenChat:
             await turn.wait()
             self._write(stream.end())
             self._advance()
-            await (await self.session()).conversations.require_success(turn.id)
+            session = await self.session()
+            await self._ls.tell_of_search(session, turn.id)
+            await session.conversations.require_success(turn.id)
         except PalimpsestError as error:
             self._ls.warn(str(error))
         finally:

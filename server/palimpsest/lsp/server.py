@@ -45,6 +45,8 @@ class PalimpsestServer(BaseServer):
         they are closed with this connection."""
         super().__init__("palimpsest", __version__)
         self.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
+        self.editor_name = ""
+        """As the editor introduced itself; empty where it did not."""
         self._load_folders = load_folders
         self._owns_folders = owns_folders
         self._loading: asyncio.Task[Folders] | None = None
@@ -132,6 +134,14 @@ class PalimpsestServer(BaseServer):
         if session.root not in self._unsubscribe:
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
         return session
+
+    async def tell_of_search(self, session: FolderSession, turn_id: TurnId) -> None:
+        """Says once a conversation that no model answers, and what to do about it in this editor."""
+        from palimpsest.services.offline_notice import next_step, notice_of
+
+        notice = await notice_of(session.store, turn_id, next_step(self.editor_name))
+        if notice is not None:
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, notice))
 
     @property
     def hears_changes(self) -> bool:

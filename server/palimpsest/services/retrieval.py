@@ -14,6 +14,7 @@ from typing import Final
 
 from palimpsest.domain.facts import FactId, StoredFact
 from palimpsest.domain.messages import ConversationId, MessageId, Role
+from palimpsest.domain.offline_texts import without_fixed_texts
 from palimpsest.domain.retrieval import packing, question
 from palimpsest.domain.retrieval.packing import Excerpt, Packed
 from palimpsest.domain.retrieval.passages import to_saying
@@ -239,14 +240,21 @@ class _Found:
         for position, each in enumerate(self.ranked):
             match each.found:
                 case Turn() as turn:
-                    yield self._excerpt(each, turn)
+                    if (excerpt := self._excerpt(each, turn)) is not None:
+                        yield excerpt
                 case StoredFact() as fact:
                     yield _fact_excerpt(each, fact, position)
 
-    def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt:
+    def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt | None:
+        """None where nothing is left that tells something."""
         content = passage_search.content_of(self.rows[turn.id].row_id)
         saying = to_saying(content)
         whole = "\n".join(saying.passages) if turn.role is Role.TOOL or not content.text.strip() else content.text
+        passage = saying.passages[turn.passage]
+        if content.role is Role.ASSISTANT:
+            whole, passage = without_fixed_texts(whole), without_fixed_texts(passage)
+        if not whole or not passage:
+            return None
         is_cut = len(saying.passages) > 1
         said_by = turn.name if self.has_speakers else ""
         return Excerpt(
@@ -254,7 +262,7 @@ class _Found:
             (turn.session, turn.day),
             packing.render_day(turn.day),
             packing.render_turn(turn.role, said_by, whole),
-            packing.render_passage(turn.role, turn.id, saying.passages[turn.passage]) if is_cut else None,
+            packing.render_passage(turn.role, turn.id, passage) if is_cut else None,
             (1, turn.id),
         )
 

@@ -365,6 +365,17 @@ def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:
     return {TurnId(turn_id): model for turn_id, model in rows(query)}
 
 
+def is_first_with(turn_id: TurnId, model: str) -> bool:
+    """Whether the turn was begun with that model, and no other of its conversation before it."""
+    found = execute(
+        """SELECT 1 FROM turn WHERE id = ? AND model = ? AND NOT EXISTS (
+            SELECT 1 FROM turn AS other WHERE other.conversation = turn.conversation AND other.model = turn.model
+            AND other.id <> turn.id AND other.user_message_id <= turn.user_message_id)""",
+        *(turn_id, model),
+    )
+    return any(True for _ in found)
+
+
 def running_turn(conversation_id: ConversationId) -> TurnRecord | None:
     """The turn that has not ended, whichever server runs it."""
     row = Turn.get_or_none(

@@ -19,6 +19,7 @@ from palimpsest.domain.extraction.exchange import Exchange, ToolUse
 from palimpsest.domain.extraction.names import entities_in, is_file_name, places_in
 from palimpsest.domain.facts import Candidate, Fact, FactType, Origin, Place
 from palimpsest.domain.messages import MessageId, Role, TextPart
+from palimpsest.domain.offline_texts import is_fixed
 from palimpsest.domain.quoting.lexicon import STOP
 from palimpsest.domain.typed_text import sentences
 
@@ -117,7 +118,7 @@ def _sentences(message: StoredMessage) -> Iterator[str]:
             for number, (start, end) in enumerate(sentences(part.text)):
                 if number >= _MOST_SENTENCES:
                     return
-                if end - start <= _LONGEST_SENTENCE:
+                if end - start <= _LONGEST_SENTENCE and not is_fixed(part.text[start:end]):
                     yield part.text[start:end]
 
 

@@ -1,0 +1,51 @@
+"""That Palimpsest only searches is told once a conversation, by its first turn without a model, with the next step."""
+
+from __future__ import annotations
+
+import pytest
+from tests.services.scripted import Bench, Opener, says
+
+from palimpsest.domain.messages import TurnId
+from palimpsest.services.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of
+from palimpsest.storage.tables import execute
+
+
+async def turns_of(b: Bench) -> list[TurnId]:
+    query = "SELECT id FROM turn ORDER BY user_message_id"
+    return await b.session.store.read(lambda: [TurnId(each) for (each,) in execute(query)])
+
+
+async def test_it_is_the_first_turn_that_tells(bench: Opener) -> None:
+    b = await bench([says("One."), says("Two.")])
+    await b.ask("first question", "1")
+    await b.ask("second question", "2")
+    first, second = await turns_of(b)
+    for _ in range(2):
+        told = await notice_of(b.session.store, first, IN_TERMINAL)
+        assert told is not None
+        assert "\n" not in told
+        assert told.endswith(IN_TERMINAL)
+    assert await notice_of(b.session.store, second, IN_TERMINAL) is None
+
+
+async def test_nothing_is_told_where_a_model_answers(bench: Opener) -> None:
+    b = await bench([says("One.")])
+    await b.ask("first question", "1")
+    await b.session.store.run(lambda: list(execute("UPDATE turn SET model = 'anthropic/claude'")))
+    (first,) = await turns_of(b)
+    assert await notice_of(b.session.store, first, IN_TERMINAL) is None
+
+
+@pytest.mark.parametrize(
+    ("editor", "step"),
+    [
+        ("Visual Studio Code", IN_VS_CODE),
+        ("Visual Studio Code - Insiders", IN_VS_CODE),
+        ("VSCodium", IN_VS_CODE),
+        ("palimpsest chat", IN_TERMINAL),
+        ("Neovim", IN_TERMINAL),
+        ("", IN_TERMINAL),
+    ],
+)
+def test_the_next_step_is_one_of_the_editor_in_use(editor: str, step: str) -> None:
+    assert next_step(editor) == step
