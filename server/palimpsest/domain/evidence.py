@@ -33,13 +33,22 @@ _ANNOUNCED = re.compile(
 )
 """What somebody is about to do; what was done says it better."""
 NAME = re.compile(
-    r"(?<![\w.~@/-])(?:[\w.~@-]*+/)+[\w.@-]+"
+    r"(?<!\w)[A-Za-z]:(?:[\\/]{1,2}[\w.@~$+-]+)+"
+    r"|(?<![\w.~@/-])(?:[\w.~@-]*+/)+[\w.@-]+"
     r"|\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w+)+\b"
     r"|\b[A-Za-z]\w*_\w+\b"
     r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b"
     r"|\b[0-9a-f]{7,40}\b|(?<!\w)--[a-z][a-z-]{2,}"
 )
 _TROUBLE_FIRST = re.compile(rf"(?:<[\w-]+>)?\W*(?:\w+ )?{TROUBLE.pattern}", re.I)
+_RAISED = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Panic)(?:: \S|$)")
+"""As a program's last words name an exception."""
+_ENDED = re.compile(
+    r"\b(?:exit|exited|return|returned)(?:[ _-](?:with|a|non-zero|exit)){0,3}[ _-](?:code|status)\W{1,4}(\d{1,10})\b"
+    r"|\b(?:by|on|with) signal (\d{1,3})\b",
+    re.I,
+)
+"""How a command ended."""
 _NO_TROUBLE = re.compile(r"\b(no|0|zero|without) (errors?|failures?|failed)\b", re.I)
 _FAILED = re.compile(r"[\w.:-]+ failed: ")
 _CALL = re.compile(r"[\w.:-]+\(.*\)?\Z")
@@ -121,7 +130,7 @@ class Evidence:
     def _read_result(self, message_id: int, result: ToolResultPart) -> None:
         lines = _bounded_lines(result.text)
         is_command = result.call_id in self._commands
-        outcome = _outcome(lines)
+        outcome = _outcome(lines, is_command=is_command)
         if result.is_error or is_trouble(outcome, is_command=is_command):
             self._add(DONE, message_id, f"{result.name} failed: {outcome}", 2.0)
         elif (is_command or len(lines) <= _SHORT_LINES) and len(_WORD.findall(outcome)) > 1:
@@ -223,6 +232,8 @@ def is_trouble(outcome: str, *, is_command: bool) -> bool:
     without one having happened."""
     if not is_command:
         return _TROUBLE_FIRST.match(outcome) is not None
+    if _RAISED.search(outcome) or _end_in(outcome):
+        return True
     return TROUBLE.search(outcome) is not None and _NO_TROUBLE.search(outcome) is None
 
 
@@ -238,15 +249,31 @@ def _clip(text: str) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def outcome_of(text: str) -> str:
-    """The line of a result that tells most: the first that speaks of trouble, else the last that says something."""
-    return _outcome(_bounded_lines(text))
+def outcome_of(text: str, *, is_command: bool) -> str:
+    """The line of a result that tells most: what was raised, else the first line that speaks of trouble, else the last
+    that says something. Of a command the words for how it ended stand behind it, unless it ended well."""
+    return _outcome(_bounded_lines(text), is_command=is_command)
 
 
-def _outcome(lines: Sequence[str]) -> str:
-    trouble = next((line for line in lines if TROUBLE.search(line)), None)
-    said = next((line for line in reversed(lines) if len(_WORD.findall(_TAG.sub("", line))) > 1), "")
-    return squeeze(trouble or said or (lines[-1] if lines else ""))
+def _outcome(lines: Sequence[str], *, is_command: bool) -> str:
+    raised = next((line for line in lines if _RAISED.search(line)), None)
+    trouble = raised or next((line for line in lines if TROUBLE.search(line)), None)
+    telling = [line for line in lines if len(_WORD.findall(_TAG.sub("", line))) > 1]
+    said = next((line for line in reversed(telling) if not _ENDED.search(line)), telling[-1] if telling else "")
+    outcome = squeeze(trouble or said or (lines[-1] if lines else ""))
+    end = next((end for line in reversed(lines) if (end := _end_in(line))), "")
+    if not is_command or not end or _end_in(outcome):
+        return outcome
+    behind = f"; {end}"
+    return outcome + behind if len(outcome) + len(behind) <= _LINE_CHARS else outcome[: -len(behind) - 1] + "…" + behind
+
+
+def _end_in(line: str) -> str:
+    """How a command ended by that line; empty where it does not say, or where it ended well."""
+    match = _ENDED.search(line)
+    if match is None or not int(match[1] or match[2]):
+        return ""
+    return match[0]
 
 
 def _bounded_lines(text: str) -> list[str]:

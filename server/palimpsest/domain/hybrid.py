@@ -103,9 +103,10 @@ def _read_message(message_id: int, content: Content, command_calls: set[str], fo
             found.commands.append((message_id, squeeze(command)))
             _add_files(names_in(command[:_READ_CHARS]).paths, message_id, found)
     for result in content.results:
-        said = outcome_of(result.text)
-        if result.is_error or (result.call_id in command_calls and is_trouble(said, is_command=True)):
-            found.errors.append((message_id, squeeze(f"{result.name}: {said}" if said else f"{result.name} failed")))
+        is_command = result.call_id in command_calls
+        said = outcome_of(result.text, is_command=is_command)
+        if result.is_error or (is_command and is_trouble(said, is_command=True)):
+            found.errors.append((message_id, f"{result.name}: {said}" if said else f"{result.name} failed"))
 
 
 def _add_files(paths: Iterable[str], message_id: int, found: _Found) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from palimpsest.domain.cut import Block, Live, Piece
-from palimpsest.domain.evidence import NAME
+from palimpsest.domain.evidence import NAME, arguments_of
 from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -192,7 +192,8 @@ def originals_text(pieces: Sequence[Piece]) -> str:
                 case AttachmentPart():
                     texts += [part.label, part.text]
                 case ToolCallPart():
-                    texts += [part.name, part.arguments]
+                    # As they are written in JSON, and as they are meant: a quote or a `\` differs.
+                    texts += [part.name, part.arguments, *map(str, arguments_of(part).values())]
                 case ToolResultPart():
                     texts += [part.name, part.text]
                 case ReasoningPart() | OpaquePart():
@@ -218,7 +219,8 @@ def names_in(text: str) -> Names:
             if _FILE.search(name) and (before := _BEFORE_FILE.search(word, 0, match.start())):
                 name = before[0] + name
             if len(name) >= 4 and name.casefold() not in _PHRASES:
-                (paths if "/" in name or _FILE.search(name) else identifiers)[name] = None
+                is_path = "/" in name or "\\" in name or _FILE.search(name)
+                (paths if is_path else identifiers)[name] = None
     commands = dict.fromkeys((match[1] or match[2]).strip() for match in _COMMAND.finditer(text))
     return Names(tuple(paths), tuple(identifiers), tuple(dict.fromkeys(_NUMBER.findall(text))), tuple(commands))
 

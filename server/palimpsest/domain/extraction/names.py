@@ -80,7 +80,10 @@ def places_in(text: str, folder: str) -> tuple[Place, ...]:
         # `a/b` alone is as likely prose; what has neither an ending nor a folder cannot be watched.
         if not is_file_name(match[0].rstrip(".")) or _WORDS_ONLY.fullmatch(match[0]):
             continue
-        if text[: match.start()].endswith(("://", "~", "/")) or (path := below(match[0].rstrip("."), folder)) is None:
+        if (
+            text[: match.start()].endswith(("://", "~", "/", "\\"))
+            or (path := below(match[0].rstrip("."), folder)) is None
+        ):
             continue
         span = _span(text, match.end())
         if path not in found or (span is not None and found[path].span is None):
