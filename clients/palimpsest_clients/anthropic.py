@@ -5,7 +5,6 @@ No sampling parameters are sent: that version refuses temperature, top_p and top
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
@@ -35,8 +34,9 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest_clients import model_lists
+from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import KeyHeader, ModelService
-from palimpsest_clients.rendering import attachment_text, call_arguments, is_wanted
+from palimpsest_clients.rendering import attachment_text, call_arguments, called, returned
 from palimpsest_clients.retry import RetryPolicy
 
 API_VERSION: Final = "2026-10-21"
@@ -167,11 +167,7 @@ def _assistant_blocks(content: Content, model: str) -> list[Block]:
 
     Thinking at the very end is left out: the service takes no message that ends with it.
     """
-    thinking = [
-        json.loads(part.data)
-        for part in content.parts
-        if isinstance(part, OpaquePart) and is_wanted(part, _NAME, model)
-    ]
+    thinking = returned(content, _NAME, model, after=int, block=dict)
     blocks: list[Block] = []
     position = 0
 
@@ -193,7 +189,7 @@ def _assistant_blocks(content: Content, model: str) -> list[Block]:
             case ToolCallPart():
                 take_thinking()
                 call_id = _call_id(part.call_id)
-                blocks.append({"type": "tool_use", "id": call_id, "name": part.name, "input": call_arguments(part)})
+                blocks.append({"type": "tool_use", "id": call_id, "name": called(part), "input": call_arguments(part)})
                 position += 1
             case _:
                 pass
@@ -220,8 +216,8 @@ class MessagesDecoder:
         self._calls_with_arguments: set[int] = set()
         self._position = 0
         """Characters of text so far, a call counted as one more: stays true however the text is cut into parts."""
-        self._usage: dict[str, int] = {}
-        self._stop_reason: str | None = None
+        self._usage = dict(counts(None))
+        self._stop_reason = ""
         self.is_done = False
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
@@ -229,13 +225,13 @@ class MessagesDecoder:
             case "message_start":
                 self._count(event["message"].get("usage"))
             case "content_block_start":
-                return self._start(event["index"], event["content_block"])
+                return self._begin(index(event["index"]), event["content_block"])
             case "content_block_delta":
-                return self._delta(event["index"], event["delta"])
+                return self._delta(index(event["index"]), event["delta"])
             case "content_block_stop":
-                return self._stop(event["index"])
+                return self._stop(index(event["index"]))
             case "message_delta":
-                self._stop_reason = event["delta"].get("stop_reason") or self._stop_reason
+                self._stop_reason = word(event["delta"].get("stop_reason")) or self._stop_reason
                 self._count(event.get("usage"))
             case "message_stop":
                 self.is_done = True
@@ -246,7 +242,7 @@ class MessagesDecoder:
     def finish(self) -> Finished | None:
         if not self.is_done:
             return None
-        reason = _STOP_REASONS.get(self._stop_reason or "", StopReason.END)
+        reason = _STOP_REASONS.get(self._stop_reason, StopReason.END)
         usage = TokenUsage(
             input_tokens=self._usage.get("input_tokens", 0),
             cache_read_tokens=self._usage.get("cache_read_input_tokens", 0),
@@ -256,46 +252,46 @@ class MessagesDecoder:
         opaque = (OpaquePart(_NAME, self._model, canonical_json(at)) for _, at in sorted(self._thinking.items()))
         return Finished(reason, usage, tuple(opaque))
 
-    def _count(self, usage: Mapping[str, Any] | None) -> None:
-        """Later numbers replace earlier ones: they are running totals."""
-        self._usage.update({name: n for name, n in (usage or {}).items() if isinstance(n, int)})
+    def _count(self, usage: object) -> None:
+        """Later numbers replace earlier ones: they are running totals. One that is no count replaces none."""
+        self._usage.update({name: n for name, n in counts(usage).items() if n})
 
-    def _start(self, index: int, block: Mapping[str, Any]) -> Sequence[StreamEvent]:
+    def _begin(self, at: int, block: Mapping[str, Any]) -> Sequence[StreamEvent]:
         match block["type"]:
             case "text":
-                return self._text(block.get("text") or "")
+                return self._text(string(block.get("text") or ""))
             case "thinking" | "redacted_thinking":
-                self._thinking[index] = {"after": self._position, "block": dict(block)}
+                self._thinking[at] = {"after": self._position, "block": dict(block)}
                 return _thinking_delta(block.get("thinking"))
             case "tool_use":
-                self._calls[index] = dict(block)
+                self._calls[at] = dict(block)
                 self._position += 1
-                return (ToolCallStart(block["id"], block["name"]),)
+                return (ToolCallStart(string(block["id"]), string(block["name"])),)
             case _:
                 return ()
 
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> Sequence[StreamEvent]:
+    def _delta(self, at: int, delta: Mapping[str, Any]) -> Sequence[StreamEvent]:
         match delta["type"]:
             case "text_delta":
-                return self._text(delta["text"])
-            case "thinking_delta" if index in self._thinking:
-                block = self._thinking[index]["block"]
+                return self._text(string(delta["text"]))
+            case "thinking_delta" if at in self._thinking:
+                block = self._thinking[at]["block"]
                 block["thinking"] = block.get("thinking", "") + delta["thinking"]
                 return _thinking_delta(delta["thinking"])
-            case "signature_delta" if index in self._thinking:
-                self._thinking[index]["block"]["signature"] = delta["signature"]
-            case "input_json_delta" if index in self._calls and delta["partial_json"]:
-                self._calls_with_arguments.add(index)
-                return (ToolArguments(self._calls[index]["id"], delta["partial_json"]),)
+            case "signature_delta" if at in self._thinking:
+                self._thinking[at]["block"]["signature"] = string(delta["signature"])
+            case "input_json_delta" if at in self._calls and delta["partial_json"]:
+                self._calls_with_arguments.add(at)
+                return (ToolArguments(self._calls[at]["id"], string(delta["partial_json"])),)
             case _:
                 pass
         return ()
 
-    def _stop(self, index: int) -> Sequence[StreamEvent]:
+    def _stop(self, at: int) -> Sequence[StreamEvent]:
         """Arguments that were not streamed stand in the block's start, or are the empty object."""
-        if index not in self._calls or index in self._calls_with_arguments:
+        if at not in self._calls or at in self._calls_with_arguments:
             return ()
-        call = self._calls[index]
+        call = self._calls[at]
         return (ToolArguments(call["id"], canonical_json(call.get("input") or {})),)
 
     def _text(self, text: str) -> Sequence[StreamEvent]:
@@ -304,4 +300,4 @@ class MessagesDecoder:
 
 
 def _thinking_delta(text: str | None) -> Sequence[StreamEvent]:
-    return (ThinkingDelta(text),) if text else ()
+    return (ThinkingDelta(string(text)),) if text else ()

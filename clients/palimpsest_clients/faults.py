@@ -17,11 +17,15 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from palimpsest.domain.answers import token_count
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 
 RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMITED, ErrorKind.OVERLOADED, ErrorKind.NETWORK})
 """Kinds that may go away by themselves."""
 
+_READ_CHARS: Final = 4000
+"""Of a service's words: all that matters stands at their beginning, and patterns are tried on every place of them."""
+_MOST_DIGITS: Final = 9
 _LONGEST_RETRY_AFTER_S: Final = 30 * 24 * 3600.0
 
 
@@ -124,12 +128,14 @@ def from_answer(
     was not JSON. Total: any status and any body give an error.
     """
     error = _error_object(body)
-    message = str(error.get("message") or "")
+    message = str(error.get("message") or "")[:_READ_CHARS]
     if status is None and re.fullmatch(r"[45]\d\d", str(error.get("code"))):  # a number, or a string that holds one
         status = int(error["code"])
     details = _details(error)
     named = [each.get(name) for each in details for name in ("error_code", "reason", "quotaId")]
-    codes = [str(code) for code in (*named, error.get("code"), error.get("type"), error.get("status")) if code]
+    codes = [
+        str(code)[:_READ_CHARS] for code in (*named, error.get("code"), error.get("type"), error.get("status")) if code
+    ]
     rule = next((rule for rule in _RULES if rule.fits(status, " ".join(codes), message)), _OTHERWISE)
     kind = rule.kind
     limit, projected = _numbers(error, message) if kind is ErrorKind.CONTEXT_TOO_LONG else (None, None)
@@ -183,7 +189,7 @@ def _numbers(error: Mapping[str, Any], message: str) -> tuple[int | None, int | 
     """(limit, size of the request) in tokens, as far as the service told. A size within the limit is no size."""
     limit, projected = _count(error.get("n_ctx")), _count(error.get("n_prompt_tokens"))
     if found := re.search(_SUM, message, re.I):
-        projected = sum(int(number.replace(",", "")) for number in found.groups())
+        projected = sum(int(number.replace(",", "")[:_MOST_DIGITS] or 0) for number in found.groups())
     limit = limit or _first_number(_LIMIT, message)
     projected = projected or _first_number(_PROJECTED, message)
     if limit is not None and projected is not None and projected <= limit:
@@ -192,13 +198,13 @@ def _numbers(error: Mapping[str, Any], message: str) -> tuple[int | None, int | 
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return token_count(value) or None
 
 
 def _first_number(patterns: tuple[str, ...], message: str) -> int | None:
     for pattern in patterns:
         if (found := re.search(pattern, message, re.I)) and (digits := found[1].replace(",", "")):
-            return int(digits[:12])
+            return int(digits[:_MOST_DIGITS])
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
@@ -32,10 +31,10 @@ from palimpsest.domain.provider import (
     ToolSchema,
 )
 from palimpsest_clients import faults, model_lists
-from palimpsest_clients.decoding import own_call_id, string
+from palimpsest_clients.decoding import counts, own_call_id, string
 from palimpsest_clients.gemini_schema import supported_schema
 from palimpsest_clients.http import KeyHeader, ModelService
-from palimpsest_clients.rendering import BEGAN_EARLIER, call_arguments, is_wanted, user_texts
+from palimpsest_clients.rendering import BEGAN_EARLIER, call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
 _NAME: Final = "gemini"
@@ -128,7 +127,8 @@ def _live_models(answer: Any) -> list[LiveModel]:
     listed = answer.get("models") if isinstance(answer, Mapping) else None
     found = []
     for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, Mapping) and "generateContent" in (entry.get("supportedGenerationMethods") or ()):
+        methods = entry.get("supportedGenerationMethods") if isinstance(entry, Mapping) else None
+        if isinstance(methods, list) and "generateContent" in methods:
             window, max_output = (model_lists.tokens(entry.get(f"{way}TokenLimit")) for way in ("input", "output"))
             is_told = window is not None and max_output is not None
             name = str(entry.get("name")).removeprefix("models/")
@@ -185,16 +185,12 @@ def _user_parts(content: Content) -> list[Part]:
 
 def _result(part: ToolResultPart) -> Part:
     response = {"error" if part.is_error else "output": part.text}
-    return {"functionResponse": {"id": part.call_id, "name": part.name, "response": response}}
+    return {"functionResponse": {"id": part.call_id, "name": called(part), "response": response}}
 
 
 def _model_parts(content: Content, model: str) -> list[Part]:
     """Text and calls, each signature on the very part it came with: text is cut where it was, and not joined."""
-    signed = [
-        json.loads(part.data)
-        for part in content.parts
-        if isinstance(part, OpaquePart) and is_wanted(part, _NAME, model)
-    ]
+    signed = returned(content, _NAME, model, at=int, length=int, signature=str, thought=str)
     parts: list[Part] = []
     position = 0
 
@@ -223,7 +219,7 @@ def _model_parts(content: Content, model: str) -> list[Part]:
                     position += len(piece)
             case ToolCallPart():
                 entry = take_signed()
-                call = {"functionCall": {"id": part.call_id, "name": part.name, "args": call_arguments(part)}}
+                call = {"functionCall": {"id": part.call_id, "name": called(part), "args": call_arguments(part)}}
                 parts.append(call | ({"thoughtSignature": entry["signature"]} if entry else {}))
                 position += 1
             case _:
@@ -251,16 +247,15 @@ class GenerateDecoder:
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
         # Later numbers replace earlier ones: they are running totals.
-        totals = event.get("usageMetadata") or {}
-        self._usage.update({name: n for name, n in totals.items() if isinstance(n, int)})
+        self._usage.update({name: n for name, n in counts(event.get("usageMetadata")).items() if n})
         self._is_blocked = self._is_blocked or bool((event.get("promptFeedback") or {}).get("blockReason"))
         items: list[StreamEvent] = []
         for candidate in (event.get("candidates") or ())[:1]:
             for part in (candidate.get("content") or {}).get("parts") or ():
                 items += self._part(part)
-            reason = candidate.get("finishReason")
+            reason = string(candidate.get("finishReason") or "")
             if reason and reason != "FINISH_REASON_UNSPECIFIED":
-                self._finish_reason = string(reason)
+                self._finish_reason = reason
         self.is_done = self._is_blocked or self._finish_reason is not None
         return items
 

@@ -13,14 +13,15 @@ import logging
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import httpx
 import truststore
 from httpx_sse import EventSource
 
+from palimpsest.domain import foreign_json
+from palimpsest.domain.answers import IncomingAnswer
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
-from palimpsest.domain.messages import clean_text
 from palimpsest.domain.provider import Finished, StreamEvent
 from palimpsest_clients import faults
 from palimpsest_clients.retry import RetryPolicy
@@ -34,6 +35,12 @@ FETCH_TIMEOUT: Final = httpx.Timeout(10)
 _ERROR_BODY_BYTES: Final = 64 * 1024
 _BODY_BYTES: Final = 16 * 1024 * 1024
 """The longest answer that is read: lists of models reach a megabyte."""
+_LINE_BYTES: Final = 32 * 1024 * 1024
+"""The longest line of a stream of events. Many calls, each with a file in it, come as one by some services."""
+_ANSWER_BYTES: Final = 1 << 30
+"""Of a whole stream; the pieces of an answer have several hundred bytes around them each."""
+_ODD: Final = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
+"""What a decoder raises when an event has not the shape it should have."""
 _DRAIN_S: Final = 0.2
 _FOREIGN_ERRORS: Final = (
     *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError),
@@ -44,8 +51,7 @@ _FOREIGN_ERRORS: Final = (
 class Decoder(Protocol):
     """Turns the JSON events of one answer into ours. No I/O; one decoder per attempt.
 
-    What it does not know it ignores. LookupError, TypeError, AttributeError and ValueError mean that the event has not
-    the shape it should have.
+    What it does not know it ignores. Whatever of `_ODD` it raises means that an event has not the shape it should have.
     """
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]: ...
@@ -111,7 +117,7 @@ class ModelService:
     ) -> AsyncGenerator[StreamEvent, None]:
         """One call of `model`, or of `body["model"]`, repeated after a failure as long as nothing was yielded.
 
-        Raises ProviderError only. What is yielded holds no NUL and no lone surrogate.
+        Raises ProviderError only. What is yielded has been through `IncomingAnswer`.
         """
         model = model or str(body["model"])
         payload = _encoded(body)
@@ -146,22 +152,23 @@ class ModelService:
     async def _attempt(
         self, path: str, payload: bytes, model: str, decoder: Decoder
     ) -> AsyncGenerator[StreamEvent, None]:
+        answer = IncomingAnswer()
         try:
             request = self._open().stream("POST", path, content=payload, headers={"content-type": "application/json"})
             async with request as response, aclosing(self._events(response, model)) as events:
                 async for event in events:
                     for item in self._decoded(event, decoder, model):
-                        yield item
+                        yield answer.take(item)
                     if decoder.is_done:
                         break
                 await _drain(events)
         except _FOREIGN_ERRORS as error:
-            if decoder.finish() is None:  # else all was said, and only the goodbye is missing
+            if self._end(decoder, model) is None:  # else all was said, and only the goodbye is missing
                 raise transport_error(self._provider, model, error) from error
-        finished = decoder.finish()
+        finished = self._end(decoder, model)
         if finished is None:
             raise faults.failure(self._provider, model, ErrorKind.NETWORK, "broke off in the middle of its answer")
-        yield finished
+        yield answer.take(finished)
 
     async def _events(self, response: httpx.Response, model: str) -> AsyncGenerator[Mapping[str, Any], None]:
         """The JSON objects of an event stream or of NDJSON, in order, up to the end or `[DONE]`."""
@@ -185,10 +192,8 @@ class ModelService:
 
     def _json_object(self, data: str, model: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
         try:
-            event = json.loads(data)
-            if "\\u" in data:
-                event = _cleaned(event)
-        except (ValueError, RecursionError):
+            event = foreign_json.read(data)
+        except ValueError:
             event = None
         if not isinstance(event, Mapping):
             raise self._bad_response(model, "sent an event that is not a JSON object")
@@ -199,8 +204,14 @@ class ModelService:
     def _decoded(self, event: Mapping[str, Any], decoder: Decoder, model: str) -> Sequence[StreamEvent]:
         try:
             return decoder.feed(event)
-        except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+        except _ODD:
             # Not chained: the cause quotes what was said.
+            raise self._bad_response(model, "sent an event of an unknown shape") from None
+
+    def _end(self, decoder: Decoder, model: str) -> Finished | None:
+        try:
+            return decoder.finish()
+        except _ODD:
             raise self._bad_response(model, "sent an event of an unknown shape") from None
 
     def _bad_response(self, model: str, what: str) -> ProviderError:
@@ -273,31 +284,42 @@ def _new_client(base_url: str, headers: Mapping[str, str], key: KeyHeader | None
 
 
 async def _event_data(response: httpx.Response) -> AsyncGenerator[str, None]:
-    async with aclosing(EventSource(response).aiter_sse()) as events:
+    bounded = cast(httpx.Response, _BoundedLines(response))
+    async with aclosing(EventSource(bounded).aiter_sse()) as events:
         async for event in events:
             yield event.data.strip()
 
 
+class _BoundedLines:
+    """What an `EventSource` needs of a response. Raises httpx.StreamError for a line or an answer that is too long."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.headers = response.headers
+        self._response = response
+
+    async def aiter_text(self) -> AsyncGenerator[str, None]:
+        n_in_line = n_in_all = 0
+        async for text in self._response.aiter_text():
+            end = max(text.rfind("\n"), text.rfind("\r"))
+            n_in_line = n_in_line + len(text) if end < 0 else len(text) - end - 1
+            n_in_all += len(text)
+            if n_in_line > _LINE_BYTES or n_in_all > _ANSWER_BYTES:
+                raise httpx.StreamError("A line, or the answer, is too long.")
+            yield text
+
+
 async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
     """They end at a newline and nowhere else (for httpx also at U+2028 and U+0085). One without its end was cut off."""
-    rest = b""
+    begun = bytearray()
     async for chunk in response.aiter_bytes():
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, rest = chunk.split(b"\n")
         for line in lines:
-            yield line.decode("utf-8", "replace").strip()
-
-
-def _cleaned(value: Any) -> Any:
-    """JSON can escape characters that nothing can store or send."""
-    match value:
-        case str():
-            return clean_text(value)[0]
-        case list():
-            return [_cleaned(item) for item in value]
-        case dict():
-            return {key: _cleaned(item) for key, item in value.items()}
-        case _:
-            return value
+            begun += line
+            yield begun.decode("utf-8", "replace").strip()
+            begun.clear()
+        begun += rest
+        if len(begun) > _LINE_BYTES:
+            raise httpx.StreamError("A line is too long.")
 
 
 async def _drain(rest: AsyncIterator[object]) -> None:
@@ -322,8 +344,8 @@ async def _body(response: httpx.Response, most_bytes: int) -> Any:
             break
     text = raw[:most_bytes].decode("utf-8", "replace")
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return foreign_json.read(text)
+    except ValueError:
         return text
 
 

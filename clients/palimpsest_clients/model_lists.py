@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from palimpsest.domain.answers import token_count
 from palimpsest.domain.limits import ModelLimits
 from palimpsest.domain.provider import LiveModel
 
@@ -68,7 +69,8 @@ def lm_studio_windows(answer: Any) -> dict[str, int]:
 
 
 def tokens(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    """A number of tokens that can be meant; None for anything else."""
+    return token_count(value) or None
 
 
 def _object(value: Any) -> Entry:

@@ -8,7 +8,6 @@ for an error instead.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
@@ -35,9 +34,9 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest_clients import model_lists
-from palimpsest_clients.decoding import own_call_id, string
+from palimpsest_clients.decoding import own_call_id, string, word
 from palimpsest_clients.http import ModelService
-from palimpsest_clients.rendering import call_arguments, is_wanted, user_texts
+from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
 DEFAULT_URL: Final = "http://localhost:11434"
@@ -182,13 +181,12 @@ def _add_assistant(messages: list[Message], content: Content, model: str) -> Non
         messages.append(last)
     if calls:
         last["tool_calls"] = calls
-        for part in content.parts:
-            if isinstance(part, OpaquePart) and is_wanted(part, _NAME, model):
-                last["thinking"] = json.loads(part.data)["thinking"]
+        for thought in returned(content, _NAME, model, thinking=str):
+            last["thinking"] = thought["thinking"]
 
 
 def _call(part: ToolCallPart) -> dict[str, Any]:
-    return {"id": part.call_id, "function": {"name": part.name, "arguments": call_arguments(part)}}
+    return {"id": part.call_id, "function": {"name": called(part), "arguments": call_arguments(part)}}
 
 
 def _add_result(messages: list[Message], result: ToolResultPart) -> None:
@@ -197,7 +195,7 @@ def _add_result(messages: list[Message], result: ToolResultPart) -> None:
     position = len(messages)
     while position and messages[position - 1]["role"] == "user":
         position -= 1
-    message = {"role": "tool", "tool_name": result.name, "tool_call_id": result.call_id, "content": result.text}
+    message = {"role": "tool", "tool_name": called(result), "tool_call_id": result.call_id, "content": result.text}
     messages.insert(position, message)
 
 
@@ -227,7 +225,7 @@ class ChatDecoder:
             arguments = canonical_json(function.get("arguments") or {})
             items += (ToolCallStart(call_id, string(function["name"])), ToolArguments(call_id, arguments))
         if event.get("done"):
-            self._done_reason = string(event.get("done_reason") or "")
+            self._done_reason = word(event.get("done_reason"))
             n_in, n_out = (model_lists.tokens(event.get(name)) or 0 for name in ("prompt_eval_count", "eval_count"))
             self._usage = TokenUsage(input_tokens=n_in, output_tokens=n_out)
             self.is_done = True

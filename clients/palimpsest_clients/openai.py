@@ -10,7 +10,6 @@ Facts: the types of the official SDK 3.54, and reports in public issue trackers,
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -22,7 +21,7 @@ from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import LiveModel, StreamEvent
 from palimpsest_clients import model_lists
 from palimpsest_clients.http import KeyHeader, ModelService
-from palimpsest_clients.rendering import call_arguments, is_wanted, user_texts
+from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.responses_decoder import OPENAI, ResponsesDecoder
 from palimpsest_clients.retry import RetryPolicy
 
@@ -185,8 +184,8 @@ def _assistant_items(content: Content, model: str) -> list[Item]:
 
 def _marks(content: Content, model: str) -> list[Item]:
     """Where the items of the answer began, in their order. Chat Completions under the same name writes other parts."""
-    wanted = [part for part in content.parts if isinstance(part, OpaquePart) and is_wanted(part, OPENAI, model)]
-    return [mark for mark in map(json.loads, (part.data for part in wanted)) if "item" in mark]
+    marks = returned(content, OPENAI, model, after=int, item=dict)
+    return [mark for mark in marks if isinstance(mark["item"].get("type"), str)]
 
 
 def _message(mark: Mapping[str, Any], text: str) -> Item:
@@ -201,7 +200,7 @@ def _call(part: ToolCallPart, mark: Mapping[str, Any]) -> Item:
         "type": "function_call",
         **mark,
         "call_id": _call_id(part.call_id),
-        "name": part.name,
+        "name": called(part),
         "arguments": canonical_json(call_arguments(part)),
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,9 +30,9 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest_clients import model_lists
-from palimpsest_clients.decoding import string
+from palimpsest_clients.decoding import counts, string, word
 from palimpsest_clients.http import KeyHeader, ModelService
-from palimpsest_clients.rendering import call_arguments, is_wanted, user_texts
+from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
 _OPENAI: Final = "//api.openai.com"
@@ -154,16 +153,14 @@ def _add_assistant(messages: list[Message], content: Content, provider: str, mod
         messages.append(message)
     if calls:
         message["tool_calls"] = calls
-        for part in content.parts:
-            if isinstance(part, OpaquePart) and is_wanted(part, provider, model):
-                thought = json.loads(part.data)  # the Responses API under the same name writes other parts
-                if "reasoning_content" in thought:
-                    message["reasoning_content"] = thought["reasoning_content"]
+        # The Responses API under the same name writes other parts.
+        for thought in returned(content, provider, model, reasoning_content=str):
+            message["reasoning_content"] = thought["reasoning_content"]
 
 
 def _call(part: ToolCallPart) -> dict[str, Any]:
     arguments = canonical_json(call_arguments(part))
-    return {"id": part.call_id, "type": "function", "function": {"name": part.name, "arguments": arguments}}
+    return {"id": part.call_id, "type": "function", "function": {"name": called(part), "arguments": arguments}}
 
 
 def _add_result(messages: list[Message], result: ToolResultPart) -> None:
@@ -193,7 +190,7 @@ class ChatDecoder:
         """The newest call with each index."""
         self._reasoning: str | None = None
         """What came as `reasoning_content`; None when that field never came."""
-        self._usage: Mapping[str, Any] | None = None
+        self._usage: object = None
         self._finish_reason: str | None = None
         self._has_refused = False
         self.is_done = False
@@ -205,7 +202,7 @@ class ChatDecoder:
             items += self._delta(choice.get("delta") or {})
             reason = choice.get("finish_reason")
             if reason and reason != "error" and self._finish_reason is None:
-                self._finish_reason = reason
+                self._finish_reason = word(reason)
                 items += [ToolArguments(call.own_id, "{}") for call in self._calls if not call.has_arguments]
         # Some services send running totals all the time: the last one comes with the finish reason or behind it.
         self.is_done = self._finish_reason is not None and bool(event.get("usage"))
@@ -219,12 +216,12 @@ class ChatDecoder:
             reason = StopReason.TOOL_CALLS if self._calls else StopReason.END
         if self._has_refused:
             reason = StopReason.FILTERED
-        return Finished(reason, _usage(self._usage or {}), self._opaque())
+        return Finished(reason, _usage(self._usage), self._opaque())
 
     def _delta(self, delta: Mapping[str, Any]) -> list[StreamEvent]:
         items: list[StreamEvent] = []
         if delta.get("reasoning_content") is not None:
-            self._reasoning = (self._reasoning or "") + delta["reasoning_content"]
+            self._reasoning = (self._reasoning or "") + string(delta["reasoning_content"])
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
             items.append(ThinkingDelta(string(thought)))
         if delta.get("content"):
@@ -240,7 +237,7 @@ class ChatDecoder:
         """Pieces belong together by index. Some services give all calls one index: then a new id begins a new call."""
         items: list[StreamEvent] = []
         function = piece.get("function") or {}
-        given_id = piece.get("id") or None
+        given_id = string(piece.get("id") or "") or None
         call = self._call_at.get(piece.get("index"))
         if call is None or (given_id and function.get("name") and given_id != call.given_id):
             is_taken = any(given_id == other.own_id for other in self._calls)
@@ -261,14 +258,14 @@ class ChatDecoder:
         return (OpaquePart(self._provider, self._model, data),)
 
 
-def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+def _usage(told: object) -> TokenUsage:
     """`prompt_tokens` includes what was read from and written to the cache."""
-    details = usage.get("prompt_tokens_details") or {}
-    n_read = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0
-    n_written = details.get("cache_write_tokens") or 0
+    usage, details = counts(told), counts(told, "prompt_tokens_details")
+    n_read = details["cached_tokens"] or usage["prompt_cache_hit_tokens"]
+    n_written = details["cache_write_tokens"]
     return TokenUsage(
-        input_tokens=max(0, (usage.get("prompt_tokens") or 0) - n_read - n_written),
+        input_tokens=max(0, usage["prompt_tokens"] - n_read - n_written),
         cache_read_tokens=n_read,
         cache_write_tokens=n_written,
-        output_tokens=usage.get("completion_tokens") or 0,
+        output_tokens=usage["completion_tokens"],
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, TextPart, ToolCallPart
+from palimpsest.domain import foreign_json
+from palimpsest.domain.answers import tool_name
+from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, TextPart, ToolCallPart, ToolResultPart
 
 BEGAN_EARLIER: Final = "[The conversation began earlier.]"
 """Said in the user's place where a service wants a user's message first and the request begins with an answer."""
@@ -40,17 +41,36 @@ def call_arguments(part: ToolCallPart) -> dict[str, Any]:
 
     Malformed text is kept as text under one key, so that the model sees what it wrote.
     """
-    if not part.arguments.strip():
-        return {}
+    value = foreign_json.object_in(part.arguments)
+    return {"malformed_arguments": part.arguments} if value is None else value
+
+
+def called(part: ToolCallPart | ToolResultPart) -> str:
+    """The name of the part's tool. A name that services refuse, stored by an earlier version, is made one they take."""
+    return tool_name(part.name)
+
+
+def returned(content: Content, provider: str, model: str, **shape: type) -> list[dict[str, Any]]:
+    """The opaque parts that go back to `provider`, in order, each as the object it holds.
+
+    `shape` names what the client wrote into them. Parts of another shape are left out: another format under the same
+    name wrote them, or a file that was imported did.
+    """
+    found = []
+    for part in content.parts:
+        if isinstance(part, OpaquePart) and is_wanted(part, provider, model):
+            value = _object(part.data)
+            if all(type(value.get(name)) is kind for name, kind in shape.items()):
+                found.append(value)
+    return found
+
+
+def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(part.arguments, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {"malformed_arguments": part.arguments}
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+        value = foreign_json.read(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def is_wanted(part: OpaquePart, provider: str, model: str) -> bool:

@@ -17,7 +17,7 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest_clients import faults
-from palimpsest_clients.decoding import string
+from palimpsest_clients.decoding import counts, index, string, word
 
 OPENAI: Final = "openai"
 _STOP_REASONS: Final = {"max_output_tokens": StopReason.OUTPUT_LIMIT, "content_filter": StopReason.FILTERED}
@@ -39,13 +39,13 @@ class ResponsesDecoder:
         self._position = 0
         self._has_refused = False
         self._stop_reason = StopReason.END
-        self._usage: Mapping[str, Any] = {}
+        self._usage: object = None
         self.is_done = False
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
         match event.get("type"):
             case "response.output_item.added":
-                return self._begin(event["output_index"], event["item"])
+                return self._begin(index(event["output_index"]), event["item"])
             case "response.output_text.delta":
                 return self._said(event["delta"])
             case "response.refusal.delta":
@@ -56,9 +56,9 @@ class ResponsesDecoder:
             case "response.reasoning_summary_part.added" if event["summary_index"] > 0:
                 return (ThinkingDelta("\n\n"),)
             case "response.function_call_arguments.delta" if event["delta"]:
-                return self._arguments(event["output_index"], event["delta"])
+                return self._arguments(index(event["output_index"]), event["delta"])
             case "response.output_item.done":
-                return self._end(event["output_index"], event["item"])
+                return self._end(index(event["output_index"]), event["item"])
             case "response.completed" | "response.incomplete":
                 self._finish(event["response"])
             case "response.failed":
@@ -72,45 +72,46 @@ class ResponsesDecoder:
     def finish(self) -> Finished | None:
         if not self.is_done:
             return None
-        details = self._usage.get("input_tokens_details") or {}
-        n_read, n_written = details.get("cached_tokens") or 0, details.get("cache_write_tokens") or 0
+        told, details = counts(self._usage), counts(self._usage, "input_tokens_details")
+        n_read, n_written = details["cached_tokens"], details["cache_write_tokens"]
         usage = TokenUsage(
-            input_tokens=max(0, (self._usage.get("input_tokens") or 0) - n_read - n_written),
+            input_tokens=max(0, told["input_tokens"] - n_read - n_written),
             cache_read_tokens=n_read,
             cache_write_tokens=n_written,
-            output_tokens=self._usage.get("output_tokens") or 0,
+            output_tokens=told["output_tokens"],
         )
         return Finished(self._stop_reason, usage, self._opaque())
 
-    def _begin(self, index: int, item: Item) -> Sequence[StreamEvent]:
-        self._items[index] = item
-        self._began_at[index] = self._position
+    def _begin(self, at: int, item: Item) -> Sequence[StreamEvent]:
+        self._items[at] = item
+        self._began_at[at] = self._position
         if item["type"] != "function_call":
             return ()
         self._position += 1
         return (ToolCallStart(string(item["call_id"]), string(item["name"])),)
 
-    def _said(self, text: str) -> Sequence[StreamEvent]:
+    def _said(self, text: object) -> Sequence[StreamEvent]:
+        text = string(text)
         self._position += len(text)
-        return (TextDelta(string(text)),) if text else ()
+        return (TextDelta(text),) if text else ()
 
-    def _arguments(self, index: int, text: str) -> Sequence[StreamEvent]:
-        self._with_arguments.add(index)
-        return (ToolArguments(self._items[index]["call_id"], string(text)),)
+    def _arguments(self, at: int, text: object) -> Sequence[StreamEvent]:
+        self._with_arguments.add(at)
+        return (ToolArguments(string(self._items[at]["call_id"]), string(text)),)
 
-    def _end(self, index: int, item: Item) -> Sequence[StreamEvent]:
+    def _end(self, at: int, item: Item) -> Sequence[StreamEvent]:
         """Only now is reasoning whole. Arguments that were not streamed stand here, or are the empty object."""
-        begun = () if index in self._items else self._begin(index, item)
-        self._items[index] = item
-        if item["type"] != "function_call" or index in self._with_arguments:
+        begun = () if at in self._items else self._begin(at, item)
+        self._items[at] = item
+        if item["type"] != "function_call" or at in self._with_arguments:
             return begun
-        return (*begun, *self._arguments(index, item.get("arguments") or "{}"))
+        return (*begun, *self._arguments(at, item.get("arguments") or "{}"))
 
     def _finish(self, response: Mapping[str, Any]) -> None:
-        self._usage = response.get("usage") or {}
-        why = (response.get("incomplete_details") or {}).get("reason")
+        self._usage = response.get("usage")
+        why = word((response.get("incomplete_details") or {}).get("reason"))
         has_calls = any(item["type"] == "function_call" for item in self._items.values())
-        self._stop_reason = _STOP_REASONS.get(why or "", StopReason.TOOL_CALLS if has_calls else StopReason.END)
+        self._stop_reason = _STOP_REASONS.get(why, StopReason.TOOL_CALLS if has_calls else StopReason.END)
         if self._has_refused:
             self._stop_reason = StopReason.FILTERED
         self.is_done = True
@@ -125,10 +126,10 @@ class ResponsesDecoder:
         reasoning = [item for _, item in items if item["type"] == "reasoning"]
         has_ids = all(item.get("id") for _, item in items)
         with_ids = bool(reasoning) and has_ids and all(item.get("encrypted_content") for item in reasoning)
-        marks = [(index, _mark(item, with_ids)) for index, item in items]
+        marks = [(at, _mark(item, with_ids)) for at, item in items]
         return tuple(
-            OpaquePart(OPENAI, self._model, canonical_json({"after": self._began_at[index], "item": mark}))
-            for index, mark in marks
+            OpaquePart(OPENAI, self._model, canonical_json({"after": self._began_at[at], "item": mark}))
+            for at, mark in marks
             if mark
         )
 

@@ -147,7 +147,11 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
     pinning = actions.add_parser("pin", help="keep a statement of yours")
     pinning.add_argument("words", nargs="+", metavar="WORD", help="the statement")
     pinning.add_argument("--at", metavar="PATH[:FIRST-LAST]", help="what it rests on")
-    for name, what in (("verify", "they hold as the files are now"), ("forget", "remove them for ever")):
+    for name, what in (
+        ("verify", "they hold as the files are now"),
+        ("forget", "forget them; they can be restored for 30 days"),
+        ("restore", "take a forgetting back"),
+    ):
         action = actions.add_parser(name, help=what)
         action.add_argument("ids", nargs="+", type=int, metavar="NUMBER")
     actions.add_parser("export", help="all facts, also those that hold no longer, one JSON object a line")

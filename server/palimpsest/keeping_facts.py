@@ -56,7 +56,11 @@ async def _do(arguments: Namespace, librarian: Librarian) -> int:
         case "forget":
             for number in arguments.ids:
                 await librarian.forget(FactId(number))
-            sys.stdout.write("They are forgotten.\n")
+            sys.stdout.write("They are forgotten; `palimpsest facts restore` brings them back for 30 days.\n")
+        case "restore":
+            for number in arguments.ids:
+                await librarian.restore(FactId(number))
+            sys.stdout.write("They are facts again.\n")
         case "export":
             for fact in await librarian.select(Wanted(includes_closed=True, limit=1 << 30)):
                 sys.stdout.write(json.dumps(_to_json(fact), ensure_ascii=False) + "\n")

@@ -176,7 +176,7 @@ async def test_calls_with_malformed_arguments_and_foreign_ids_can_be_sent(
 async def test_a_lone_surrogate_does_not_stop_a_request(client: AnthropicClient, fake: FakeProvider) -> None:
     call = ToolCallPart("toolu_1", "read_file", '{"path": "\\ud83d"}')
     assert (await collect(client.stream(context(user("Hi"), assistant(call), tool_result(call, "ok"))))).error is None
-    assert fake.bodies[0]["messages"][1]["content"][0]["input"] == {"path": "?"}
+    assert fake.bodies[0]["messages"][1]["content"][0]["input"] == {"path": "\ufffd"}
 
 
 def test_an_attachment_is_a_labelled_fence_that_its_text_cannot_close() -> None:

@@ -47,10 +47,10 @@ class Session(Editor):
         self.path = folder / "src/prices.py"
         self.uri = self.path.as_uri()
 
-    async def pin(self) -> int:
+    async def pin(self, content: str = "Gross prices are the net price with tax.") -> int:
         """A fact on the function `gross`."""
         params = {
-            "content": "Gross prices are the net price with tax.",
+            "content": content,
             "fileUri": self.uri,
             "startLine": 5,
             "endLine": 7,
@@ -182,10 +182,60 @@ async def test_each_action_clears_the_diagnostic(tmp_path: Path, folder: Path, c
         await session.pin()
         session.save(CHANGED)
         await session.pulled_until(1)
+        client.handlers["window/showMessageRequest"] = lambda _: {"title": "Forget"}
         await session.do((await session.actions())[command])
         assert await session.pulled() == []
         left = (await client.result("palimpsest/facts/list", {}))["open"]
         assert left == (0 if command == "palimpsest.fact.forget" else 1)
+
+
+async def test_an_editor_that_carries_out_every_quick_fix_does_no_harm(tmp_path: Path, folder: Path) -> None:
+    async with connected_here(**home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        first, second = await session.pin(), await session.pin("Tax is a rate.")
+        session.save(CHANGED)
+        (item, other) = await session.pulled_until(2)
+        params = {
+            "textDocument": {"uri": session.uri},
+            "range": item["range"],
+            "context": {"diagnostics": [item, other], "only": ["quickfix"]},
+        }
+        fixes = await client.result("textDocument/codeAction", params)
+        assert [each["command"]["command"] for each in fixes] == 2 * ["palimpsest.fact.verify"]
+        assert [each.get("isPreferred") for each in fixes] == [True, None]
+        for fix in fixes:
+            await session.do(fix)
+        left = (await client.result("palimpsest/facts/list", {}))["facts"]
+        assert {(each["id"], each["isStale"]) for each in left} == {(first, False), (second, False)}
+        params["context"] = {"diagnostics": [], "only": ["palimpsest.fact.forget"]}
+        chosen = await client.result("textDocument/codeAction", params)
+        assert {each["kind"] for each in chosen} == {"palimpsest.fact.forget"}
+
+
+async def test_forgetting_asks_first_and_can_be_taken_back(tmp_path: Path, folder: Path) -> None:
+    async with connected_here(**home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        fact_id = await session.pin()
+        session.save(CHANGED)
+        await session.pulled_until(1)
+        before = await client.result("palimpsest/facts/list", {})
+        forget = (await session.actions())["palimpsest.fact.forget"]
+        command = {key: forget["command"][key] for key in ("command", "arguments")}
+        refused = await client.request("workspace/executeCommand", command)
+        assert "cannot ask" in refused["error"]["message"]
+        client.handlers["window/showMessageRequest"] = lambda _: None
+        assert (await session.do(forget))["isForgotten"] is False
+        assert await client.result("palimpsest/facts/list", {}) == before
+        command["arguments"][0]["isConfirmed"] = True
+        assert (await client.result("workspace/executeCommand", command))["isForgotten"] is True
+        assert (await client.result("palimpsest/facts/list", {"includeClosed": True}))["facts"] == []
+        (kept,) = (await client.result("palimpsest/facts/forgotten", {}))["facts"]
+        assert (kept["factId"], kept["content"]) == (fact_id, "Gross prices are the net price with tax.")
+        await client.result("palimpsest/facts/restore", {"factId": fact_id})
+        assert await client.result("palimpsest/facts/list", {}) == before
+        assert (await client.result("palimpsest/facts/forgotten", {}))["facts"] == []
+        again = await client.request("palimpsest/facts/restore", {"factId": fact_id})
+        assert again["error"]["data"]["kind"] == "not_found"
 
 
 async def test_asking_about_a_fact_drafts_the_question_and_sends_nothing(tmp_path: Path, folder: Path) -> None:

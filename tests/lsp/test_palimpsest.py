@@ -152,8 +152,9 @@ async def test_older_messages_are_summarised_with_progress_and_stay_readable(
         assert kinds[-1] == "end"
         types = [e["type"] for e in ed.client.received("palimpsest/contextEvent")]
         first = types.index("context_summarization_start")
-        assert types[first : first + 4] == [
+        assert types[first : first + 5] == [
             "context_summarization_start",
+            "context_summarization_progress",
             "context_summarization_progress",
             "context_recut",
             "context_summarization_complete",

@@ -23,7 +23,7 @@ from palimpsest.services.librarian import ExtractionResult, Librarian
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.purging import Purging
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage import facts
+from palimpsest.storage import facts, forgotten_facts
 from palimpsest.storage.facts import Wanted
 
 RULE = "Never use tabs in the Makefile of this project."
@@ -273,3 +273,61 @@ async def test_switching_to_another_branch_and_back_leaves_nothing_stale(bench: 
     assert await check_out(there) == 2
     assert await check_out(here) == 0
     assert {source.place.path for fact in await librarian.all_facts() for source in fact.sources} == set(here)
+
+
+async def test_a_fact_that_is_restored_is_as_it_was_and_learned_again(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood."), says("Understood.")])
+    librarian = librarian_of(b, folder)
+    await b.ask(RULE)
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+    await librarian.forget(fact.id)
+    assert (await librarian.search("tabs"), await librarian.select(Wanted(includes_closed=True))) == ([], [])
+    assert [each.id for each in await librarian.forgotten()] == [fact.id]
+    assert await librarian.restore(fact.id) == fact
+    assert (await librarian.search("tabs"), await librarian.forgotten()) == ([fact], [])
+    assert not await b.session.store.read(facts.is_forgotten, fact.fact)
+
+
+async def test_a_fact_that_was_pinned_again_meanwhile_is_restored_as_that_one(bench: Opener, folder: Path) -> None:
+    librarian = librarian_of(await bench([]), folder)
+    first = await librarian.pin_fact("Areas are computed with a short pi.", place=Place("shapes.py", Span(1, 2)))
+    await librarian.forget(first.id)
+    second = await librarian.pin_fact("Areas are computed with a short pi.")
+    assert await librarian.restore(first.id) == second
+    assert await librarian.all_facts() == [second]
+
+
+async def test_what_was_rolled_back_meanwhile_holds_no_more_when_it_is_restored(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood."), says("Yes.")])
+    librarian = librarian_of(b, folder)
+    await b.ask("A first message.", "first")
+    await b.ask(RULE, "second")
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+    await librarian.forget(fact.id)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    assert not (await librarian.restore(fact.id)).is_open
+
+
+async def test_nothing_that_was_purged_can_be_restored(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood.")])
+    librarian = librarian_of(b, folder)
+    await b.ask(RULE)
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+    await librarian.forget(fact.id)
+    purging = Purging(b.session.contexts, b.session.listeners)
+    await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
+    assert await librarian.forgotten() == []
+    with pytest.raises(NotFound):
+        await librarian.restore(fact.id)
+
+
+async def test_a_fact_that_was_forgotten_long_ago_is_gone(bench: Opener, folder: Path) -> None:
+    b = await bench([])
+    librarian = librarian_of(b, folder)
+    fact = await librarian.pin_fact("Areas are computed with a short pi.")
+    await librarian.forget(fact.id)
+    await b.session.store.run(forgotten_facts.drop_before, "9999")
+    assert await librarian.forgotten() == []

@@ -481,7 +481,8 @@ async def test_tui_responsiveness(bench: Opener) -> None:
 
     (start,) = happened(b, ContextEventType.SUMMARIZATION_START)
     assert start.current_tokens == usage.usage.used_tokens
-    (progress,) = happened(b, ContextEventType.SUMMARIZATION_PROGRESS)
+    began, progress = happened(b, ContextEventType.SUMMARIZATION_PROGRESS)
+    assert began.items_processed == 0
     assert 0 < (progress.items_processed or 0) < (progress.total_items or 0)
     assert not happened(b, ContextEventType.SUMMARIZATION_COMPLETE)
 

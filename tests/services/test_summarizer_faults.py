@@ -41,7 +41,7 @@ def events(b: Bench, type: ContextEventType) -> list[ContextEvent]:
 
 
 async def ask_over_threshold(b: Bench) -> list[str]:
-    """A turn that is compacted first; what the error events said."""
+    """A turn that is compacted first; what the fallback events said."""
     b.provider.replies = [says("It is the tank.")]
     question = "So why does it stop? " + "Think of the float. " * 250
     assert await asyncio.wait_for(b.ask(question), 30) == "committed"
@@ -54,7 +54,7 @@ async def ask_over_threshold(b: Bench) -> list[str]:
     page = await b.session.conversations.read(b.conversation_id, 0, 1000)
     assert len(page.messages) == 16
     assert first_broken(page.messages) is None
-    return [event.error or "" for event in events(b, ContextEventType.SUMMARIZATION_ERROR)]
+    return [event.error or "" for event in events(b, ContextEventType.SUMMARIZATION_FALLBACK)]
 
 
 async def authors(b: Bench) -> set[tuple[str, str]]:

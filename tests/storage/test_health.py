@@ -15,7 +15,16 @@ from palimpsest.cli import main
 from palimpsest.doctoring import find_store
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.journal import EventType, JournalEvent
-from palimpsest.domain.messages import ConversationId, MessageId, TurnId, user_message
+from palimpsest.domain.messages import (
+    Content,
+    ConversationId,
+    MessageId,
+    Role,
+    ToolCallPart,
+    TurnId,
+    tool_result,
+    user_message,
+)
 from palimpsest.domain.tokens import Estimator
 from palimpsest.services.health import Report, examine, repair
 from palimpsest.storage import backups, contexts, conversations, leases, search, turns
@@ -245,5 +254,20 @@ def test_the_commands_look_copy_and_say_how_it_went(
     assert main(["doctor", str(folder), "--json"]) == 1
     shown = json.loads(capsys.readouterr().out)
     assert {each["check"] for each in shown["findings"] if each["verdict"] == "problem"} == {"permissions"}
-    assert main(["doctor", str(folder), "--repair"]) == 2
-    assert "repaired  permissions" in capsys.readouterr().out
+    assert main(["doctor", str(folder), "--repair"]) == 0
+    said = capsys.readouterr().out
+    assert "repaired  permissions" in said
+    assert "repaired  schema" in said
+
+
+async def test_calls_that_no_service_takes_as_they_are_are_told_and_stay(directory: Path) -> None:
+    call = ToolCallPart("x", "read_file", '{"start_line": 1e400}')
+    store = await open_store(directory)
+    contents = [Content(Role.ASSISTANT, (call, ToolCallPart("y", "f", "{}"))), tool_result(call, "")]
+    await store.run(conversations.append, C, contents, NOW)
+    await store.close()
+    for report in (await examine(directory), await repair(directory)):
+        assert problems(report) == set()
+        told = next(each.text for each in report.findings if each.check == "tool calls")
+        assert told.startswith("1 tool calls have arguments")
+        assert "message 8 of conversation c" in told

@@ -76,7 +76,14 @@ def test_an_answer_that_is_not_whole_is_told(status: str, stop_reason: str | Non
 def test_every_type_of_event_can_be_shown() -> None:
     told = set()
     for kind in ContextEventType:
-        event = ContextEvent("c", kind, "2026-11-21T10:00:00Z", outcome="forced_final", left_out=[MessageRange(0, 4)])
+        event = ContextEvent(
+            "c",
+            kind,
+            "2026-11-21T10:00:00Z",
+            strategy="threshold",
+            outcome="forced_final",
+            left_out=[MessageRange(0, 4)],
+        )
         told |= {kind} if passing(event) or lasting(event) else set()
     assert told == set(ContextEventType) - {ContextEventType.RECUT}
 

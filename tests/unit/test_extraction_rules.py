@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from palimpsest.domain.facts import FactType, Origin, Place, Span
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
+    ConversationId,
     Role,
     TextPart,
     ToolCallPart,
@@ -95,6 +97,13 @@ def test_a_proposal_is_a_decision_once_the_user_agrees() -> None:
     assert told(exchange(user_message("Yes, but with Postgres."), before=[proposal])) == []
     assert told(exchange(user_message("What would it cost?"), before=[proposal])) == []
     assert told(exchange(user_message("go"), proposal)) == []
+
+
+def test_what_a_fork_agrees_to_rests_on_the_conversation_that_holds_it() -> None:
+    proposal = stored([assistant("I recommend SQLite instead of Postgres because no server is needed.")])
+    own = [replace(each, conversation_id=ConversationId("fork")) for each in stored([user_message("Yes, do that.")], 1)]
+    (found,) = by_rules(Exchange.of(own, before=proposal))
+    assert (found.evidence.conversation_id, found.evidence.message_id) == (proposal[0].conversation_id, 0)
 
 
 @pytest.mark.parametrize(

@@ -88,5 +88,6 @@ test("\"It still holds\" takes the warning away", async () => {
 test("a fact is forgotten from the tree", async () => {
     await tree().getByRole("treeitem", { name: FACT }).hover();
     await tree().getByRole("treeitem", { name: FACT }).getByRole("button", { name: "Forget Fact" }).click();
+    await window.page.locator(".monaco-dialog-box").getByRole("button", { name: "Forget" }).click();
     await tree().getByRole("treeitem", { name: FACT }).waitFor({ state: "detached" });
 });

@@ -45,20 +45,24 @@ export type ContextStatus =
 
 /** What happened to a context. */
 export type ContextEventType =
-    /** A summary is being written. */
+    /** A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens. */
     | "context_summarization_start"
-    /** Part of it is done. */
+    /** Part of it is done. The first comes before anything is. */
     | "context_summarization_progress"
-    /** It is written and adopted. */
+    /** It is done, and counts in the next request. */
     | "context_summarization_complete"
-    /** It could not be written; the deterministic summary stepped in, or nothing changed. */
+    /** It was given up, failed or was stopped: the context stays as it is. */
     | "context_summarization_error"
+    /** A model's summary could not be used, and the deterministic one stepped in. The operation goes on. */
+    | "context_summarization_fallback"
     /** A new cut was chosen; the prefix of the next request is new from some point on. */
     | "context_recut"
     /** Summaries are switched off, and the oldest messages are not sent any more. They stay stored. */
     | "context_left_out"
     /** Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do. */
     | "context_ledger_cap"
+    /** Something was found for the message that the context does not hold, and there was no room to add it. */
+    | "context_not_recalled"
     /** The guard stopped a model call or a tool result. */
     | "context_guard";
 
@@ -388,21 +392,23 @@ export interface ContextEvent {
     type: ContextEventType;
     /** When. */
     timestamp: string;
-    /** Who asked for it: `tool_calls`, `threshold`, `goal_batch`, `manual` or `leave_out`; of an error, the kind of the text that stepped in where there is one. */
+    /** The same in a start event, in its progress, and in the one complete or error event that ends it. */
+    operationId?: string;
+    /** What makes the context smaller. Summaries: `tool_calls`, `threshold`, `goal_batch` (older ones are merged) or `manual` (the user asked). Without summaries: `leave_out` (the oldest messages are not sent, where summaries are switched off), `distil` (only the newest are, in the layout `librarian`), `previews` (the largest are shortened) or `injections` (what was added behind earlier messages is dropped). */
     strategy?: string;
-    /** Why the cut was taken anew: `threshold`, `model`, `user`, `rollback` or `frame`. */
+    /** Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked for it), `rollback` (messages were taken back or purged), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each turn). */
     cause?: string;
-    /** Tokens before. */
+    /** Tokens of the context before. */
     currentTokens?: number;
     /** The limit it is measured against. */
     maxTokens?: number;
-    /** Messages summarised so far. */
+    /** Messages summarized so far. */
     itemsProcessed?: number;
-    /** Messages to summarise. */
+    /** Messages to summarize. Absent where no summary is written. */
     totalItems?: number;
-    /** Tokens the context is smaller by. */
+    /** Tokens the context is smaller by: `currentTokens` less `newTokenCount`. */
     tokensSaved?: number;
-    /** Tokens after. */
+    /** Tokens of the context after. */
     newTokenCount?: number;
     /** How long it took. */
     durationMs?: number;
@@ -412,11 +418,11 @@ export interface ContextEvent {
     trigger?: string;
     /** Guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`. */
     outcome?: string;
-    /** Guard: the limit. */
+    /** Guard, not recalled: the limit. */
     limitTokens?: number;
-    /** Guard: what the request would need. */
+    /** Guard, not recalled: what the request would need. */
     projectedTokens?: number;
-    /** Guard: the limit less the projection; negative when over. */
+    /** Guard, not recalled: the limit less the projection; negative when over. */
     remainingTokens?: number;
     /** The messages that are not sent, oldest first. */
     leftOut?: Array<MessageRange>;
@@ -864,17 +870,17 @@ export interface RecutResult {
 
 /** What one strategy has brought. */
 export interface StrategyStats {
-    /** `tool_calls`, `threshold`, `goal_batch`, `manual`, or `leave_out` where summaries are switched off. */
+    /** As in a context event. */
     strategy: string;
     /** Re-cuts it had a part in. */
     timesFired: number;
-    /** Tokens it took out of the context, in all of them. */
+    /** Tokens it took out of the context, in all of them: what its complete events said. */
     tokensSaved: number;
 }
 
 /** How often a cut was taken anew for one reason. */
 export interface RecutCount {
-    /** `threshold`, `model`, `user`, `rollback` or `frame`. */
+    /** As in a context event. */
     cause: string;
     /** How often. */
     count: number;
@@ -900,7 +906,7 @@ export interface ContextMoment {
     timestamp: string;
     /** Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut. */
     tokens: number;
-    /** Why the cut was taken anew: `threshold`, `model`, `user`, `rollback`, `frame` or `layout`. Absent: it is a request. */
+    /** Why the cut was taken anew, as in a context event. Absent: it is a request. */
     cause?: string;
     /** Of a re-cut. */
     tokensBefore?: number;
@@ -1080,6 +1086,28 @@ export interface ForgetFactResult {
     open: number;
     /** How many of those are stale. */
     stale: number;
+}
+
+/** Of which folder. */
+export interface ListForgottenParams {
+    /** URI of the workspace folder. Absent: the only or first one. */
+    folderUri?: string;
+}
+
+/** A fact that was forgotten and can be restored. */
+export interface ForgottenFact {
+    /** Its id; restored, it has the same. */
+    factId: number;
+    /** What it says. */
+    content: string;
+    /** When it was forgotten. It can be restored for 30 days. */
+    forgottenAt: string;
+}
+
+/** What can be restored. */
+export interface ForgottenResult {
+    /** The last that was forgotten first. */
+    facts: Array<ForgottenFact>;
 }
 
 /** The facts of a folder have changed, or the condition of their places. */
@@ -1798,8 +1826,14 @@ export const FactsVerifyRequest = new lc.RequestType<FactParams, FactInfo, void>
 /** Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing changes, and the error says why and what to do. */
 export const FactsUpdateRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/update");
 
-/** Remove a fact for ever. The messages stay. */
+/** Forget a fact: it is in no list, search or request any more, and the same words do not make it again. It can be restored for 30 days. The messages stay. */
 export const FactsForgetRequest = new lc.RequestType<FactParams, ForgetFactResult, void>("palimpsest/facts/forget");
+
+/** List what can be restored. */
+export const FactsForgottenRequest = new lc.RequestType<ListForgottenParams, ForgottenResult, void>("palimpsest/facts/forgotten");
+
+/** Take a forgetting back. The fact is as it was; when the same was said again meanwhile, it is that one. */
+export const FactsRestoreRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/restore");
 
 /** How full the context is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 from acp import schema
 from acp.helpers import resource_link_block, start_tool_call, text_block, tool_content, update_tool_call
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.approvals import PROPOSE_EDIT, RUN_COMMAND, show_command, visible
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.journal import EventType, Numbered
@@ -24,6 +24,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     TurnId,
 )
+from palimpsest.domain.strategies import SUMMARIZING
 from palimpsest.services.events import ContextEvent, ContextEventType
 
 Update = Any
@@ -143,7 +144,7 @@ _ENDINGS: Final = {
 def context_note(event: ContextEvent) -> Update | None:
     """What a user should know about the context while they wait; None for what is only for experts."""
     match event.type:
-        case ContextEventType.SUMMARIZATION_START:
+        case ContextEventType.SUMMARIZATION_START if event.strategy in SUMMARIZING:
             return thought("Summarizing older messages …\n")
         case ContextEventType.LEFT_OUT if event.left_out:
             ranges = ", ".join(f"{start} to {after - 1}" for start, after in event.left_out)
@@ -165,11 +166,8 @@ def _ended(call: str, text: str, *, is_error: bool) -> Update:
 
 def _described(call: _Call, root: Path) -> dict[str, Any]:
     """Title, input and place of a call whose arguments are complete; nothing where they are no JSON object."""
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except ValueError:
-        return {}
-    if not isinstance(arguments, dict):
+    arguments = foreign_json.object_in(call.arguments)
+    if arguments is None:
         return {}
     described: dict[str, Any] = {"title": _title(call.name, arguments), "raw_input": arguments}
     path = arguments.get("path")

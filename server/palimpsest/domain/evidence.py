@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.messages import Content, MessageId, Role, ToolCallPart, ToolResultPart
 from palimpsest.domain.offline_texts import is_fixed, without_fixed_texts
 
@@ -212,11 +212,7 @@ def squeeze(text: str) -> str:
 
 def arguments_of(call: ToolCallPart) -> Mapping[str, object]:
     """By name; empty where they are no JSON object."""
-    try:
-        value = json.loads(call.arguments)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    return foreign_json.object_in(call.arguments) or {}
 
 
 def command_in(arguments: Mapping[str, object]) -> str:

@@ -7,6 +7,7 @@ canonical JSON is defined here, once.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,6 +21,8 @@ StepId = NewType("StepId", int)
 SummaryId = NewType("SummaryId", int)
 Digest = NewType("Digest", str)
 """64 lower-case hex digits of SHA-256."""
+
+_LONE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Role(StrEnum):
@@ -150,19 +153,33 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def is_clean(text: str) -> bool:
+    """Whether `clean_text` would leave the text as it is."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def clean_text(text: str) -> tuple[str, tuple[str, ...]]:
     """Text that every part of the system can store and send, and notes about what had to change.
 
     NUL characters are removed; lone surrogates, which no UTF-8 file or request can hold, become U+FFFD.
     """
+    if is_clean(text):
+        return text, ()
     notes: list[str] = []
     n_nul = text.count("\0")
     if n_nul:
         text = text.replace("\0", "")
         notes.append(f"removed {n_nul} NUL character{'s' if n_nul > 1 else ''}")
-    n_lone = sum(0xD800 <= ord(char) <= 0xDFFF for char in text) if not text.isascii() else 0
+    text, n_lone = _LONE.subn("\ufffd", text)
     if n_lone:
-        text = "".join("\ufffd" if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)
         notes.append(f"replaced {n_lone} lone surrogate{'s' if n_lone > 1 else ''} by U+FFFD")
     return text, tuple(notes)
 

@@ -67,6 +67,20 @@ def _has_tools(stretch: Sequence[Piece]) -> bool:
 STRATEGIES: Final[Mapping[str, Strategy]] = {"tool_calls": tool_calls, "threshold": threshold}
 MERGING: Final = "goal_batch"
 """The name under which merging older blocks is switched on; it needs no plan of its own."""
+MANUAL: Final = "manual"
+"""A summary that the user asked for."""
+LEAVING_OUT: Final = "leave_out"
+"""The oldest messages are not sent any more, where summaries are switched off."""
+DISTILLING: Final = "distil"
+"""Only the newest messages are sent, in the layout `librarian`."""
+HANDING_OVER: Final = "previews"
+"""The largest messages are sent as previews."""
+REFRESHING: Final = "injections"
+"""What was added behind earlier messages is not sent any more."""
+SUMMARIZING: Final = frozenset((*STRATEGIES, MERGING, MANUAL))
+"""Those that write summaries."""
+EVERY_NAME: Final = SUMMARIZING | {LEAVING_OUT, DISTILLING, HANDING_OVER, REFRESHING}
+"""Of what makes a context smaller, as events and statistics say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +92,16 @@ class Choice:
 
 
 def choose_strategy(names: Sequence[str], situation: Situation, target_tokens: int, ratio: float) -> Choice:
-    """The first of `names` whose plan would bring the pieces to `target_tokens`, else the one that frees most.
+    """The first of `names` whose plan would bring the pieces to `target_tokens`, else the one that frees most. A
+    strategy that has nothing to do is not chosen; where none has, the choice has no stretches.
 
     `ratio`: what a summary is expected to take of its originals.
     """
     total = total_tokens(situation.pieces)
-    best, best_gain = Choice("threshold", []), -1.0
+    best, best_gain = Choice("threshold" if "threshold" in names else next(iter(names), MERGING), []), -1.0
     for name in names:
-        if (strategy := STRATEGIES.get(name)) is None:
+        if (strategy := STRATEGIES.get(name)) is None or not (stretches := strategy(situation)):
             continue
-        stretches = strategy(situation)
         gain = (1 - ratio) * sum(total_tokens(situation.pieces[i:j]) for i, j in stretches)
         if total - gain <= target_tokens:
             return Choice(name, stretches)

@@ -70,7 +70,7 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
     if chat is None:
         return [_begin(uri)] if ls.chats.could_begin(uri) else []
     return [
-        lsp.CodeAction(command.title, lsp.CodeActionKind.QuickFix, command=command)
+        lsp.CodeAction(command.title, command.command, command=command)
         for _, command in _commands(chat, chat.parsed, params.range.start.line)
     ]
 
@@ -80,7 +80,7 @@ def _begin(uri: str) -> lsp.CodeAction:
     from palimpsest.lsp.chat_documents import BEGIN, OPEN
 
     command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
-    return lsp.CodeAction(f"{BEGIN} in this document", lsp.CodeActionKind.Source, command=command)
+    return lsp.CodeAction(f"{BEGIN} in this document", OPEN, command=command)
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:

@@ -42,7 +42,7 @@ class Contributions:
 
 def register(server: PalimpsestServer) -> None:
     """The features themselves, once for all areas."""
-    kinds = lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix])
+    kinds = lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, "palimpsest"])
     server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)(_code_actions)
     server.feature(lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions(resolve_provider=False))(_code_lenses)
     server.feature(lsp.TEXT_DOCUMENT_HOVER)(_hover)
@@ -52,10 +52,16 @@ def register(server: PalimpsestServer) -> None:
 
 
 async def _code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """Those of the kinds the editor asks for. A kind of our own is the action's command: some editors carry out all
+    quick fixes at once, so only what does no harm is one."""
+    found = await _all(ls.contributions.code_actions, ls, params)
     only = params.context.only
-    if only is not None and not any(lsp.CodeActionKind.QuickFix.value.startswith(kind) for kind in only):
-        return []
-    return await _all(ls.contributions.code_actions, ls, params)
+    return found if only is None else [each for each in found if any(_is_of(each.kind or "", kind) for kind in only)]
+
+
+def _is_of(kind: str, wanted: str) -> bool:
+    """Kinds are hierarchical: `a` holds `a.b`; the empty one holds all."""
+    return not wanted or kind == wanted or kind.startswith(f"{wanted}.")
 
 
 async def _code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:

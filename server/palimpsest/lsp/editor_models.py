@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pygls.exceptions import JsonRpcException
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, canonical_json, clean_text
 from palimpsest.domain.provider import (
@@ -224,7 +225,7 @@ def _to_events(delta: EditorModelDeltaParams, call_ids: set[str]) -> Iterator[St
             call_id = own_call_id(delta.call_id, call_ids)
             call_ids.add(call_id)
             yield ToolCallStart(call_id, delta.name)
-            yield ToolArguments(call_id, clean_text(canonical_json(delta.arguments or {}))[0])
+            yield ToolArguments(call_id, canonical_json(foreign_json.cleaned(delta.arguments or {})))
 
 
 def _to_finished(result: AskEditorModelResult) -> Finished:

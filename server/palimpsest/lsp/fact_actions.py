@@ -14,6 +14,7 @@ from palimpsest.domain.facts import FactId, StoredFact
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.fact_diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
 from palimpsest.lsp.facts import file_uri, folder_uri, keeping_of, to_info
+from palimpsest.lsp.questions import require_consent
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "palimpsest-facts"
 """Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
+_KEPT_RIGHT: Final = "palimpsest.fact.verify"
+"""The one action that an editor may carry out together with all other quick fixes: it removes nothing, changes no words
+and can be said again. Each of the others is of a kind of its own, its command, so that a person chooses it."""
 _TITLES: Final = {
     "palimpsest.fact.verify": "It still holds",
     "palimpsest.fact.update": "Update it from the file",
@@ -59,7 +63,13 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
     session = await session_of_document(ls, uri) if meant else None
     if session is None:
         return []
-    return [action for placed in meant.values() for action in _actions(folder_uri(ls, session), placed, params.context)]
+    found = [
+        action for placed in meant.values() for action in _actions(folder_uri(ls, session), placed, params.context)
+    ]
+    preferred = next((each for each in found if each.kind == lsp.CodeActionKind.QuickFix), None)
+    if preferred is not None:
+        preferred.is_preferred = True
+    return found
 
 
 def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) -> list[lsp.CodeAction]:
@@ -69,19 +79,22 @@ def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) ->
         for each in context.diagnostics
         if each.source == SOURCE and isinstance(each.data, dict) and fact_id in each.data.get("factIds", ())
     ]
-    said = placed.fact.fact.content
-    short = said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
+    short = _short(placed.fact)
     names = list(_TITLES) if placed.state.is_stale else ["palimpsest.fact.forget", "palimpsest.fact.ask"]
     return [
         lsp.CodeAction(
             f"{_TITLES[name]}: {short}",
-            lsp.CodeActionKind.QuickFix,
+            lsp.CodeActionKind.QuickFix if name == _KEPT_RIGHT else name,
             about or None,
-            is_preferred=name == "palimpsest.fact.verify" or None,
             command=lsp.Command(_TITLES[name], name, arguments=[{"folderUri": folder, "factId": fact_id}]),
         )
         for name in names
     ]
+
+
+def _short(fact: StoredFact) -> str:
+    said = fact.fact.content
+    return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -167,11 +180,11 @@ def _item(fact: StoredFact) -> str:
 # --------------------------------------------------------------------------------------------------------- the commands
 
 
-Do = Callable[["PalimpsestServer", "FolderSession", FactId], Awaitable[Any]]
+Do = Callable[["PalimpsestServer", "FolderSession", FactId, dict[str, Any]], Awaitable[Any]]
 
 
 def _command(do: Do) -> Callable[..., Awaitable[Any]]:
-    """A command of one argument, `{folderUri, factId}`."""
+    """A command of one argument, `{folderUri, factId}`; `isConfirmed` says that the user was asked already."""
 
     @answers
     async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
@@ -179,25 +192,37 @@ def _command(do: Do) -> Callable[..., Awaitable[Any]]:
         folder, fact_id = given.get("folderUri"), given.get("factId")
         if not isinstance(fact_id, int) or not (folder is None or isinstance(folder, str)):
             raise InvalidRequest("The command takes one argument: {folderUri, factId}.")
-        return await do(ls, await ls.session(folder), FactId(fact_id))
+        return await do(ls, await ls.session(folder), FactId(fact_id), given)
 
     return run
 
 
-async def _verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
+async def _verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return await _settled(ls, session, await keeping_of(session).librarian.verify(fact_id))
 
 
-async def _update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
+async def _update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return await _settled(ls, session, await keeping_of(session).librarian.update(fact_id))
 
 
-async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
-    counts = await keeping_of(session).librarian.forget(fact_id)
-    return {"open": counts.n_open, "stale": counts.n_stale}
+async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
+    """Asks first. The answer says whether it was forgotten, and what is left."""
+    librarian = keeping_of(session).librarian
+    fact = await librarian.get(fact_id)
+    question = f"Forget this fact? It is told to no model any more. “{_short(fact)}”"
+    is_wanted = await require_consent(ls, question, "Forget", given)
+    counts = await (librarian.forget(fact_id) if is_wanted else librarian.counts())
+    if is_wanted:
+        message = f"Forgotten: {_short(fact)} It can be restored for 30 days: /restore {fact_id} in a chat."
+        ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
+    return {"isForgotten": is_wanted, "open": counts.n_open, "stale": counts.n_stale}
 
 
-async def _pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
+async def _restore(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    return to_info(ls, session, await keeping_of(session).librarian.restore(fact_id))
+
+
+async def _pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return await _settled(ls, session, await keeping_of(session).librarian.pin_again(fact_id))
 
 
@@ -215,7 +240,7 @@ async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFac
     return to_info(ls, session, fact)
 
 
-async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId) -> Any:
+async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     """A conversation with the question as its draft: nothing is sent before the user has read it."""
     fact = await keeping_of(session).librarian.get(fact_id)
     where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
@@ -231,6 +256,7 @@ _COMMANDS: Final[dict[str, Do]] = {
     "palimpsest.fact.verify": _verify,
     "palimpsest.fact.update": _update,
     "palimpsest.fact.forget": _forget,
+    "palimpsest.fact.restore": _restore,
     "palimpsest.fact.pin": _pin,
     "palimpsest.fact.ask": _ask,
 }

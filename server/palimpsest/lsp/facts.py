@@ -15,7 +15,10 @@ from palimpsest.wire.facts import (
     FactSource,
     FactsResult,
     ForgetFactResult,
+    ForgottenFact,
+    ForgottenResult,
     ListFactsParams,
+    ListForgottenParams,
     PinFactParams,
     SearchFactsParams,
     SourceCondition,
@@ -44,6 +47,8 @@ def register(server: PalimpsestServer) -> None:
     server.feature("palimpsest/facts/verify")(verify_fact)
     server.feature("palimpsest/facts/update")(update_fact)
     server.feature("palimpsest/facts/forget")(forget_fact)
+    server.feature("palimpsest/facts/forgotten")(list_forgotten)
+    server.feature("palimpsest/facts/restore")(restore_fact)
 
 
 @answers
@@ -108,6 +113,19 @@ async def forget_fact(ls: PalimpsestServer, params: FactParams) -> ForgetFactRes
     session = await ls.session(params.folder_uri)
     counts = await keeping_of(session).librarian.forget(FactId(params.fact_id))
     return ForgetFactResult(counts.n_open, counts.n_stale)
+
+
+@answers
+async def list_forgotten(ls: PalimpsestServer, params: ListForgottenParams) -> ForgottenResult:
+    session = await ls.session(params.folder_uri)
+    found = await keeping_of(session).librarian.forgotten()
+    return ForgottenResult([ForgottenFact(each.id, each.content, each.forgotten_at) for each in found])
+
+
+@answers
+async def restore_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
+    session = await ls.session(params.folder_uri)
+    return to_info(ls, session, await keeping_of(session).librarian.restore(FactId(params.fact_id)))
 
 
 def keeping_of(session: FolderSession) -> FactKeeping:

@@ -1,16 +1,25 @@
-"""The process a server owns: signals, the editor that started it, and an end that comes whatever hangs."""
+"""The process a server owns: signals, the editor that started it, and an end that comes whatever hangs.
+
+What hangs may hold the interpreter, so that no thread here runs: then `watchdog_process`, a process of its own, brings
+the end. On Windows there is none; there a timer in C does, once an end has begun.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import logging
 import os
+import select
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 log = logging.getLogger(__name__)
 
@@ -18,21 +27,33 @@ PARENT_POLL_S = 2.0
 SWITCH_INTERVAL_S = 0.0005
 """After which a busy thread lets another run. A request crosses to the store's threads and back several times, and with
 Python's own 5 ms it waits that long each time while an answer is written."""
+HANG_S = 60.0
+"""So long the interpreter may be held before the watchdog takes the server for lost."""
+_MARGIN_S = 1.0
+"""The watchdog waits so much longer than the timer here, which can end with a code."""
+_WATCHDOG = Path(__file__).with_name("watchdog_process.py")
 
 
 class Process:
     """One a process, made on its event loop in its main thread."""
 
-    def __init__(self, grace_s: float) -> None:
+    def __init__(self, grace_s: float, *, source: int = -1, hang_s: float = HANG_S) -> None:
+        """`source`: the descriptor of the input with which the process lives, if there is one."""
         self._loop = asyncio.get_running_loop()
         self._grace_s = grace_s
+        self._source = source
+        self._hang_s = hang_s
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._timer: threading.Timer | None = None
         self._is_watching = False
+        self._watchdog: socket.socket | None = None
+        """What it is told, and asks, through."""
+        self._child: subprocess.Popen[bytes] | None = None
 
     def arm_exit(self, code: int) -> None:
         """End the process with `code` after the grace time, if it is still there. Only the first call counts."""
         if self._timer is None:
+            self._tell_watchdog()
             self._timer = threading.Timer(self._grace_s, os._exit, (code,))
             self._timer.daemon = True
             self._timer.start()
@@ -45,17 +66,56 @@ class Process:
             return
         # A Python handler runs in the main thread only, and that may sit in a blocking call which no signal interrupts:
         # the kernel may have given the signal to another thread. The wakeup descriptor is written to in any case.
-        source, sink = os.pipe()
+        signals, sink = os.pipe()
         os.set_blocking(sink, False)
         signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, lambda *_: None)
+        self._watchdog, its_end = socket.socketpair()
 
         def wait() -> None:
-            while os.read(source, 1):
-                self._stop(request_stop, 0)
+            assert self._watchdog is not None
+            self._start_watchdog(its_end, signals)
+            poller = select.poll()
+            poller.register(signals, select.POLLIN)
+            poller.register(self._watchdog, select.POLLIN)
+            while True:
+                # This thread may lose the interpreter for ever between any two calls. The watchdog sees a signal that
+                # nobody has read, so it is told before that is done.
+                for descriptor, _ in poller.poll():
+                    if descriptor == signals:
+                        self._tell_watchdog()
+                        os.read(signals, 1)
+                        self._stop(request_stop, 0)
+                    elif not _answer(self._watchdog):
+                        poller.unregister(descriptor)
 
         threading.Thread(target=wait, name="signals", daemon=True).start()
+
+    def _start_watchdog(self, its_end: socket.socket, signals: int) -> None:
+        with its_end:
+            numbers = (signals, self._source, self._grace_s + _MARGIN_S, self._hang_s)
+            try:
+                # Without the environment, where keys may be, and in a session of its own: what a terminal sends to the
+                # server's group is for the server.
+                self._child = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(_WATCHDOG), *map(str, numbers)],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    env={},
+                    pass_fds=[each for each in (signals, self._source) if each >= 0],
+                    start_new_session=True,
+                )
+            except OSError as error:
+                log.warning("No watchdog could be started (%s): a hang may outlive a signal.", error.strerror)
+
+    def _tell_watchdog(self) -> None:
+        """That the end has begun. Telling it again changes nothing."""
+        if sys.platform == "win32":
+            faulthandler.dump_traceback_later(self._grace_s + _MARGIN_S, exit=True)
+        elif self._watchdog is not None:
+            with contextlib.suppress(OSError):  # it is gone
+                self._watchdog.send(b"e")
 
     def watch_parent(self, pid: int, request_stop: Callable[[int], None]) -> None:
         """Ask for a stop with code 1 once `pid` has ended. A pid that is none here is not watched: the editor may run
@@ -75,6 +135,17 @@ class Process:
         self.arm_exit(code)
         with contextlib.suppress(RuntimeError):  # the loop has just been closed: then we are leaving anyway
             self._loop.call_soon_threadsafe(request_stop, code)
+
+
+def _answer(watchdog: socket.socket) -> bool:
+    """Says that the interpreter runs. False when the watchdog is gone."""
+    try:
+        if not watchdog.recv(64):
+            return False
+        watchdog.send(b".")
+    except OSError:
+        return False
+    return True
 
 
 def _may_exist(pid: int) -> bool:

@@ -10,6 +10,7 @@ from palimpsest.lsp.translate import to_delta
 from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
 from palimpsest.wire.convert import to_json
 from palimpsest.wire.turns import TurnDelta
+from palimpsest.wire.usage import SUMMARIZING
 
 if TYPE_CHECKING:
     from palimpsest.domain.journal import Numbered
@@ -43,6 +44,8 @@ class SummaryProgress:
 
     def hear(self, event: FolderEvent) -> None:
         if not isinstance(event, ContextEvent) or event.conversation_id != self._conversation_id:
+            return
+        if event.strategy not in SUMMARIZING:
             return
         if event.type is ContextEventType.SUMMARIZATION_START and not self._has_begun:
             self._has_begun = True

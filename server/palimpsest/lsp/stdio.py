@@ -38,7 +38,7 @@ def run_stdio(server: BaseServer) -> int:
 async def _serve_stdio(server: BaseServer, source: int, sink: int) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_without_text)
-    server.process = Process(server.grace_s)
+    server.process = Process(server.grace_s, source=source)
     server.process.stop_on_signals(server.request_stop)
 
     def lose_editor() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,12 +31,24 @@ from palimpsest.domain.ledger import Ledger, missing
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.recut_sizes import RecutSizes, recut_sizes
 from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.strategies import MERGING, Choice, Situation, blocks_tokens, choose_strategy
+from palimpsest.domain.strategies import (
+    DISTILLING,
+    HANDING_OVER,
+    LEAVING_OUT,
+    MANUAL,
+    MERGING,
+    REFRESHING,
+    Choice,
+    Situation,
+    blocks_tokens,
+    choose_strategy,
+)
 from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.handing_over import hand_over
+from palimpsest.services.operations import Operation, Operations
 from palimpsest.services.standing_rules import front_of, read_rules
 from palimpsest.services.summarizers import Written
 from palimpsest.services.summary_writing import SummaryWriter
@@ -54,10 +66,6 @@ ISOLATED_SHARE: Final = 0.05
 """Of the budget: live messages between blocks are summarised only when they take more."""
 BLOCK_SHARE: Final = 0.15
 """Of the budget: the largest single new block."""
-LEAVING_OUT: Final = "leave_out"
-"""What stands for a strategy where nothing is summarised."""
-DISTILLING: Final = "distil"
-"""What stands for a strategy in the layout `librarian`."""
 
 Ranges = Sequence[tuple[MessageId, MessageId]]
 
@@ -97,46 +105,61 @@ class Compactor:
             await recut()
 
     async def _by_summaries(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
-        started, raw_before = time.monotonic(), state.raw_tokens + more_tokens
-        state.cut = replace(state.cut, estimator=state.model.estimator)
+        raw_before = state.raw_tokens + more_tokens
+        with self.operations(state, limit_tokens) as operations:
+            await self._recut(state, lease, limit_tokens, raw_before, operations)
+
+    async def _recut(
+        self, state: ContextState, lease: HeldLease, limit_tokens: int, raw_before: int, operations: Operations
+    ) -> None:
         rules = await read_rules(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        fixed = state.frame_tokens.total + front_of(state, rules, ()).tokens
+        front = front_of(state, rules, ())
+        fixed = state.frame_tokens.total + front.tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
         protected = state.kept
+
+        def now(pieces: Sequence[Piece]) -> int:
+            return state.estimate_of(front, pieces).mean
+
         current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
         target = int(self.settings.target * budget_raw) - fixed
         sizes = self._sizes(state, fixed)
         choice = self._choose(self._situation(state, current, sizes.keep), target)
-        self._start(state, choice.name, limit_tokens)
         pieces = await self.writer.improved(state, current)
-        pieces = await self._write_runs(state, pieces, choice, rules.ledger)
-        saved = {choice.name: total_tokens(current) - total_tokens(pieces)}
+        if choice.stretches:
+            runs = [pieces[first:after] for first, after in choice.stretches]
+            operation = operations.begin(choice.name, sum(map(_n_messages, runs)))
+            pieces = await self._write_runs(state, pieces, runs, rules.ledger, operation, now)
         needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
         has_grown = blocks_tokens(pieces) > sizes.blocks
         gain = raw_before - fixed - total_tokens(pieces)
         if total_tokens(pieces) > room or (
             MERGING in self.settings.strategies and (has_grown or gain < sizes.least_gain)
         ):
-            merged = await self._merge(state, pieces, protected, min(sizes.merged, max(room // 4, 1)), rules.ledger)
-            saved[MERGING] = total_tokens(pieces) - total_tokens(merged)
-            pieces = merged
+            size = min(sizes.merged, max(room // 4, 1))
+            pieces = await self._merge(state, pieces, protected, size, rules.ledger, operations, now)
         with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
-        pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
+        if total_tokens(pieces) > room:
+            operation = operations.begin(HANDING_OVER)
+            pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
+            operation.changed(now(pieces))
         gain = raw_before - fixed - total_tokens(pieces)
         is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
         if gain <= 0 or (is_little and not needed):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
-            why = f"Summarising now would free only {max(gain, 0)} tokens, so the context stays as it is."
-            for name in saved:
-                self._emit(state, ContextEventType.SUMMARIZATION_ERROR, strategy=name, error=why)
+            if not operations.begun:
+                operations.begin(choice.name)
+            freed = max(operations.tokens_before - now(pieces), 0)
+            operations.give_up(f"Summarizing now would free only {freed} tokens, so the context stays as it is.")
             return
-        await self.adopt(state, lease, pieces, CutCause.THRESHOLD, saved=saved, started=started)
+        if not operations.have_changed:  # what was added behind earlier messages is all that goes
+            operations.begin(REFRESHING).changed(now(pieces))
+        await self.adopt(state, lease, pieces, CutCause.THRESHOLD, operations=operations)
 
     async def _by_leaving_out(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
         """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
-        started = time.monotonic()
-        state.cut = replace(state.cut, estimator=state.model.estimator)
+        operations = self.operations(state, limit_tokens)
         rules = await read_rules(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         current, kept, gone = self.leaving_out(state, rules, limit_tokens)
@@ -147,8 +170,9 @@ class Compactor:
         if total_tokens(kept) >= total_tokens(current):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             return
-        saved = {LEAVING_OUT: total_tokens(current) - total_tokens(kept)}
-        await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, saved=saved, started=started)
+        with operations:
+            operations.begin(LEAVING_OUT).changed(state.estimate_of(front_of(state, rules, gone), kept).mean)
+            await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
 
     def leaving_out(
         self, state: ContextState, rules: StandingRules, limit_tokens: int
@@ -166,14 +190,13 @@ class Compactor:
 
     async def distil(self, state: ContextState, lease: HeldLease) -> None:
         """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
-        started = time.monotonic()
-        state.cut = replace(state.cut, estimator=state.model.estimator)
         current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
         kept, more = leave_out(current, 0, self.settings.preserve_recent, state.kept)
         if more:
-            saved = {DISTILLING: total_tokens(current) - total_tokens(kept)}
             gone = joined([*state.cut.left_out, *more])
-            await self.adopt(state, lease, kept, CutCause.LAYOUT, left_out=gone, saved=saved, started=started)
+            with self.operations(state, state.budget.budget) as operations:
+                operations.begin(DISTILLING).changed(state.estimate_of(state.front, kept).mean)
+                await self.adopt(state, lease, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
 
     async def write_ahead(self, state: ContextState) -> None:
         """Has a model write what a re-cut at the threshold would want, as far as that is known now.
@@ -222,35 +245,57 @@ class Compactor:
 
     async def on_request(self, state: ContextState, lease: HeldLease, pending: PendingSummarization) -> Block | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
-        started = time.monotonic()
-        self._start(state, "manual", state.budget.budget)
-        return await self._put_in(state, lease, await self.rewrite(state, pending), pending, started)
+        rules = await read_rules(self.store, state)
+        with self.operations(state, state.budget.budget) as operations:
+            operation = operations.begin(MANUAL, _n_messages(pending.pieces))
+            operation.progress(0)
+            new = await self.writer.write(state, pending, rules.ledger, operation)
+            return await self._put_in(state, lease, new, adopt, operations)
+
+    async def write_again(
+        self, state: ContextState, lease: HeldLease, old: Block, pending: PendingSummarization
+    ) -> Block | None:
+        """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
+        `pending` says that it is made of."""
+        rules = await read_rules(self.store, state)
+        with self.operations(state, state.budget.budget) as operations:
+            operation = operations.begin(MANUAL, _n_messages(pending.pieces))
+            operation.progress(0)
+            new = await self.writer.write(state, pending, rules.ledger, operation)
+            return await self._put_in(state, lease, new, lambda pieces, new: _exchanged(pieces, old, new), operations)
 
     async def complete(
         self, state: ContextState, lease: HeldLease, pending: PendingSummarization, written: Written
     ) -> Block | None:
         """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
-        started = time.monotonic()
         rules = await read_rules(self.store, state)
-        new = await self.writer.complete(state, pending, written, rules.ledger, started)
-        return await self._put_in(state, lease, new, pending, started)
+        with self.operations(state, state.budget.budget) as operations:
+            operations.begin(MANUAL, _n_messages(pending.pieces))
+            new = await self.writer.complete(state, pending, written, rules.ledger, time.monotonic())
+            return await self._put_in(state, lease, new, adopt, operations)
 
     async def _put_in(
-        self, state: ContextState, lease: HeldLease, new: Block | None, pending: PendingSummarization, started: float
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        new: Block | None,
+        put: Callable[[Sequence[Piece], Block], list[Piece]],
+        operations: Operations,
     ) -> Block | None:
+        (operation,) = operations.begun
         if new is None:
-            why = "A summary would not be shorter than what it stands for."
-            self._emit(state, ContextEventType.SUMMARIZATION_ERROR, strategy="manual", error=why)
+            operation.give_up("A summary would not be shorter than what it stands for.")
             return None
-        saved = {"manual": pending.shown_tokens - new.tokens}
-        pieces = adopt(state.pieces, new)
-        await self.adopt(state, lease, pieces, CutCause.USER, saved=saved, started=started)
+        pieces = put(state.pieces, new)
+        operation.changed(state.estimate_of(state.front, pieces).mean)
+        operation.progress(operation.n_items or 0)
+        await self.adopt(state, lease, pieces, CutCause.USER, operations=operations)
         return new
 
-    async def rewrite(self, state: ContextState, pending: PendingSummarization) -> Block | None:
-        """A new summary, stored and not adopted; None when it would not be smaller."""
-        rules = await read_rules(self.store, state)
-        return await self.writer.write(state, pending, rules.ledger)
+    def operations(self, state: ContextState, limit_tokens: int) -> Operations:
+        """For a re-cut of the state as it stands: it takes the estimator anew, and everything is counted by that."""
+        state.renew_estimator()
+        return Operations(self.emit, state.id, state.estimate.mean, limit_tokens)
 
     async def adopt(
         self,
@@ -261,18 +306,19 @@ class Compactor:
         *,
         frame_digest: str = "",
         left_out: Ranges | None = None,
-        saved: Mapping[str, int] | None = None,
-        started: float | None = None,
+        operations: Operations | None = None,
         expanded: tuple[MessageId, MessageId] | None = None,
     ) -> None:
         """Makes the pieces the conversation's cut: a new version, stored with its cause and what it did.
 
-        `left_out`: None for what was left out before. `saved`: raw tokens by strategy, each of which is told to be
-        complete. `expanded`: [start, end) that the user wants to see as originals from now on. What was added behind
-        messages goes; what the user ruled by command goes to the front; blocks get the rules that hold again.
+        `left_out`: None for what was left out before. `operations`: what was done to come to the pieces; they are
+        complete when the cut is stored. `expanded`: [start, end) that the user wants to see as originals from now on.
+        What was added behind messages goes; what the user ruled by command goes to the front; blocks get the rules that
+        hold again.
         """
         left_out = state.cut.left_out if left_out is None else left_out
-        before = state.cut.estimator.mean(state.raw_tokens)
+        if operations is None:
+            operations = self.operations(state, state.budget.budget)
         rules = await read_rules(self.store, state)
         front = front_of(state, rules, left_out)
         plain = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
@@ -281,9 +327,7 @@ class Compactor:
             blocks = [piece for piece in plain if isinstance(piece, Block)]
             headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.ledger)}
             plain = [headed[piece.start] if isinstance(piece, Block) else piece for piece in plain]
-        duration_ms = 0 if started is None else int((time.monotonic() - started) * 1000)
-        after = state.cut.estimator.mean(state.frame_tokens.total + front.tokens + total_tokens(plain))
-        means = {name: state.cut.estimator.mean(raw) if raw else 0 for name, raw in (saved or {}).items()}
+        after = state.estimate_of(front, plain).mean
         cut = CutRecord(
             state.cut.version + 1,
             cause,
@@ -296,7 +340,7 @@ class Compactor:
             tuple(left_out),
         )
         previews = {p.message.id: p.preview for p in plain if isinstance(p, Live) and p.preview is not None}
-        report = RecutReport(means, before, after, duration_ms)
+        report = RecutReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
         has_left_out_others = cut.left_out != state.cut.left_out
 
         def write() -> None:
@@ -309,21 +353,13 @@ class Compactor:
             state.n_sent = min(state.n_sent, common)
             state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
             state.expansions = state.expansions if expanded is None else (*state.expansions, expanded)
+            self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
+            if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
+                self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
+            operations.complete()
+            self._tell_demoted(state, rules)
 
         await self.store.commit(write, follow)
-        self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
-        if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
-            self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
-        for name, tokens in means.items():
-            self._emit(
-                state,
-                ContextEventType.SUMMARIZATION_COMPLETE,
-                strategy=name,
-                tokens_saved=tokens,
-                new_token_count=after,
-                duration_ms=duration_ms,
-            )
-        self._tell_demoted(state, rules)
 
     def _tell_demoted(self, state: ContextState, rules: StandingRules) -> None:
         """Says which standing rules became ordinary text, once."""
@@ -339,55 +375,56 @@ class Compactor:
         state.demoted = demoted
 
     async def _write_runs(
-        self, state: ContextState, pieces: list[Piece], choice: Choice, ledger: Ledger
+        self,
+        state: ContextState,
+        pieces: list[Piece],
+        runs: Sequence[list[Piece]],
+        ledger: Ledger,
+        operation: Operation,
+        now: Callable[[Sequence[Piece]], int],
     ) -> list[Piece]:
-        """The pieces with one new block for each stretch that a summary makes smaller."""
-        originals = [pieces[first:after] for first, after in choice.stretches]
-        n_items, n_done, saved = sum(len(run) for run in originals), 0, 0
-        for run in originals:
+        """The pieces with one new block for each of the runs that a summary makes smaller."""
+        n_done = 0
+        operation.progress(n_done)
+        for run in runs:
             new = await self.writer.ready(state, run, ledger)
             if new is None:
-                new = await self.writer.write(state, pending_summarization(self.settings, state, run), ledger)
+                pending = pending_summarization(self.settings, state, run)
+                new = await self.writer.write(state, pending, ledger, operation)
             if new is not None:
-                smaller = adopt(pieces, new)
-                saved += total_tokens(pieces) - total_tokens(smaller)
-                pieces = smaller
-            n_done += len(run)
-            self._emit(
-                state,
-                ContextEventType.SUMMARIZATION_PROGRESS,
-                strategy=choice.name,
-                items_processed=n_done,
-                total_items=n_items,
-                tokens_saved=saved,
-            )
+                pieces = adopt(pieces, new)
+                operation.changed(now(pieces))
+            n_done += _n_messages(run)
+            operation.progress(n_done)
         return pieces
 
     async def _merge(
-        self, state: ContextState, pieces: list[Piece], protected: Collection[MessageId], target: int, ledger: Ledger
+        self,
+        state: ContextState,
+        pieces: list[Piece],
+        protected: Collection[MessageId],
+        target: int,
+        ledger: Ledger,
+        operations: Operations,
+        now: Callable[[Sequence[Piece]], int],
     ) -> list[Piece]:
         """The pieces with their older blocks made into higher ones of `target` raw tokens together."""
         boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, Block)), default=-1)
         stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
+        if not stretches:
+            return pieces
         merged = sum(total_tokens(stretch) for stretch in stretches)
-        if stretches:
-            self._start(state, MERGING, target)
+        operation, n_done = operations.begin(MERGING, sum(map(_n_messages, stretches))), 0
+        operation.progress(n_done)
         for stretch in stretches:
             share = max(target * total_tokens(stretch) // max(merged, 1), 1)
-            new = await self.writer.write(state, PendingSummarization.of(stretch, share), ledger)
+            new = await self.writer.write(state, PendingSummarization.of(stretch, share), ledger, operation)
             if new is not None:
                 pieces = adopt(pieces, new)
+                operation.changed(now(pieces))
+            n_done += _n_messages(stretch)
+            operation.progress(n_done)
         return pieces
-
-    def _start(self, state: ContextState, strategy: str, limit_tokens: int) -> None:
-        current = state.cut.estimator.mean(state.raw_tokens)
-        self._emit(
-            state,
-            ContextEventType.SUMMARIZATION_START,
-            strategy=strategy,
-            current_tokens=current,
-            max_tokens=limit_tokens,
-        )
 
     def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
         self.emit(replace(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
@@ -409,6 +446,16 @@ def joined(ranges: Ranges) -> tuple[tuple[MessageId, MessageId], ...]:
         else:
             result.append((start, end))
     return tuple(result)
+
+
+def _n_messages(pieces: Sequence[Piece]) -> int:
+    """How many messages the pieces stand for."""
+    return sum(piece.end - piece.start for piece in pieces)
+
+
+def _exchanged(pieces: Sequence[Piece], old: Block, new: Block) -> list[Piece]:
+    """The pieces with one summary in the place of another."""
+    return [new if piece is old else piece for piece in pieces]
 
 
 def _n_common(old: Sequence[Piece], new: Sequence[Piece]) -> int:

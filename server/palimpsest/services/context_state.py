@@ -17,7 +17,7 @@ from palimpsest.domain.layout import Frame, FrameTokens, Front, segments_of
 from palimpsest.domain.ledger import EntryId
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.measured import Estimate, Measured, Part
-from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId
 from palimpsest.domain.prepared import Segment
 from palimpsest.domain.tokens import count_content
 from palimpsest.services.tokenizers import Tokenizer
@@ -118,6 +118,10 @@ class ContextState:
             n_known_pieces=self.n_sent,
         )
 
+    def renew_estimator(self) -> None:
+        """Counts by what is known of the model now: a cut freezes its estimator, and a re-cut takes it anew."""
+        self.cut = replace(self.cut, estimator=self.model.estimator)
+
     @property
     def n_messages(self) -> int:
         """The next message's id, as the state knows it."""
@@ -139,6 +143,26 @@ class ContextState:
         self.ruling = tuple(message for message in self.ruling if message.id < start)
         self.n_sent = min(self.n_sent, len(self.pieces))
         self.last_hidden = last_hidden
+
+    def asked_at(self, turn_id: TurnId) -> int:
+        """The position of the turn's own message among the pieces."""
+        return next(
+            i for i, piece in enumerate(self.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
+        )
+
+    def asked_in(self, turn_id: TurnId) -> Live:
+        """The turn's own message."""
+        piece = self.pieces[self.asked_at(turn_id)]
+        assert isinstance(piece, Live)
+        return piece
+
+    def with_injection(self, turn_id: TurnId, text: str) -> ContextState:
+        """A copy of the state in which the text stands behind the turn's own message."""
+        asked = self.asked_in(turn_id)
+        whole = f"{asked.injection}\n\n{text}" if asked.injection else text
+        added = replace(asked, injection=whole, injection_tokens=self.tokenizer.count(whole))
+        index = self.asked_at(turn_id)
+        return replace(self, pieces=[*self.pieces[:index], added, *self.pieces[index + 1 :]])
 
     def append(
         self, stored: Sequence[StoredMessage], tokens: Sequence[int], previews: dict[MessageId, Content]

@@ -97,12 +97,8 @@ class ContextEngine:
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
         summarizer = await self.choose_summarizer(state.model)
-        writer = SummaryWriter(self.store, summarizer, self.background, self._note)
+        writer = SummaryWriter(self.store, summarizer, self.background)
         return Compactor(self.store, self.settings, writer, self.emit)
-
-    def _note(self, state: ContextState, kind: str, sentence: str) -> None:
-        event = ContextEvent(state.id, ContextEventType.SUMMARIZATION_ERROR, utc_now(), strategy=kind, error=sentence)
-        self.emit(event)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:
         """The conversation's state, in step with the store; while it is written here, the very state that its writer
@@ -337,23 +333,46 @@ class ContextEngine:
     async def _recall(
         self, recall: Recall, state: ContextState, lease: HeldLease, turn_id: TurnId, limit_tokens: int
     ) -> None:
-        """Tells the turn what its context does not hold, as far as there is room without a re-cut; once."""
-        asked = state.pieces[_asked_at(state, turn_id)]
-        assert isinstance(asked, Live)
-        threshold = int(self.settings.threshold * state.budget.budget)
-        room = state.cut.estimator.raw_within(min(limit_tokens, threshold) - state.estimate.upper)
-        share = DISTILLED if self._is_distilled(state) else USUAL
-        if HEAD not in asked.injection and (text := await recall.text(state, asked, room, share)):
+        """Tells the turn what its context does not hold, once.
+
+        What is told is part of the request, so where a re-cut is due with it, it comes first; where that would free too
+        little, the rest of the limit is there for it. When not even that is enough, the editor is told.
+        """
+        asked = state.asked_in(turn_id)
+        share = (DISTILLED if self._is_distilled(state) else USUAL).tokens(state)
+        if HEAD in asked.injection or not (text := await recall.text(state, asked, share)):
+            return
+        is_futile = state.raw_tokens < state.futile_above or self._is_distilled(state)
+        if not is_futile and self.is_due(state, limit_tokens, state.tokenizer.count(text)):
+            with contextlib.suppress(RecentMessagesTooLarge):
+                await self._compact(state, lease, limit_tokens, 0)
+            text = await recall.text(state, state.asked_in(turn_id), share)  # the context holds less now
+        needed = state.with_injection(turn_id, text).estimate.upper
+        while text and needed > limit_tokens:
+            share //= 2
+            if not (text := await recall.text(state, state.asked_in(turn_id), share)):
+                self._tell_no_room(state, needed, limit_tokens)
+                return
+            needed = state.with_injection(turn_id, text).estimate.upper
+        if text:
             await self._inject(state, lease, turn_id, "recall", text)
+
+    def _tell_no_room(self, state: ContextState, needed_tokens: int, limit_tokens: int) -> None:
+        self.emit(
+            ContextEvent(
+                state.id,
+                ContextEventType.NOT_RECALLED,
+                utc_now(),
+                projected_tokens=needed_tokens,
+                limit_tokens=limit_tokens,
+                remaining_tokens=limit_tokens - needed_tokens,
+            )
+        )
 
     async def _inject(self, state: ContextState, lease: HeldLease, turn_id: TurnId, kind: str, text: str) -> None:
         """Adds the text behind the turn's own message, until the next re-cut."""
-        index = _asked_at(state, turn_id)
-        piece = state.pieces[index]
-        assert isinstance(piece, Live)
-        version = state.cut.version
-        whole = f"{piece.injection}\n\n{text}" if piece.injection else text
-        added = replace(piece, injection=whole, injection_tokens=state.tokenizer.count(whole))
+        index, version = state.asked_at(turn_id), state.cut.version
+        added = state.with_injection(turn_id, text).pieces[index]
 
         def follow(_: None) -> None:
             state.pieces[index] = added
@@ -495,13 +514,6 @@ class ContextEngine:
         """Whether more than what stands before the conversation would fit a window of that size."""
         budget = self.models.budget_within(state.model, limit_tokens)
         return budget is not None and budget.budget > state.model.estimator.upper(state.fixed_tokens)
-
-
-def _asked_at(state: ContextState, turn_id: TurnId) -> int:
-    """Where the turn's own message stands."""
-    return next(
-        i for i, piece in enumerate(state.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
-    )
 
 
 def check_pins(state: ContextState, rules: StandingRules) -> None:

@@ -14,9 +14,11 @@ class ContextEventType(StrEnum):
     SUMMARIZATION_PROGRESS = "context_summarization_progress"
     SUMMARIZATION_COMPLETE = "context_summarization_complete"
     SUMMARIZATION_ERROR = "context_summarization_error"
+    SUMMARIZATION_FALLBACK = "context_summarization_fallback"
     RECUT = "context_recut"
     LEFT_OUT = "context_left_out"
     LEDGER_CAP = "context_ledger_cap"
+    NOT_RECALLED = "context_not_recalled"
     GUARD = "context_guard"
 
 
@@ -27,6 +29,8 @@ class ContextEvent:
     conversation_id: ConversationId
     type: ContextEventType
     timestamp: str
+    operation_id: str | None = None
+    """Of what strategies do: the same from the start to the one complete or error (`services/operations.py`)."""
     strategy: str | None = None
     cause: str | None = None
     current_tokens: int | None = None

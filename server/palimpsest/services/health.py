@@ -11,10 +11,12 @@ from palimpsest.domain.errors import StoreError
 from palimpsest.services.clock import utc_now
 from palimpsest.storage import backups, repairs
 from palimpsest.storage.health import Finding, Verdict, look
+from palimpsest.storage.hidden_words import HiddenWords
 from palimpsest.storage.store import DATABASE_NAME, live_servers, open_store
 from palimpsest.storage.store_files import TextFile, look_at_files, make_private, text_files
 
 _MENDED_BY: Final = {
+    "hidden words": "opening",
     "turns": "turns",
     "journals": "leftovers",
     "token counts": "leftovers",
@@ -62,7 +64,8 @@ def _examine(directory: Path) -> Report:
 
 
 async def repair(directory: Path) -> Report:
-    """Mends what can be mended without losing anything, after a copy was made, and looks again.
+    """Mends what can be mended without losing anything, after a copy was made, and looks again. A store of an older
+    schema is brought up to date first. Words that were purged or rolled back go out of use, as at any opening.
 
     While a live server holds the store only permissions are mended, and the findings say why. Raises StoreError when
     the store cannot be written.
@@ -70,21 +73,29 @@ async def repair(directory: Path) -> Report:
     before = await examine(directory)
     if _verdict(before, "permissions") is Verdict.PROBLEM and _verdict(before, "owner") is Verdict.OK:
         await asyncio.to_thread(make_private, directory)
-    wanted = {_MENDED_BY[each.check] for each in before.findings if each.check in _MENDED_BY and _is_problem(each)}
+    is_older = _verdict(before, "schema") is Verdict.UNKNOWN and _verdict(before, "integrity") is Verdict.OK
+    is_wanted = is_older or any(each.check in _MENDED_BY and _is_problem(each) for each in before.findings)
     backup: Path | None = None
+    did: list[str] = []
     refusals: list[str] = []
-    if wanted and before.servers:
+    if is_wanted and before.servers:
         refusals = [_HELD]
-    elif wanted and not all(_verdict(before, check) in (Verdict.OK, None) for check in _NOT_ABOVE):
+    elif is_older:
+        try:
+            backup, did, refusals = await _mend(directory)
+        except StoreError as error:
+            refusals = [str(error)]
+    elif is_wanted and not all(_verdict(before, check) in (Verdict.OK, None) for check in _NOT_ABOVE):
         refusals = [_UNSOUND]
-    elif wanted:
-        backup, refusals = await _mend(directory, wanted)
+    elif is_wanted:
+        backup, did, refusals = await _mend(directory)
     after = await examine(directory)
-    had = {finding.check for finding in before.findings if _is_problem(finding)}
+    had = {finding.check for finding in before.findings if _is_problem(finding)} | ({"schema"} if is_older else set())
     findings = [
         replace(each, verdict=Verdict.REPAIRED) if each.check in had and each.verdict is Verdict.OK else each
         for each in after.findings
     ]
+    findings += [Finding("repair", Verdict.REPAIRED, sentence) for sentence in did]
     findings += [Finding("repair", Verdict.PROBLEM, refusal) for refusal in refusals]
     return replace(after, findings=tuple(findings), backup=backup)
 
@@ -95,13 +106,17 @@ _UNSOUND: Final = (
 )
 
 
-async def _mend(directory: Path, wanted: set[str]) -> tuple[Path | None, list[str]]:
-    """The copy that was made, and what could not be done, in sentences."""
+async def _mend(directory: Path) -> tuple[Path | None, list[str], list[str]]:
+    """The copy that was made; what was done that a check does not say; and what could not be done, in sentences."""
     store = await open_store(directory, "FULL")
     try:
+        did = _taken_back(store.mended)
         if live_servers(directory) != [store.server_id]:
-            return None, [_HELD]
-        backup = await asyncio.to_thread(_keep, directory)
+            return None, did, [_HELD]
+        found = (await examine(directory)).findings
+        wanted = {_MENDED_BY[each.check] for each in found if each.check in _MENDED_BY and _is_problem(each)}
+        # Made only now: a copy must not keep what was purged.
+        backup = await asyncio.to_thread(_keep, directory) if wanted else None
         refusals: list[str] = []
         for name, mend in (
             ("turns", lambda: repairs.close_open_turns(store.is_alive, utc_now())),
@@ -113,9 +128,21 @@ async def _mend(directory: Path, wanted: set[str]) -> tuple[Path | None, list[st
                     await store.run(mend)
                 except StoreError as error:
                     refusals.append(str(error))
-        return backup, refusals
+        return backup, did, refusals
     finally:
         await store.close()
+
+
+def _taken_back(words: HiddenWords) -> list[str]:
+    counted = (
+        (words.summaries, "Summaries that took in rolled-back messages, and are used no more: {}."),
+        (
+            words.of_purged,
+            "Facts of purged messages that were removed, with the copies of the store that held them: {}.",
+        ),
+        (words.of_hidden, "Facts of rolled-back messages that were closed: {}."),
+    )
+    return [sentence.format(len(each)) for each, sentence in counted if each]
 
 
 def _keep(directory: Path) -> Path:

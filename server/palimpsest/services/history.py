@@ -119,14 +119,14 @@ class HistoryEditor:
 
     async def regenerate(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
         """Writes the summary again, over what it was made of; the old one stays in the forest."""
-        index, old = self._find(state, summary_id)
+        _, old = self._find(state, summary_id)
         made_of = await self._made_of(state, old)
         pending = pending_summarization(self.engine.settings, state, made_of)
-        new = await (await self.engine.compactor(state)).rewrite(state, pending)
-        if new is None:
+        state.renew_estimator()
+        before = state.estimate.mean
+        if await (await self.engine.compactor(state)).write_again(state, lease, old, pending) is None:
             raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
-        pieces = [*state.pieces[:index], new, *state.pieces[index + 1 :]]
-        return await self._adopt(state, lease, pieces, old.start, old.end)
+        return Recut(before, state.estimate.mean, old.start, old.end)
 
     async def undo(self, state: ContextState, lease: HeldLease) -> Recut:
         """Goes back to the blocks of the cut before this one; undoing again comes back.
@@ -165,10 +165,12 @@ class HistoryEditor:
         left_out: Ranges | None = None,
         expanded: tuple[MessageId, MessageId] | None = None,
     ) -> Recut:
-        before = state.cut.estimator.mean(state.raw_tokens)
         compactor = await self.engine.compactor(state)
-        await compactor.adopt(state, lease, pieces, CutCause.USER, left_out=left_out, expanded=expanded)
-        return Recut(before, state.cut.estimator.mean(state.raw_tokens), start, end)
+        operations = compactor.operations(state, state.budget.budget)
+        await compactor.adopt(
+            state, lease, pieces, CutCause.USER, left_out=left_out, operations=operations, expanded=expanded
+        )
+        return Recut(operations.tokens_before, state.estimate.mean, start, end)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
         for index, piece in enumerate(state.pieces):

@@ -12,6 +12,7 @@ import functools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
@@ -41,12 +42,15 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
-from palimpsest.storage import conversations, fact_search, fact_sources, facts, turns
+from palimpsest.storage import conversations, fact_search, fact_sources, facts, forgotten_facts, turns
 from palimpsest.storage.facts import FactCounts, Wanted
+from palimpsest.storage.forgotten_facts import Forgotten
 from palimpsest.storage.store import Store
 
 log = logging.getLogger(__name__)
 
+RESTORABLE_FOR: Final = timedelta(days=30)
+"""How long a fact that was forgotten can be restored."""
 _BATCH_MESSAGES: Final = 200
 """Messages read at once."""
 _BEFORE: Final = 20
@@ -118,7 +122,8 @@ class Librarian:
             self._at_work.discard(conversation_id)
 
     async def resume(self) -> None:
-        """Goes on where the last server of this folder stopped."""
+        """Goes on where the last server of this folder stopped. What can be restored no longer is dropped."""
+        await self.store.run(forgotten_facts.drop_before, _restorable_since())
         if self.is_enabled:
             for conversation_id in await self.store.read(facts.unread_conversations):
                 self.consider(conversation_id)
@@ -287,15 +292,28 @@ class Librarian:
         return await self.verify(fact_id)
 
     async def forget(self, fact_id: FactId) -> FactCounts:
-        """Removes a fact for ever, and does not learn the same words again. Raises NotFound."""
-        await self.get(fact_id)
-        await self.store.run(facts.forget, [fact_id])
+        """Takes a fact away and does not learn the same words again; for `RESTORABLE_FOR` it can be restored. Raises
+        NotFound."""
+        await self.store.run(forgotten_facts.forget, fact_id, utc_now(), _restorable_since())
         self.changed()
         return await self.counts()
 
+    async def restore(self, fact_id: FactId) -> StoredFact:
+        """Takes a forgetting back. Raises NotFound when the fact was not forgotten, or too long ago."""
+        return await self._changed(await self.store.run(forgotten_facts.restore, fact_id, utc_now()))
+
+    async def forgotten(self) -> list[Forgotten]:
+        """What can be restored, the last that was forgotten first."""
+        return await self.store.read(forgotten_facts.select, _restorable_since())
+
     async def clear(self) -> int:
         """Removes every fact of the folder; how many there were. What was read for facts is not read again."""
-        n_removed = await self.store.run(facts.clear)
+
+        def clear() -> int:
+            forgotten_facts.clear()
+            return facts.clear()
+
+        n_removed = await self.store.run(clear)
         self.changed()
         return n_removed
 
@@ -329,6 +347,10 @@ class Librarian:
 
     async def counts(self) -> FactCounts:
         return await self.store.read(facts.counts)
+
+
+def _restorable_since() -> str:
+    return (datetime.now(UTC) - RESTORABLE_FOR).isoformat()
 
 
 def _replace(known: StoredFact, fact: Fact, now: str) -> FactId:

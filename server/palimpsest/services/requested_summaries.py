@@ -50,16 +50,17 @@ class RequestedSummaries:
             start, end = wanted
             _check_range(state, start, end)
         pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
-        before = state.cut.estimator.mean(state.raw_tokens)
+        state.renew_estimator()
+        before = state.estimate.mean
         if pending is None:
             n_kept = self.engine.settings.preserve_recent
-            reason = f"Nothing to summarise: the newest {n_kept} messages always stay as they are."
+            reason = f"Nothing to summarize: the newest {n_kept} messages always stay as they are."
             return Summarized(before, before, None, reason)
         new = await (await self.engine.compactor(state)).on_request(state, lease, pending)
         if new is None:
             return Summarized(before, before, None, "A summary would not be shorter than what it stands for.")
-        after = state.cut.estimator.mean(state.raw_tokens)
-        return Summarized(before, after, new, f"Summarised messages {new.start} to {new.end - 1} into one block.")
+        after = state.estimate.mean
+        return Summarized(before, after, new, f"Summarized messages {new.start} to {new.end - 1} into one block.")
 
     def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
         """What a summary of the first contiguous run of `ids` would be about, widened to whole exchanges and whole

@@ -60,6 +60,8 @@ class Question:
     """The first message of the running turn: from it on nothing is found."""
     already_live: frozenset[MessageId] = field(default_factory=frozenset)
     """Messages that stand in the context anyway."""
+    is_told: Callable[[str], bool] = lambda _: False
+    """Whether the context holds an excerpt, as it is rendered, because it was found for an earlier question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,14 @@ class Retriever:
 
     def _best(self, asked: Question) -> list[tuple[_Key, str]]:
         """What comes first by its scores, and what of it would be shown."""
-        excerpts = itertools.islice(self._find(asked).excerpts(), MOST_EXCERPTS)
+        excerpts = itertools.islice(self._find(asked).excerpts(asked.is_told), MOST_EXCERPTS)
         return [(_key(each.ranked), each.passage or each.whole) for each in excerpts]
 
     def _pack(self, asked: Question, budget_tokens: int, first: Sequence[_Key]) -> Packed:
         found = self._find(asked)
         places = {key: place for place, key in enumerate(first)}
         found.ranked.sort(key=lambda each: (_is_stale(each), places.get(_key(each), len(places))))
-        return packing.pack(found.excerpts(), budget_tokens, self.count)
+        return packing.pack(found.excerpts(asked.is_told), budget_tokens, self.count)
 
     def _find(self, asked: Question) -> _Found:
         conversations.get(asked.conversation_id)
@@ -236,14 +238,18 @@ class _Found:
     rows: dict[MessageId, IndexedMessage]
     has_speakers: bool
 
-    def excerpts(self) -> Iterator[Excerpt]:
+    def excerpts(self, is_told: Callable[[str], bool]) -> Iterator[Excerpt]:
+        """Of a message of which the context holds a passage, nothing is shown again."""
         for position, each in enumerate(self.ranked):
             match each.found:
                 case Turn() as turn:
-                    if (excerpt := self._excerpt(each, turn)) is not None:
-                        yield excerpt
+                    excerpt = self._excerpt(each, turn)
                 case StoredFact() as fact:
-                    yield _fact_excerpt(each, fact, position)
+                    excerpt = _fact_excerpt(each, fact, position)
+            if excerpt is None:  # nothing is left of it that tells something
+                continue
+            if not is_told(excerpt.whole) and not (excerpt.passage and is_told(excerpt.passage)):
+                yield excerpt
 
     def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt | None:
         """None where nothing is left that tells something."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.services.background import Background
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState, block
+from palimpsest.services.operations import Operation
 from palimpsest.services.summarizers import PatientSummarizer, Summarizer, Written
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.contexts import NewSummary
@@ -38,17 +39,17 @@ class SummaryWriter:
     store: Store
     summarizer: Summarizer
     background: Background
-    note: Callable[[ContextState, str, str], None]
-    """Told the kind of the text and a sentence when a text came about otherwise than wanted."""
 
-    async def write(self, state: ContextState, pending: PendingSummarization, ledger: Ledger) -> Block | None:
+    async def write(
+        self, state: ContextState, pending: PendingSummarization, ledger: Ledger, operation: Operation
+    ) -> Block | None:
         """A stored summary as a block; None when it would not be smaller (invariant 7)."""
         started = time.monotonic()
         hidden = await self.store.read(conversations.hidden_ranges, state.id)
         rules, pieces, target = self._parts(state, pending, ledger)
         written = await self.summarizer.write(pieces, target, state.tokenizer.count)
         if written.note is not None:
-            self.note(state, written.kind, written.note)
+            operation.fall_back(written.note)
         if written.later is not None:
             late = self._store_late(state, pending, rules, written.later, hidden, started)
             self.background.start(state.id, late, pending.scope.range[1])

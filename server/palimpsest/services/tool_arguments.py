@@ -6,12 +6,12 @@ text that may be anything; what is wrong with it is said so that the model can w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import NoneType
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import InvalidRequest
 
 _T = TypeVar("_T")
@@ -91,13 +91,11 @@ def _checked(name: str, wanted: type, rules: _Rules, value: object) -> object:
 
 
 def read_object(text: str) -> dict[str, object]:
+    """The arguments that a model wrote, by name. InvalidRequest says what is wrong with them."""
     try:
-        written = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        raise InvalidRequest("The arguments are not valid JSON. Write one JSON object.") from None
-    if not isinstance(written, dict):
-        raise InvalidRequest("The arguments are not a JSON object. Write one, with the arguments by name.")
-    return written
+        return foreign_json.read_object(text)
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from None
 
 
 def _types_of(arguments: type) -> dict[str, type]:

@@ -25,6 +25,12 @@ log = logging.getLogger(__name__)
 _REFUSED: Final = (
     "token_budget_exceeded: this result does not fit the context any more and was not kept. Answer with what you have."
 )
+MAX_CALLS: Final = 128
+"""Of one answer that are run."""
+_TOO_MANY: Final = (
+    f"The tool was not run: of one answer {MAX_CALLS} calls are run, and this one came after them. "
+    "Call again what is still needed, a few at a time."
+)
 _SKIPPED: Final = "The tool was not run, because the context is full. Answer with what you have."
 
 
@@ -45,10 +51,11 @@ class ToolBatch:
         accepted = await self.contexts.accept(self.state, [message])
         counters = replace(counters_of(self.state), pending=accepted.shown_tokens[0])
         refused = False
-        for call in message.calls:
-            if refused:
+        for number, call in enumerate(message.calls):
+            if refused or number >= MAX_CALLS:
+                why = _SKIPPED if refused else _TOO_MANY
                 await self.journal.append(
-                    JournalEvent(EventType.TOOL_RESULT, _SKIPPED, call.call_id, call.name, is_error=True)
+                    JournalEvent(EventType.TOOL_RESULT, why, call.call_id, call.name, is_error=True)
                 )
                 continue
             await self.journal.append(JournalEvent(EventType.TOOL_START, "", call.call_id, call.name))

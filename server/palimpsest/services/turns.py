@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequ
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
+from palimpsest.domain.answers import IncomingAnswer
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import (
@@ -317,9 +318,10 @@ class TurnEngine:
 
     async def _stream(self, step: _Step, events: AsyncGenerator[StreamEvent, None]) -> None:
         """Journals one model call. Raises ProviderError when it fails or breaks the protocol."""
+        answer = IncomingAnswer()
         async with contextlib.aclosing(events) as stream:
-            async for event in stream:
-                match event:
+            async for came in stream:
+                match event := answer.take(came):
                     case TextDelta():
                         await step.journal.append(JournalEvent(EventType.TEXT, event.text))
                     case ThinkingDelta():

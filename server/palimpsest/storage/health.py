@@ -22,10 +22,11 @@ import peewee
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import FINAL_STATES
-from palimpsest.storage import chain_check, forest_check, passages, search, tables
+from palimpsest.storage import chain_check, forest_check, hidden_words, passages, search, tables
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
 from palimpsest.storage.tables import execute
 
@@ -83,9 +84,11 @@ def _checks(database: SqliteDatabase, is_alive: Callable[[str], bool]) -> Iterat
     yield _guarded("chains", chain_check.faults, "Every digest follows from the messages before it.")
     yield _guarded("summaries", forest_check.summary_faults, "Every summary stands for messages and summaries there.")
     yield _guarded("cuts", forest_check.cut_faults, "Every cut shows each visible message exactly once.")
+    yield _guarded("hidden words", _hidden_words, "Nothing that is used speaks of what was rolled back or purged.")
     yield _guarded("turns", functools.partial(_turn_faults, is_alive), "No dead server has left a turn open.")
     for name, (what, sql) in STRAYS.items():
         yield _guarded(name, functools.partial(_count, what, sql), "None belongs to nothing.")
+    yield _tool_calls()
     yield _guarded("search", _search_faults, "The search index has every message that is there, and no other.")
 
 
@@ -131,6 +134,7 @@ _ELSEWHERE: Final = {
     "fact_entity": {"fact", "entity"},
     "fact_source": {"id", "file_path", "sha256", "lines", "updated_at"},
     "fact_source_link": {"id", "fact", "source", "anchor", "symbol", "start_line", "end_line", "state"},
+    "forgotten": {"fact", "forgotten_at", "conversation", "message_id", "kept"},
     "forgotten_fact": {"digest"},
     "librarian_use": {"day", "tokens"},
     "indexed_message": {
@@ -167,6 +171,16 @@ def _references() -> list[str]:
     return [f"{n} rows of {child} name a {parent} that is not there" for (child, parent), n in sorted(counted.items())]
 
 
+def _hidden_words() -> list[str]:
+    found = hidden_words.find()
+    counted = (
+        (found.summaries, "summaries that are used took in messages that were rolled back"),
+        (found.of_purged, "facts rest on messages that were purged"),
+        (found.of_hidden, "facts that hold rest on messages that were rolled back"),
+    )
+    return [f"{len(each)} {what}" for each, what in counted if each]
+
+
 def _turn_faults(is_alive: Callable[[str], bool]) -> list[str]:
     faults: list[str] = []
     ended = ", ".join(f"'{state.value}'" for state in sorted(FINAL_STATES))
@@ -184,6 +198,30 @@ def _turn_faults(is_alive: Callable[[str], bool]) -> list[str]:
 def _count(what: str, sql: str) -> list[str]:
     ((n,),) = execute(sql)
     return [f"{n} {what}"] if n else []
+
+
+def _tool_calls() -> Finding:
+    """Calls whose arguments no service takes as they are. They are no problem: what was stored stays, and requests hold
+    them as text."""
+    check, odd, n_odd = "tool calls", list[str](), 0
+    query = tables.Message.select(tables.Message.conversation, tables.Message.message_id, tables.Message.content)
+    calls = query.where(tables.Message.content.contains('"tool_call"')).order_by(tables.Message.id)
+    try:
+        for conversation, message_id, content in tables.rows(calls):
+            n = sum(foreign_json.object_in(c.arguments) is None for c in Content.from_json(json.loads(content)).calls)
+            n_odd += n
+            if n and len(odd) < _MOST_NAMED:
+                odd.append(f"message {message_id} of conversation {conversation}")
+    except (peewee.PeeweeException, sqlite3.Error, ValueError, KeyError, TypeError, RecursionError) as error:
+        return Finding(check, Verdict.PROBLEM, f"A row is not what Palimpsest writes ({type(error).__name__}).")
+    if not n_odd:
+        return Finding(check, Verdict.OK, "The arguments of every tool call can be sent as they are.")
+    text = (
+        f"{n_odd} tool calls have arguments that are not a JSON object or hold a number that JSON cannot "
+        f"({', '.join(odd)}{', …' if n_odd > len(odd) else ''}). They stay as they are; models are shown them as text, "
+        "so their conversations go on."
+    )
+    return Finding(check, Verdict.OK, text)
 
 
 STRAYS: Final = {

@@ -24,7 +24,7 @@ from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.tokens import Estimator
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import conversations, facts, leases, passages, search, tables, turns
+from palimpsest.storage import conversations, facts, forgotten_facts, leases, passages, search, tables, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
 
@@ -107,6 +107,7 @@ def purge(
     for stretch in scope.stretches:
         titles |= _purge_rows(stretch)
     facts.remove(_facts_of(scope.stretches))
+    forgotten_facts.drop_of(scope.stretches)
     search.settle()
     passages.settle()
     for each, (first, after) in scope.touched.items():

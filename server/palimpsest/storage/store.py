@@ -18,6 +18,7 @@ import stat
 import traceback
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
@@ -27,8 +28,9 @@ from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
 from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
-from palimpsest.storage import backups, tables
+from palimpsest.storage import backups, hidden_words, tables
 from palimpsest.storage.database_thread import DatabaseThread
+from palimpsest.storage.hidden_words import HiddenWords
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +69,8 @@ class Store:
         """Held instead where file locks do not work."""
         self.notes: tuple[str, ...] = ()
         """What the user should know about the place, in sentences."""
+        self.mended = HiddenWords()
+        """What was taken back when it was opened."""
         self.refusal: str | None = None
         """Why this server may not write; None when it may."""
         self._writer = DatabaseThread("store-writer")
@@ -214,6 +218,23 @@ class Store:
                 # An older store: some migrations were applied, some were not.
                 backups.keep(self.directory / DATABASE_NAME, "migration")
             runner.up()
+        self.mended = self._take_back_hidden_words()
+
+    def _take_back_hidden_words(self) -> HiddenWords:
+        """What earlier versions left of hidden and purged words goes out of use, and what was purged out of the files.
+        A store in which that cannot be done is opened all the same."""
+        try:
+            if not hidden_words.find():
+                return HiddenWords()
+            found = self._in_transaction(self._write_db, _mend_hidden_words)
+        except (PalimpsestError, peewee.PeeweeException, sqlite3.Error, ValueError, KeyError, TypeError) as error:
+            log.warning("what is left of hidden words could not be looked for: %s", type(error).__name__)
+            return HiddenWords()
+        if found.of_purged:
+            tables.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for copy in list(backups.kept(self.directory)):
+                copy.unlink(missing_ok=True)
+        return found
 
     def _prove_alive(self) -> bool:
         """Takes the lock that others ask for. Whether it keeps anybody out."""
@@ -249,6 +270,12 @@ class Store:
         self._liveness.release()
         self._only.release()
         _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+
+
+def _mend_hidden_words() -> HiddenWords:
+    found = hidden_words.find()
+    hidden_words.mend(found, datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+    return found
 
 
 def _take_notice(future: asyncio.Future[T]) -> None:

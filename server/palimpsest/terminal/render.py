@@ -13,7 +13,7 @@ from typing import Protocol, assert_never
 
 from palimpsest.terminal.calls import Event
 from palimpsest.wire.turns import ChatResult, TurnStatus
-from palimpsest.wire.usage import ContextEvent, ContextEventType
+from palimpsest.wire.usage import SUMMARIZING, ContextEvent, ContextEventType
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0 and C1 controls, ESC among them
@@ -93,20 +93,24 @@ _GUARD_OUTCOMES = {
 
 def passing(event: ContextEvent) -> str | None:
     """What a status line says while the event is news; None for an event that is no state of affairs."""
+    if event.strategy not in SUMMARIZING:
+        return None
     if event.type is ContextEventType.SUMMARIZATION_START:
-        return f"Summarising {_messages(event.total_items)}…"
+        return f"Summarizing {_messages(event.total_items)}…"
     if event.type is ContextEventType.SUMMARIZATION_PROGRESS:
-        return f"Summarising: {event.items_processed or 0} of {_messages(event.total_items)}…"
+        return f"Summarizing: {event.items_processed or 0} of {_messages(event.total_items)}…"
     return None
 
 
 def lasting(event: ContextEvent) -> str | None:
     """What is said of an event for good; None when nothing is."""
-    if event.type is ContextEventType.SUMMARIZATION_COMPLETE:
+    if event.type is ContextEventType.SUMMARIZATION_COMPLETE and event.strategy in SUMMARIZING:
         saved = "" if event.tokens_saved is None else f": {event.tokens_saved:,} tokens fewer"
-        return f"Summarised {_messages(event.items_processed or event.total_items)}{saved}."
-    if event.type is ContextEventType.SUMMARIZATION_ERROR:
+        return f"Summarized {_messages(event.items_processed or event.total_items)}{saved}."
+    if event.type in (ContextEventType.SUMMARIZATION_ERROR, ContextEventType.SUMMARIZATION_FALLBACK):
         return event.error or "The summary could not be written."
+    if event.type is ContextEventType.NOT_RECALLED:
+        return "The context is full: what was found in earlier messages was not added to yours."
     if event.type is ContextEventType.GUARD:
         return event.error or _GUARD_OUTCOMES.get(event.outcome or "")
     if event.type is ContextEventType.LEFT_OUT:

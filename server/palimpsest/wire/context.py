@@ -129,11 +129,11 @@ class StrategyStats(Wire):
     """What one strategy has brought."""
 
     strategy: str
-    """`tool_calls`, `threshold`, `goal_batch`, `manual`, or `leave_out` where summaries are switched off."""
+    """As in a context event."""
     times_fired: int
     """Re-cuts it had a part in."""
     tokens_saved: int
-    """Tokens it took out of the context, in all of them."""
+    """Tokens it took out of the context, in all of them: what its complete events said."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -141,7 +141,7 @@ class RecutCount(Wire):
     """How often a cut was taken anew for one reason."""
 
     cause: str
-    """`threshold`, `model`, `user`, `rollback` or `frame`."""
+    """As in a context event."""
     count: int
     """How often."""
 
@@ -171,8 +171,7 @@ class ContextMoment(Wire):
     tokens: int
     """Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut."""
     cause: str | None = None
-    """Why the cut was taken anew: `threshold`, `model`, `user`, `rollback`, `frame` or `layout`. Absent: it is a
-    request."""
+    """Why the cut was taken anew, as in a context event. Absent: it is a request."""
     tokens_before: int | None = None
     """Of a re-cut."""
 

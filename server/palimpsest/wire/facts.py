@@ -178,6 +178,34 @@ class ForgetFactResult(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
+class ListForgottenParams(Wire):
+    """Of which folder."""
+
+    folder_uri: str | None = None
+    """URI of the workspace folder. Absent: the only or first one."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ForgottenFact(Wire):
+    """A fact that was forgotten and can be restored."""
+
+    fact_id: int
+    """Its id; restored, it has the same."""
+    content: str
+    """What it says."""
+    forgotten_at: str
+    """When it was forgotten. It can be restored for 30 days."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ForgottenResult(Wire):
+    """What can be restored."""
+
+    facts: list[ForgottenFact]
+    """The last that was forgotten first."""
+
+
+@attrs.frozen(eq=False, repr=False)
 class FactsChangedParams(Wire):
     """The facts of a folder have changed, or the condition of their places."""
 
@@ -207,7 +235,20 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing "
         "changes, and the error says why and what to do.",
     ),
-    Request("palimpsest/facts/forget", FactParams, ForgetFactResult, "Remove a fact for ever. The messages stay."),
+    Request(
+        "palimpsest/facts/forget",
+        FactParams,
+        ForgetFactResult,
+        "Forget a fact: it is in no list, search or request any more, and the same words do not make it again. It can "
+        "be restored for 30 days. The messages stay.",
+    ),
+    Request("palimpsest/facts/forgotten", ListForgottenParams, ForgottenResult, "List what can be restored."),
+    Request(
+        "palimpsest/facts/restore",
+        FactParams,
+        FactInfo,
+        "Take a forgetting back. The fact is as it was; when the same was said again meanwhile, it is that one.",
+    ),
     Notification(
         "palimpsest/didChangeFacts",
         FactsChangedParams,

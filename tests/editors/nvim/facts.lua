@@ -173,6 +173,10 @@ end)
 
 it("takes the mark away by the code action forget, and the fact with it", function()
   make_stale("net * (RATE + 1)")
+  vim.fn.inputlist = function(lines) -- Neovim's own way to ask what a server wants to know
+    assert(lines[1]:find("Forget this fact", 1, true), lines[1])
+    return 1
+  end
   act("palimpsest.fact.forget")
   diagnostics_until(0)
   eq({}, result("palimpsest/facts/list", {}).facts)

@@ -29,13 +29,15 @@
 
 --- What happened to a context.
 ---@alias palimpsest.ContextEventType
----| "context_summarization_start" # A summary is being written.
----| "context_summarization_progress" # Part of it is done.
----| "context_summarization_complete" # It is written and adopted.
----| "context_summarization_error" # It could not be written; the deterministic summary stepped in, or nothing changed.
+---| "context_summarization_start" # A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens.
+---| "context_summarization_progress" # Part of it is done. The first comes before anything is.
+---| "context_summarization_complete" # It is done, and counts in the next request.
+---| "context_summarization_error" # It was given up, failed or was stopped: the context stays as it is.
+---| "context_summarization_fallback" # A model's summary could not be used, and the deterministic one stepped in. The operation goes on.
 ---| "context_recut" # A new cut was chosen; the prefix of the next request is new from some point on.
 ---| "context_left_out" # Summaries are switched off, and the oldest messages are not sent any more. They stay stored.
 ---| "context_ledger_cap" # Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do.
+---| "context_not_recalled" # Something was found for the message that the context does not hold, and there was no room to add it.
 ---| "context_guard" # The guard stopped a model call or a tool result.
 
 --- What is attached. It says which fields count.
@@ -240,21 +242,22 @@
 ---@field conversationId string The conversation.
 ---@field type palimpsest.ContextEventType What happened.
 ---@field timestamp string When.
----@field strategy? string Who asked for it: `tool_calls`, `threshold`, `goal_batch`, `manual` or `leave_out`; of an error, the kind of the text that stepped in where there is one.
----@field cause? string Why the cut was taken anew: `threshold`, `model`, `user`, `rollback` or `frame`.
----@field currentTokens? integer Tokens before.
+---@field operationId? string The same in a start event, in its progress, and in the one complete or error event that ends it.
+---@field strategy? string What makes the context smaller. Summaries: `tool_calls`, `threshold`, `goal_batch` (older ones are merged) or `manual` (the user asked). Without summaries: `leave_out` (the oldest messages are not sent, where summaries are switched off), `distil` (only the newest are, in the layout `librarian`), `previews` (the largest are shortened) or `injections` (what was added behind earlier messages is dropped).
+---@field cause? string Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked for it), `rollback` (messages were taken back or purged), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each turn).
+---@field currentTokens? integer Tokens of the context before.
 ---@field maxTokens? integer The limit it is measured against.
----@field itemsProcessed? integer Messages summarised so far.
----@field totalItems? integer Messages to summarise.
----@field tokensSaved? integer Tokens the context is smaller by.
----@field newTokenCount? integer Tokens after.
+---@field itemsProcessed? integer Messages summarized so far.
+---@field totalItems? integer Messages to summarize. Absent where no summary is written.
+---@field tokensSaved? integer Tokens the context is smaller by: `currentTokens` less `newTokenCount`.
+---@field newTokenCount? integer Tokens of the context after.
 ---@field durationMs? integer How long it took.
 ---@field error? string A sentence that says what went wrong, and what was done instead.
 ---@field trigger? string Guard: `turn_preflight` or `tool_preflight`.
 ---@field outcome? string Guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`.
----@field limitTokens? integer Guard: the limit.
----@field projectedTokens? integer Guard: what the request would need.
----@field remainingTokens? integer Guard: the limit less the projection; negative when over.
+---@field limitTokens? integer Guard, not recalled: the limit.
+---@field projectedTokens? integer Guard, not recalled: what the request would need.
+---@field remainingTokens? integer Guard, not recalled: the limit less the projection; negative when over.
 ---@field leftOut? palimpsest.MessageRange[] The messages that are not sent, oldest first.
 ---@field rules? string[] The ids of the standing rules that became ordinary text.
 
@@ -515,13 +518,13 @@
 
 --- What one strategy has brought.
 ---@class palimpsest.StrategyStats
----@field strategy string `tool_calls`, `threshold`, `goal_batch`, `manual`, or `leave_out` where summaries are switched off.
+---@field strategy string As in a context event.
 ---@field timesFired integer Re-cuts it had a part in.
----@field tokensSaved integer Tokens it took out of the context, in all of them.
+---@field tokensSaved integer Tokens it took out of the context, in all of them: what its complete events said.
 
 --- How often a cut was taken anew for one reason.
 ---@class palimpsest.RecutCount
----@field cause string `threshold`, `model`, `user`, `rollback` or `frame`.
+---@field cause string As in a context event.
 ---@field count integer How often.
 
 --- What the summaries of one kind took to write, those that were never used included.
@@ -536,7 +539,7 @@
 ---@class palimpsest.ContextMoment
 ---@field timestamp string When.
 ---@field tokens integer Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut.
----@field cause? string Why the cut was taken anew: `threshold`, `model`, `user`, `rollback`, `frame` or `layout`. Absent: it is a request.
+---@field cause? string Why the cut was taken anew, as in a context event. Absent: it is a request.
 ---@field tokensBefore? integer Of a re-cut.
 
 --- Tokens saved against cost.
@@ -639,6 +642,20 @@
 ---@class palimpsest.ForgetFactResult
 ---@field open integer How many facts of the folder hold.
 ---@field stale integer How many of those are stale.
+
+--- Of which folder.
+---@class palimpsest.ListForgottenParams
+---@field folderUri? string URI of the workspace folder. Absent: the only or first one.
+
+--- A fact that was forgotten and can be restored.
+---@class palimpsest.ForgottenFact
+---@field factId integer Its id; restored, it has the same.
+---@field content string What it says.
+---@field forgottenAt string When it was forgotten. It can be restored for 30 days.
+
+--- What can be restored.
+---@class palimpsest.ForgottenResult
+---@field facts palimpsest.ForgottenFact[] The last that was forgotten first.
 
 --- The facts of a folder have changed, or the condition of their places.
 ---@class palimpsest.FactsChangedParams
@@ -1072,8 +1089,12 @@ return {
     FactsVerifyRequest = "palimpsest/facts/verify",
     --- Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing changes, and the error says why and what to do.
     FactsUpdateRequest = "palimpsest/facts/update",
-    --- Remove a fact for ever. The messages stay.
+    --- Forget a fact: it is in no list, search or request any more, and the same words do not make it again. It can be restored for 30 days. The messages stay.
     FactsForgetRequest = "palimpsest/facts/forget",
+    --- List what can be restored.
+    FactsForgottenRequest = "palimpsest/facts/forgotten",
+    --- Take a forgetting back. The fact is as it was; when the same was said again meanwhile, it is that one.
+    FactsRestoreRequest = "palimpsest/facts/restore",
     --- How full the context is.
     UsageRequest = "palimpsest/usage",
     --- Begin a conversation.

@@ -21,9 +21,13 @@ export function describeEvent(event: ContextEvent): ContextEventLine | undefined
         case "context_recut":
             return undefined;
         case "context_summarization_complete":
-            return line("Summary written", event.strategy ?? "", saved);
+            return line(event.totalItems === undefined ? "Context made smaller" : "Summary written", event.strategy ?? "", saved);
         case "context_summarization_error":
-            return line("Summary failed", event.error ?? "");
+            return line("Context stays as it is", event.strategy ?? "", event.error ?? "");
+        case "context_summarization_fallback":
+            return line("Summary written without a model", event.error ?? "");
+        case "context_not_recalled":
+            return line("No room for what was recalled", `${event.projectedTokens ?? 0} of ${event.limitTokens ?? 0} tokens`);
         case "context_left_out":
             return line("Oldest messages left out", saved);
         case "context_ledger_cap":
@@ -38,5 +42,5 @@ export function describeProgress(event: ContextEvent): string | undefined {
     if (event.type !== "context_summarization_start" && event.type !== "context_summarization_progress") {
         return undefined;
     }
-    return event.totalItems === undefined ? "A summary is being written." : `A summary of ${event.totalItems} messages is being written (${event.itemsProcessed ?? 0} done).`;
+    return event.totalItems === undefined ? undefined : `A summary of ${event.totalItems} messages is being written (${event.itemsProcessed ?? 0} done).`;
 }

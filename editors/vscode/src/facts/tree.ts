@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 
 import { isUnknownMethod, type ServerPort } from "../port";
-import { FactsForgetRequest, FactsListRequest, FactsPinRequest, FactsUpdateRequest, FactsVerifyRequest, type FactInfo, type FactParams } from "../protocol.gen";
+import { FactsForgetRequest, FactsRestoreRequest, FactsListRequest, FactsPinRequest, FactsUpdateRequest, FactsVerifyRequest, type FactInfo, type FactParams } from "../protocol.gen";
 import { describePlace, group, nameOfKind, type Group } from "./grouping";
 
 /** PROTOCOL.md, `ListFactsParams.limit`. */
@@ -51,10 +51,24 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
                 await this.server.request(FactsUpdateRequest, params);
                 break;
             case "forget":
-                await this.server.request(FactsForgetRequest, params);
+                await this.forget(node.fact.content, params);
                 break;
         }
         this.refresh();
+    }
+
+    /** Asks first, and offers to take it back. */
+    private async forget(content: string, params: FactParams): Promise<void> {
+        if ((await vscode.window.showWarningMessage("Forget this fact? It is told to no model any more.", { modal: true, detail: content }, "Forget")) !== "Forget") {
+            return;
+        }
+        await this.server.request(FactsForgetRequest, params);
+        void vscode.window.showInformationMessage(`Forgotten: ${content}`, "Restore").then(async (chosen) => {
+            if (chosen === "Restore") {
+                await this.server.request(FactsRestoreRequest, params);
+                this.refresh();
+            }
+        });
     }
 
     /** Keeps what the user says about the lines that are selected, or about the whole file. */

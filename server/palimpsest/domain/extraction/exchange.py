@@ -7,12 +7,12 @@ type, and what an assistant says after a tool, count as the tool's.
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.facts import Evidence, Origin
 from palimpsest.domain.messages import (
@@ -58,11 +58,7 @@ class ToolUse:
     @property
     def arguments(self) -> Mapping[str, object]:
         """Empty where the model wrote no JSON object."""
-        try:
-            value = json.loads(self.call.arguments)
-        except (ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return foreign_json.object_in(self.call.arguments) or {}
 
     @property
     def has_succeeded(self) -> bool:
@@ -122,7 +118,7 @@ class Exchange:
 
     def evidence(self, message: StoredMessage, quote: str) -> Evidence:
         """That the quote was said. The caller knows that it stands in the message."""
-        return Evidence(self.conversation_id, message.id, quote, self.origin(message, quote))
+        return Evidence(message.conversation_id, message.id, quote, self.origin(message, quote))
 
     def origin(self, message: StoredMessage, quote: str) -> Origin:
         """Whose word the quote is, at worst a tool's."""

@@ -78,6 +78,17 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
     return Packed("".join(_lines(chosen)), tuple(excerpt for excerpt, _ in chosen), used)
 
 
+def entries_of(text: str) -> frozenset[str]:
+    """What texts of `pack` show, each as it was rendered."""
+    entries: list[list[str]] = []
+    for line in text.split("\n"):
+        if line.startswith(" ") and entries:
+            entries[-1].append(line)
+        else:
+            entries.append([line])
+    return frozenset("\n".join(lines) + "\n" for lines in entries)
+
+
 def _cost(text: str, room: int, count: CountText) -> int:
     """Tokens of a text that may take `room`; of one that is far longer only that it takes more."""
     return room + 1 if len(text) > _CHARS_PER_TOKEN * (room + 1) else count(text) + _JOINT

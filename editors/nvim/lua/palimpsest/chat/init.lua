@@ -81,10 +81,12 @@ end
 ---@param chat palimpsest.Chat
 ---@param event palimpsest.ContextEvent
 local function hear_context(chat, event)
-  if event.type == "context_summarization_start" then
-    chat.activity = "summarising older messages…"
-  elseif event.type == "context_summarization_progress" then
-    chat.activity = ("summarising: %d of %d messages…"):format(event.itemsProcessed or 0, event.totalItems or 0)
+  if event.type == "context_summarization_start" or event.type == "context_summarization_progress" then
+    if event.totalItems then
+      chat.activity = ("summarizing: %d of %d messages…"):format(event.itemsProcessed or 0, event.totalItems)
+    end
+  elseif event.type == "context_not_recalled" then
+    chat:note("The context is full: what was found in earlier messages was not added to yours.")
   else
     chat.activity = nil
     if event.error then

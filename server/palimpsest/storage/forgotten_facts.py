@@ -1,0 +1,114 @@
+"""Facts that were forgotten: out of every list, search and request, and for some time still to be restored.
+
+What is forgotten stands in no table that others read. `facts.forget` leaves a digest of what it said, so that the same
+words do not make it again; that digest goes only when it is restored. Purging the words it rests on drops what is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from palimpsest.domain.errors import NotFound
+from palimpsest.domain.facts import FactId
+from palimpsest.domain.messages import ConversationId
+from palimpsest.storage import conversations, fact_search, facts
+from palimpsest.storage.tables import execute
+
+_FACT = (
+    "fact_type, content, turn_number, conversation, message_id, quote, origin, created_at, closed_at, verified_at, "
+    "n_uses"
+)
+_LINK = "anchor, symbol, start_line, end_line, state"
+_SOURCE = "file_path, sha256, updated_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """A fact that can be restored."""
+
+    id: FactId
+    """What it had been, and will be again."""
+    content: str
+    forgotten_at: str
+
+
+def forget(fact_id: FactId, now: str, before: str) -> None:
+    """Takes a fact out of sight. What was forgotten before the time `before` is dropped for good. Raises NotFound."""
+    drop_before(before)
+    (row,) = execute(f"SELECT {_FACT} FROM fact WHERE id = ?", facts.get(fact_id).id)
+    links = execute(
+        f"SELECT {_LINK}, {_SOURCE}, hex(lines) FROM fact_source_link JOIN fact_source ON fact_source.id = source "
+        "WHERE fact = ? ORDER BY fact_source_link.id",
+        fact_id,
+    )
+    entities = execute("SELECT entity FROM fact_entity WHERE fact = ?", fact_id)
+    kept = {"fact": row, "links": list(links), "entities": [entity for (entity,) in entities]}
+    execute(
+        "INSERT INTO forgotten (fact, forgotten_at, conversation, message_id, kept) VALUES (?, ?, ?, ?, ?)",
+        *(fact_id, now, row[3], row[4], json.dumps(kept)),
+    )
+    facts.forget([fact_id])
+
+
+def restore(fact_id: FactId, now: str) -> FactId:
+    """Puts a fact back as it was: closed when what it rests on was rolled back meanwhile; one that was said again stays
+    the one fact. The id it has now. Raises NotFound."""
+    found = next(iter(execute("SELECT kept FROM forgotten WHERE fact = ?", fact_id)), None)
+    if found is None:
+        raise NotFound(f"There is no forgotten fact {fact_id} that could be restored. List those that can be.")
+    execute("DELETE FROM forgotten WHERE fact = ?", fact_id)
+    kept = json.loads(found[0])
+    execute(f"INSERT INTO fact (id, {_FACT}) VALUES (?, {', '.join('?' * len(kept['fact']))})", fact_id, *kept["fact"])
+    for entity in kept["entities"]:
+        execute("INSERT INTO fact_entity (fact, entity) VALUES (?, ?)", fact_id, entity)
+    restored = facts.get(fact_id).fact
+    fact_search.add(fact_id, restored)
+    execute("DELETE FROM forgotten_fact WHERE digest = ?", facts.digest_of(restored))
+    if others := [each for each in facts.saying(restored) if each != fact_id]:
+        facts.remove([fact_id])
+        return others[0]
+    if (said := facts.get(fact_id).evidence) is not None:
+        hidden = conversations.hidden_ranges(said.conversation_id)
+        if any(each.start <= said.message_id < each.end for each in hidden):
+            facts.close(fact_id, now)
+    for *link, path, sha256, updated_at, lines in kept["links"]:
+        execute(
+            f"INSERT OR IGNORE INTO fact_source ({_SOURCE}, lines) VALUES (?, ?, ?, ?)",
+            *(path, sha256, updated_at, bytes.fromhex(lines)),
+        )
+        ((source,),) = execute("SELECT id FROM fact_source WHERE file_path = ? AND sha256 = ?", path, sha256)
+        execute(
+            f"INSERT INTO fact_source_link (fact, source, {_LINK}) VALUES (?, ?, ?, ?, ?, ?, ?)", fact_id, source, *link
+        )
+    return fact_id
+
+
+def select(since: str) -> list[Forgotten]:
+    """What was forgotten at `since` or later, the last one first."""
+    rows = execute(
+        "SELECT fact, json_extract(kept, '$.fact[1]'), forgotten_at FROM forgotten WHERE forgotten_at >= ? "
+        "ORDER BY forgotten_at DESC, fact DESC",
+        since,
+    )
+    return [Forgotten(FactId(fact_id), content, at) for fact_id, content, at in rows]
+
+
+def drop_before(before: str) -> None:
+    """What was forgotten before that time cannot be restored any more."""
+    execute("DELETE FROM forgotten WHERE forgotten_at < ?", before)
+
+
+def drop_of(stretches: Sequence[tuple[str, int, int]]) -> None:
+    """The messages [start, end) of these conversations are purged: nothing of them is kept."""
+    for owner, start, end in stretches:
+        execute(
+            "DELETE FROM forgotten WHERE conversation = ? AND message_id >= ? AND message_id < ?",
+            *(ConversationId(owner), start, end),
+        )
+
+
+def clear() -> None:
+    """Nothing can be restored any more."""
+    execute("DELETE FROM forgotten")

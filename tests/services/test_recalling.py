@@ -1,0 +1,119 @@
+"""A turn is told what its context does not hold: once, where there is room, and the editor hears of it where not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.services.scripted import Bench, Opener, says
+
+from palimpsest.domain.cut import Block, CutCause, Live
+from palimpsest.domain.messages import MessageId, user_message
+from palimpsest.domain.tokens import MESSAGE_OVERHEAD
+from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.recalling import FOOT, HEAD, Recall
+
+SECRET = "The pump of the greenhouse is called Rosalind."
+QUESTION = "What is the pump of the greenhouse called?"
+
+
+async def with_something_to_recall(bench: Opener, window: int = 8_000) -> Bench:
+    """A conversation whose first messages stand in a summary that does not say what they said."""
+    b = await bench([], window=window, reserve=1_000)
+    b.session.contexts.recall = Recall(b.session.store)
+    b.provider.replies = [says("I see.")] + [says(f"Answer {n}.") for n in range(6)]
+    await b.ask(SECRET, "first")
+    for number in range(6):
+        await b.ask(f"Something else, number {number}, about tiles and paint. " + "It is dry. " * 30, f"r{number}")
+    engine, conversations = b.session.contexts, b.session.conversations
+    state = await engine.state(b.conversation_id)
+    assert (await conversations.summarize(b.conversation_id, (MessageId(0), MessageId(8)))).block is not None
+    state = await engine.state(b.conversation_id)
+    summary = state.pieces[0]
+    assert isinstance(summary, Block)
+    state.pieces[0] = replace(summary, summary=replace(summary.summary, text="They talked."))
+    return b
+
+
+def injections(b: Bench) -> list[str]:
+    """Of the newest request, by message."""
+    return [text for content in b.provider.seen[-1].messages for text in content.text.split(HEAD)[1:]]
+
+
+async def ask(b: Bench, text: str) -> None:
+    b.provider.replies = [says("Yes.")]
+    assert await b.ask(text) == "committed"
+
+
+async def test_what_an_earlier_turn_was_told_is_not_told_again(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    for number in range(5):
+        await ask(b, f"{QUESTION} I ask for the {number}th time.")
+    told = injections(b)
+    assert sum(text.count("Rosalind") for text in told) == 1
+    lines = [line for text in told for line in text.partition(FOOT)[0].splitlines() if line.startswith(("user:", "- "))]
+    assert len(lines) == len(set(lines))
+
+
+async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_it_any_more(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    await ask(b, QUESTION)
+    engine = b.session.contexts
+    async with engine.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+        kept = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        await (await engine.compactor(state)).adopt(state, lease, kept, CutCause.USER)
+    await ask(b, f"{QUESTION} Again.")
+    assert sum(text.count("Rosalind") for text in injections(b)) == 1
+
+
+async def fill(b: Bench, share: float, left: int) -> None:
+    """Until the request of the next question takes `left` tokens less than that share of the budget, or hardly less."""
+    engine = b.session.contexts
+    async with engine.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+        question = state.tokenizer.count(QUESTION) + MESSAGE_OVERHEAD
+        room = int(share * state.budget.budget) - left - question - state.estimate.upper
+        n_messages = 20
+        while n_messages:
+            words = " dry" * (room // n_messages - MESSAGE_OVERHEAD)
+            room -= state.tokenizer.count(words) + MESSAGE_OVERHEAD
+            n_messages -= 1
+            await engine.push_message(state, lease, user_message(words))
+
+
+def heard(b: Bench, type: ContextEventType) -> list[ContextEvent]:
+    return [event for event in b.events if isinstance(event, ContextEvent) and event.type is type]
+
+
+async def test_where_a_recut_is_due_with_what_is_told_it_comes_first(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    await fill(b, 0.8, left=10)
+    n_recuts = len(heard(b, ContextEventType.RECUT))
+    await ask(b, QUESTION)
+    assert [event.cause for event in heard(b, ContextEventType.RECUT)[n_recuts:]] == ["threshold"]
+    state = await b.session.contexts.state(b.conversation_id)
+    assert state.estimate.upper < 0.8 * state.budget.budget
+    sent = "".join(content.text for content in b.provider.seen[-1].messages)
+    assert "Rosalind" in sent
+
+
+async def test_where_nothing_can_be_freed_it_is_told_within_the_limit(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    state = await b.session.contexts.state(b.conversation_id)
+    await fill(b, 0.8, left=10)
+    state.futile_above = state.raw_tokens * 2
+    n_recuts = len(heard(b, ContextEventType.RECUT))
+    await ask(b, QUESTION)
+    assert len(heard(b, ContextEventType.RECUT)) == n_recuts
+    assert "Rosalind" in "".join(injections(b))
+
+
+async def test_where_there_is_no_room_at_all_the_editor_hears_of_it(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    state = await b.session.contexts.state(b.conversation_id)
+    await fill(b, 1.0, left=10)
+    state.futile_above = state.raw_tokens * 2
+    await ask(b, QUESTION)
+    assert injections(b) == []
+    (event,) = heard(b, ContextEventType.NOT_RECALLED)
+    assert event.projected_tokens is not None
+    assert event.limit_tokens == state.budget.budget < event.projected_tokens
+    assert event.remaining_tokens == event.limit_tokens - event.projected_tokens
