@@ -20,6 +20,7 @@ from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.tokens import Certainty
 from palimpsest.services.context_reports import explain, usage_status
+from palimpsest.services.contexts import MAX_STATES
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.replay import pairs_are_whole
@@ -203,3 +204,14 @@ async def test_what_answers_teach_about_counting_is_kept_and_taken_up_at_the_nex
     done = await b.session.conversations.summarize(b.conversation_id, None)
     assert done.block is not None
     assert (await b.session.contexts.state(b.conversation_id)).cut.estimator == learned
+
+
+async def test_of_many_conversations_the_last_used_and_the_written_stay_in_memory(bench: Opener) -> None:
+    b = await bench([])
+    engine, conversations = b.session.contexts, b.session.conversations
+    ids = [(await conversations.create(f"{n}", None)).id for n in range(MAX_STATES + 2)]
+    async with engine.writing(ids[0], "a test", lambda _: None) as (written, _):
+        for each in (*ids[1:], ids[2]):
+            await engine.state(each)
+        assert await engine.state(ids[0]) is written
+        assert set(engine._states) == {*ids} - {ids[1], ids[3]}

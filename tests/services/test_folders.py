@@ -10,7 +10,10 @@ import pytest
 
 from palimpsest.app import load_folders
 from palimpsest.domain.errors import NotFound, StoreError
+from palimpsest.domain.messages import user_message
+from palimpsest.domain.turns import TurnState
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.running_turn import RunningTurn
 
 CAPPED = {"context": {"max_tokens": 5_000}}
 
@@ -30,6 +33,93 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "made up folder"
     folder.mkdir()
     return folder
+
+
+class Holder:
+    """A connection, as far as folders go."""
+
+
+async def until_closed(folders: Folders, root: Path) -> None:
+    while root in folders._leaving or root in folders._closing:
+        await asyncio.wait([*folders._leaving.values(), *folders._closing.values()])
+
+
+async def test_a_folder_that_the_last_editor_leaves_is_closed_and_opens_again(folders: Folders, root: Path) -> None:
+    folders.linger_s = 0
+    one, other = Holder(), Holder()
+    for each in (one, other):
+        folders.hold(root, each)
+    session = await folders.get(root)
+    record = await session.conversations.create("kept", None)
+    folders.leave(root, one)
+    await until_closed(folders, root)
+    assert await folders.get(root) is session, "the other editor has it"
+    folders.leave(root, other)
+    await until_closed(folders, root)
+    with pytest.raises(StoreError, match="closed"):
+        await session.conversations.holds(record.id)
+    again = await folders.get(root)
+    assert again is not session
+    assert await again.conversations.holds(record.id)
+
+
+async def test_a_folder_that_comes_back_at_that_very_moment_stays_usable(folders: Folders, root: Path) -> None:
+    """At each of the moments on the way to its closing."""
+    folders.linger_s = 0
+    holder = Holder()
+    for n_turns_of_the_loop in range(12):
+        folders.hold(root, holder)
+        session = await folders.get(root)
+        folders.leave(root, holder)
+        for _ in range(n_turns_of_the_loop):
+            await asyncio.sleep(0)
+        folders.hold(root, holder)
+        session = await folders.get(root)
+        await until_closed(folders, root)
+        assert await folders.get(root) is session
+        assert await session.conversations.list() == []
+        folders.leave(root, holder)
+        await until_closed(folders, root)
+
+
+async def test_a_folder_that_was_left_while_it_was_opened_is_closed(folders: Folders, root: Path) -> None:
+    folders.linger_s = 0
+    holder = Holder()
+    folders.hold(root, holder)
+    opening = asyncio.create_task(folders.get(root))
+    await asyncio.sleep(0)
+    folders.leave(root, holder)
+    session = await opening
+    await until_closed(folders, root)
+    with pytest.raises(StoreError, match="closed"):
+        await session.conversations.list()
+
+
+async def test_what_is_said_of_a_folder_while_it_closes_opens_nothing(folders: Folders, root: Path) -> None:
+    folders.linger_s = 0
+    holder = Holder()
+    folders.hold(root, holder)
+    await folders.get(root)
+    folders.leave(root, holder)
+    hearing = [asyncio.create_task(folders.hear(root, settings={"context": {"max_tokens": n}})) for n in (5_000, 5_001)]
+    await until_closed(folders, root)
+    heard = await asyncio.gather(*hearing, return_exceptions=True)
+    assert all(each is None or isinstance(each, StoreError | FolderSession) for each in heard)
+    assert folders._sessions == {}
+    assert (await folders.get(root)).settings.context.max_tokens == 5_001
+
+
+async def test_a_folder_closes_when_its_turns_have_ended(folders: Folders, root: Path) -> None:
+    folders.linger_s = 0
+    holder = Holder()
+    folders.hold(root, holder)
+    session = await folders.get(root)
+    record = await session.conversations.create("t", None)
+    turn = await session.turns.start(record.id, "r", user_message("What is this?"))
+    assert isinstance(turn, RunningTurn)
+    folders.leave(root, holder)
+    await until_closed(folders, root)
+    assert (await turn.wait()).state is TurnState.COMMITTED
 
 
 async def test_whoever_holds_a_folders_trust_hears_of_a_change_at_once(folders: Folders, root: Path) -> None:

@@ -93,6 +93,15 @@ class OpenChats:
         if (chat := self._chats.get(unquote(params.text_document.uri))) is not None:
             chat.hear(params)
 
+    def roots(self) -> set[Path]:
+        """The folders of open chats, which may have left the workspace meanwhile."""
+        return {chat.root for chat in self._chats.values()}
+
+    def detach(self, root: Path) -> None:
+        """The editor has closed the folder, and no chat of it is open."""
+        if (unsubscribe := self._unsubscribe.pop(root, None)) is not None:
+            unsubscribe()
+
     def closed(self, uri: str) -> None:
         if (opening := self._opening.get(unquote(uri))) is not None:
             opening.cancel()
@@ -100,6 +109,7 @@ class OpenChats:
             task = asyncio.create_task(_quietly(chat.close()))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
+            task.add_done_callback(lambda _: self._ls.folders_changed())
 
     def look_again(self, uri: str) -> None:
         """Lenses and diagnostics of the document are to be asked for, or are sent, anew."""

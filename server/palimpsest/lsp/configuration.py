@@ -50,6 +50,7 @@ def did_change_configuration(ls: PalimpsestServer, params: lsp.DidChangeConfigur
 
 
 def did_change_workspace_folders(ls: PalimpsestServer, _params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    ls.folders_changed()
     ls.configuration.tell()
 
 

@@ -157,6 +157,11 @@ class Offers:
         if session.root not in self._offered:
             self._offered[session.root] = asyncio.create_task(self._offer(session), name="offer recovery")
 
+    def forget(self, root: Path) -> None:
+        """The editor has closed the folder: when it is opened again, what broke off meanwhile is offered."""
+        if (offered := self._offered.pop(root, None)) is not None:
+            offered.cancel()
+
     def end(self) -> None:
         for task in self._offered.values():
             task.cancel()

@@ -59,6 +59,8 @@ class PalimpsestServer(BaseServer):
         self.chats = OpenChats(self)
         self._told: dict[Path, tuple[str, ...]] = {}
         """What the user of this connection knows about each folder's settings."""
+        self._held: set[Path] = set()
+        """The folders of which the services know that this connection has them."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
         self._changed: set[tuple[Path, ConversationId]] = set()
         self._facts_changed: set[Path] = set()
@@ -81,7 +83,35 @@ class PalimpsestServer(BaseServer):
         await self.configuration.settled()
         folders = await asyncio.shield(self.start_loading())
         self.editor_models.tell(folders)
+        self.hold_folders(folders)
         return folders
+
+    def hold_folders(self, folders: Folders) -> None:
+        """Holds the folders that are open in the editor, and leaves those that are not any more."""
+        try:
+            roots = set(self.roots())
+        except InvalidRequest:
+            roots = set()
+        roots |= self.chats.roots()
+        for root in roots - self._held:
+            folders.hold(root, self)
+        left, self._held = self._held - roots, roots
+        for root in left:
+            self._told.pop(root, None)
+            self.attachments.detach(root)
+            self.chats.detach(root)
+            self.offers.forget(root)
+            if (unsubscribe := self._unsubscribe.pop(root, None)) is not None:
+                unsubscribe()
+            self._facts_changed.discard(root)
+            self._changed = {each for each in self._changed if each[0] != root}
+            folders.leave(root, self)
+
+    def folders_changed(self) -> None:
+        """The editor has opened or closed folders, or a document that holds one."""
+        loading = self._loading
+        if loading is not None and loading.done() and not (loading.cancelled() or loading.exception()):
+            self.hold_folders(loading.result())
 
     def roots(self) -> list[Path]:
         """The resolved workspace folders, in the editor's order. Raises InvalidRequest when none is open."""
@@ -127,6 +157,8 @@ class PalimpsestServer(BaseServer):
 
     def _followed(self, session: FolderSession) -> FolderSession:
         """From the first use on, this connection hears of what happens in the folder."""
+        if session.root not in self._held:
+            return session  # it was left while it was being opened
         self.tell_notes(session)
         self.offers.make(session)
         self.attachments.attach(session)
@@ -216,8 +248,14 @@ class PalimpsestServer(BaseServer):
         await self.chats.stop()
         for unsubscribe in self._unsubscribe.values():
             unsubscribe()
-        if self._owns_folders and self._loading is not None:
-            await (await self._loading).close()
+        if self._loading is None:
+            return
+        folders = await self._loading
+        if self._owns_folders:
+            await folders.close()
+        else:
+            for root in self._held:
+                folders.leave(root, self)
 
 
 def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:

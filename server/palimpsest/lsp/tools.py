@@ -118,6 +118,12 @@ class Attachments:
         for bring in self._bring.values():
             bring()
 
+    def detach(self, root: Path) -> None:
+        """The editor has closed the folder."""
+        self._bring.pop(root, None)
+        if (detach := self._detach.pop(root, None)) is not None:
+            detach()
+
     def end(self) -> None:
         """The editor is not there any more."""
         for detach in self._detach.values():

@@ -68,6 +68,10 @@ async def quoting(_: Model) -> Summarizer:
     return ExtractiveSummarizer()
 
 
+MAX_STATES: Final = 32
+"""Conversations held in memory, each with all that its cut shows; those that are written are held besides."""
+
+
 @dataclass(slots=True)
 class ContextEngine:
     """The contexts of one store's conversations."""
@@ -87,6 +91,7 @@ class ContextEngine:
     """What tells a turn of what its context does not hold; None: nothing does."""
     leases: Leases = field(init=False)
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
+    """The last used is last."""
     _written: dict[ConversationId, HeldLease] = field(default_factory=dict)
     """Conversations that are written by this engine now: what it holds of them is newer than what anybody reads."""
     _loading: dict[ConversationId, asyncio.Task[ContextState]] = field(default_factory=dict)
@@ -151,6 +156,7 @@ class ContextEngine:
                 *(known.n_messages, known.record.model, known.cut.version, known.last_hidden),
                 *(known.model.limits, known.model.tokenizer),
             ) == (record.n_messages, record.model, version, last_hidden, fresh.limits, fresh.tokenizer):
+                self._keep(known)
                 known.record, known.last_summary_at = record, last_summary_at
                 return known
             if (others := self._loading.get(conversation_id)) is not None:
@@ -172,7 +178,7 @@ class ContextEngine:
     async def _load(self, record: conversations.ConversationRecord) -> ContextState:
         model, budget, tokenizer = await self._fitted(record.model)
         state = await load_state(self.store, record.id, model, budget, tokenizer, self.frame)
-        self._states[record.id] = state
+        self._keep(state)
         context_debug.init_counters(
             n_messages=state.n_messages,
             current_tokens=state.raw_tokens,
@@ -181,6 +187,14 @@ class ContextEngine:
             tokenizer=tokenizer.name,
         )
         return state
+
+    def _keep(self, state: ContextState) -> None:
+        """In memory, in the place of what was; of those that nobody writes, the longest unused makes room."""
+        self._states.pop(state.id, None)
+        self._states[state.id] = state
+        unused = [each for each in self._states if each not in self._written and each != state.id]
+        for conversation_id in unused[: max(0, len(self._states) - MAX_STATES)]:
+            del self._states[conversation_id]
 
     async def begin(self, record: conversations.ConversationRecord) -> ContextState:
         """The state of a conversation that is not stored yet: so that its first message can be checked before it is.
@@ -459,7 +473,7 @@ class ContextEngine:
         covered = {i for piece in state.pieces if isinstance(piece, Block) for i in range(piece.start, piece.end)}
         await self.adopt_anew(new, lease, CutCause.MODEL)
         new.record = replace(new.record, model=model.name)
-        self._states[state.id] = new
+        self._keep(new)
         restored = sum(isinstance(piece, Live) and piece.message.id in covered for piece in new.pieces)
         needs = model.estimator.upper(new.raw_tokens) > budget.budget
         old = state.budget.budget

@@ -96,6 +96,45 @@ class Folders:
     """Where conversations that were asked for are kept: none ever leaves its folder."""
     _hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """What is said counts in the order it was said."""
+    linger_s: float = 1.0
+    """So long a folder stays open that nobody has any more: it may come back, and requests may be on their way."""
+    _holders: dict[Path, set[object]] = field(default_factory=dict)
+    """Who has each folder; one that nobody ever held stays open."""
+    _leaving: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
+    """Waits until an unused folder can be closed."""
+    _closing: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
+
+    def hold(self, root: Path, holder: object) -> None:
+        """From now on `holder` has the resolved folder, open or not. Hold it before `get`: what nobody holds any more
+        is closed."""
+        self._holders.setdefault(root, set()).add(holder)
+
+    def leave(self, root: Path, holder: object) -> None:
+        """It has the folder no more. When nobody has, the folder is closed as soon as its turns have ended."""
+        holders = self._holders.get(root, set())
+        holders.discard(holder)
+        if holders:
+            return
+        self._holders.pop(root, None)
+        if root in self._sessions and root not in self._leaving:
+            leaving = self._leaving[root] = asyncio.create_task(self._close_unused(root), name="close unused folder")
+            leaving.add_done_callback(lambda _: self._leaving.pop(root, None))
+
+    async def _close_unused(self, root: Path) -> None:
+        """Unless somebody takes it up again. Between the last look and the closing nothing is waited for."""
+        await asyncio.sleep(self.linger_s)
+        while root not in self._holders and (opening := self._sessions.get(root)) is not None:
+            await asyncio.wait({opening})
+            session = None if self._opening(root) is None else opening.result()
+            running = [] if session is None else [each.task for each in session.turns.running.values() if each.task]
+            if running:
+                await asyncio.wait(running)
+            elif root not in self._holders and self._sessions.get(root) is opening:
+                del self._sessions[root]
+                self._homes = {each: home for each, home in self._homes.items() if home != root}
+                if session is not None:
+                    closing = self._closing[root] = asyncio.create_task(session.close(), name="close folder")
+                    closing.add_done_callback(lambda _: self._closing.pop(root, None))
 
     async def get(self, root: Path) -> FolderSession:
         """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened;
@@ -120,6 +159,8 @@ class Folders:
         return None if is_lost else opening
 
     async def _open(self, root: Path) -> FolderSession:
+        if (closing := self._closing.get(root)) is not None:
+            await asyncio.wait({closing})
         if not await asyncio.to_thread(root.is_dir):
             raise NotFound(f"The folder {root} does not exist. Open one that does.")
         return await self.open_session(root, self._words.get(root, EditorsWord()))
@@ -142,6 +183,8 @@ class Folders:
             except PalimpsestError:
                 return None
             renewed = await self.renew(session, word)
+            if self._sessions.get(root) is not opening:
+                return None  # it was closed meanwhile
             if renewed is not session:
                 self._sessions[root] = asyncio.get_running_loop().create_future()
                 self._sessions[root].set_result(renewed)
@@ -176,8 +219,10 @@ class Folders:
 
     async def close(self) -> None:
         """Closes every folder, at once."""
+        for leaving in self._leaving.values():
+            leaving.cancel()
         opened = await asyncio.gather(*self._sessions.values(), return_exceptions=True)
         self._sessions.clear()
         sessions = [session for session in opened if isinstance(session, FolderSession)]
-        await asyncio.gather(*(session.close() for session in sessions))
+        await asyncio.gather(*self._closing.values(), *(session.close() for session in sessions))
         await asyncio.gather(*(close() for close in self.shared))
