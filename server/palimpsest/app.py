@@ -57,6 +57,7 @@ from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.live_limits import FILE_NAME as LIVE_LIMITS_FILE
 from palimpsest.services.live_limits import LiveLimits
 from palimpsest.services.models import Models
+from palimpsest.services.purging import Purging, resume
 from palimpsest.services.reading_tools import ReadingTools
 from palimpsest.services.recalling import Recall
 from palimpsest.services.reranking import Reranker
@@ -143,6 +144,8 @@ class Composer:
             lambda conversation_id: session.listeners.tell(ConversationChanged(conversation_id)),
             lambda: bool(session.editors.attached()),
         )
+        if store.refusal is None:
+            session.contexts.background.start(None, resume(Purging(session.contexts, session.listeners)))
         notes = [] if aside is None else [_set_aside(root, aside)]
         folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
         if (left := await find_left(store, store.directory.parent, folder)) is not None:

@@ -28,7 +28,16 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.domain.retrieval.words import to_terms
-from palimpsest.storage import conversations, fact_search, passage_search, passages, purging, repairs, tables
+from palimpsest.storage import (
+    conversations,
+    fact_search,
+    passage_search,
+    passages,
+    pending_work,
+    purging,
+    repairs,
+    tables,
+)
 from palimpsest.storage.store import Store, open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T10:00:00.000Z"
@@ -108,6 +117,8 @@ async def test_nothing_of_a_purged_message_stays_in_the_index(store: Store) -> N
 
     def purge() -> None:
         purging.purge(C, (MessageId(2), MessageId(4)), store.server_id, store.is_alive, NOW)
+        while pending_work.do_some() is not None:
+            pass
 
     await store.run(purge)
     after = await store.run(state)

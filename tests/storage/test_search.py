@@ -204,9 +204,9 @@ async def test_messages_stored_past_append_can_be_made_findable_and_are_so_once(
         )
         tables.execute("UPDATE conversation SET next_message_id = 1 WHERE id = 'other'")
         search.remove(77, user_message("pump one"))
-        search.add_conversation(OTHER)
-        search.add_conversation(OTHER)
-        search.add_conversation(C)
+        search.add_missing(OTHER, 0, 1)
+        search.add_missing(OTHER, 0, 1)
+        search.add_missing(C, 0, 1)
 
     await store.run(copy)
     assert sorted(h.conversation_id for h in await find(store, Wanted("pump"))) == ["c", "other"]

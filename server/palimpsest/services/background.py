@@ -52,14 +52,14 @@ class Background:
     async def paused(self, conversation_ids: Collection[ConversationId], start: int = 0) -> AsyncIterator[None]:
         """Stops what reads the messages of these conversations from `start` on, and lets nothing begin while the block
         runs; what is asked for meanwhile begins afterwards. For whoever hides or removes what the work would read."""
-        self._paused.update(conversation_ids)
+        self._paused.update(list(conversation_ids))
         try:
             concerned = {each for each in self._tasks.values() if each.conversation_id in conversation_ids}
             concerned = {each for each in concerned if each.end > start}
             await self._stop([task for task, each in self._tasks.items() if each in concerned])
             yield
         finally:
-            self._paused.subtract(conversation_ids)
+            self._paused.subtract(list(conversation_ids))
             waiting, self._waiting = self._waiting, []
             for reading, work in waiting:
                 self._begin(reading, work)

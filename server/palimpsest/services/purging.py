@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
 from palimpsest.domain.cut import CutCause
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
-from palimpsest.storage import backups, purging
+from palimpsest.services.pending_work import do_pending_work
+from palimpsest.storage import backups, pending_work, purging
 from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.pending_work import Kind
 from palimpsest.storage.purging import Scope
+
+log = logging.getLogger(__name__)
 
 Range = tuple[MessageId, MessageId] | None
 """[start, end), or all of a conversation."""
@@ -40,36 +45,63 @@ class Purging:
         if not is_confirmed:
             scope = await self.contexts.store.read(purging.find_scope, conversation_id, wanted)
             raise InvalidRequest(_what_would_go(scope))
-        return await asyncio.shield(asyncio.create_task(self._purge(conversation_id, wanted)))
+        work = asyncio.create_task(self._purge(conversation_id, wanted), name=f"purge {conversation_id}")
+        work.add_done_callback(_log_failure)
+        return await asyncio.shield(work)
 
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
-        done = await store.run(purging.purge, conversation_id, wanted, store.server_id, store.is_alive, utc_now())
-        try:
-            for each in done.scope.touched:
-                self.contexts.forget(each)
-            await asyncio.to_thread(purging.empty_log, store.directory)
-            await asyncio.to_thread(_drop_copies, store.directory)
-            if self.documents is not None:
+        scope = await store.read(purging.find_scope, conversation_id, wanted)
+        async with self.contexts.background.paused(scope.touched):  # nothing that reads the words is under way
+            done = await store.run(purging.purge, conversation_id, wanted, store.server_id, store.is_alive, utc_now())
+            try:
                 for each in done.scope.touched:
-                    await self.documents.remove(each)
-            for lease in done.held:
-                await self._choose_anew(lease)
-        finally:
-            for lease in done.held:
-                await self.contexts.leases.release(lease, self._changed)
+                    self.contexts.forget(each)
+                for lease in done.held:
+                    await self._choose_anew(lease)
+            finally:
+                for lease in done.held:
+                    self.contexts.let_go(lease)
+                    await self.contexts.leases.release(lease, self._changed)
+                for each in done.scope.touched:
+                    self._changed(each)
+        if self.documents is not None:
             for each in done.scope.touched:
-                self._changed(each)
+                await self.documents.remove(each)
+        await self.finish()
         return done.scope
+
+    async def finish(self) -> None:
+        """Takes out of the files what was purged, also what a server that ended meanwhile had left. Nobody reads the
+        words any more, so nothing waits for this but the answer to the purge."""
+        store = self.contexts.store
+        await do_pending_work(store)
+        await asyncio.to_thread(purging.empty_log, store.directory)
+        await asyncio.to_thread(_drop_copies, store.directory)
 
     def _changed(self, conversation_id: ConversationId) -> None:
         self.listeners.tell(ConversationChanged(conversation_id))
 
     async def _choose_anew(self, lease: HeldLease) -> None:
         """The best cut that what is left allows."""
-        state = await self.contexts.state(lease.conversation_id)
+        state = await self.contexts.writable(lease)
         frame_digest = self.contexts.frame.digest()
         await self.contexts.adopt_anew(state, lease, CutCause.ROLLBACK, frame_digest=frame_digest)
+
+
+async def resume(purges: Purging) -> None:
+    """What a server that ended meanwhile had left of long work on the store is done, in the background."""
+    if await purges.contexts.store.read(pending_work.n_left, Kind.PURGE):
+        await purges.finish()
+    else:
+        await do_pending_work(purges.contexts.store)
+
+
+def _log_failure(work: asyncio.Task[Scope]) -> None:
+    """Whoever asked may be gone, so nobody else would hear of it."""
+    if not work.cancelled() and (error := work.exception()) is not None:
+        kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
+        log.warning("a purge has failed: %s", kind)
 
 
 def _drop_copies(directory: Path) -> None:

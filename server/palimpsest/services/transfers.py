@@ -24,6 +24,7 @@ from palimpsest.domain.transfer import Transfer, as_copy
 from palimpsest.domain.transfer_format import decode, encode, is_export
 from palimpsest.services.clock import utc_now
 from palimpsest.services.conversations import Conversations
+from palimpsest.services.pending_work import do_pending_work
 from palimpsest.services.recordings import Recording, load_recording
 from palimpsest.storage import conversations as stored
 from palimpsest.storage import transfers
@@ -90,6 +91,7 @@ class Transfers:
         """Raises InvalidRequest, naming the line, when the text is not a sound export; then nothing is stored."""
         transfer = await asyncio.to_thread(decode, text)
         imported = await self.conversations.store.run(_store, transfer)
+        await do_pending_work(self.conversations.store)
         if imported.outcome is not Outcome.PRESENT:
             self.conversations.changed(imported.record.id)
         return imported
@@ -111,10 +113,11 @@ class Transfers:
 
         def write() -> ConversationRecord:
             stored.create(conversation_id, "", models.default().name, utc_now())
-            stored.append(conversation_id, contents, utc_now())
+            stored.append_many(conversation_id, contents, utc_now())
             return stored.get(conversation_id)
 
         record = await self.conversations.store.run(write)
+        await do_pending_work(self.conversations.store)
         note = f"A recorded session of {recording.n_recorded} messages was imported."
         if recording.n_mended:
             note += f" It lacked {recording.n_mended} tool calls or results, for which placeholders were added."

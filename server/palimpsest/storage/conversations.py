@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
-from peewee import fn
+from peewee import chunked, fn
 
 from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
 from palimpsest.domain.errors import NotFound
@@ -21,8 +22,11 @@ from palimpsest.domain.messages import (
     canonical_json,
 )
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import passages, search
+from palimpsest.storage import passages, pending_work, search
 from palimpsest.storage.tables import Conversation, Hidden, Message, Summary, TokenCount, execute, rows
+
+_ROWS_AT_ONCE: Final = 500
+"""Rows of one INSERT: SQLite takes 32,766 values in a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,12 @@ def set_draft(conversation_id: ConversationId, draft: str, now: str) -> None:
 def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
     """Hides the messages [start, end): they stay readable, their ids are never used again. What stands in the context
     for them is not looked at: `contexts.hide` does both."""
+    mark_hidden(conversation_id, start, end, now)
+    passages.refresh(conversation_id, start, end)
+
+
+def mark_hidden(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
+    """As `hide`, for messages that are taken out of the indexes altogether."""
     newest = Summary.select(fn.MAX(Summary.id)).where(Summary.conversation == conversation_id).scalar()
     Hidden.create(
         conversation=conversation_id,
@@ -211,7 +221,7 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
         last_summary=newest or 0,
         created_at=now,
     )
-    passages.refresh(conversation_id, start, end)
+    passages.refresh_beside(conversation_id, start, end)
     _touch(conversation_id, now)
 
 
@@ -243,6 +253,16 @@ def set_model(conversation_id: ConversationId, model: str, now: str) -> None:
     _touch(conversation_id, now, model=model)
 
 
+def append_many(conversation_id: ConversationId, contents: Sequence[Content], now: str) -> None:
+    """As `append`, for more messages than a transaction should index: they are made findable piece by piece."""
+    row = Conversation.get_by_id(conversation_id)
+    messages = _chained(row, contents, now, None, None)
+    for batch in chunked(messages, _ROWS_AT_ONCE):
+        Message.insert_many(batch).execute()
+    pending_work.index(conversation_id, row.next_message_id + len(messages))
+    _extend(row, contents, messages, now)
+
+
 def append(
     conversation_id: ConversationId,
     contents: Sequence[Content],
@@ -254,42 +274,59 @@ def append(
 ) -> list[StoredMessage]:
     """Messages at the end of the conversation, chained to what is there. The ids are gapless (invariant 1)."""
     row = Conversation.get_by_id(conversation_id)
-    predecessor = None if row.head_digest is None else Digest(row.head_digest)
     stored: list[StoredMessage] = []
     added: list[passages.Added] = []
-    for offset, content in enumerate(contents):
-        message_id = MessageId(row.next_message_id + offset)
-        own = content_digest(content)
-        predecessor = message_digest(predecessor, conversation_id, message_id, now, turn_id, own)
-        message = Message.create(
-            conversation=conversation_id,
-            message_id=message_id,
-            created_at=now,
-            turn=turn_id,
-            step=step_id,
-            digest_version=DIGEST_VERSION,
-            content_digest=own,
-            digest=predecessor,
-            content=canonical_json(content.to_json()),
-        )
+    messages = _chained(row, contents, now, turn_id, step_id)
+    for offset, (content, columns) in enumerate(zip(contents, messages, strict=True)):
+        message = Message.create(**columns)
         search.add(message.id, content)
+        message_id = MessageId(message.message_id)
         added.append(passages.Added(message.id, message_id, now, content))
         if counts is not None:
             TokenCount.create(message=message.id, tokenizer=counts.tokenizer, tokens=counts.tokens[offset])
-        stored.append(StoredMessage(conversation_id, message_id, content, now, turn_id, predecessor))
+        digest = Digest(message.digest)
+        stored.append(StoredMessage(conversation_id, message_id, content, now, turn_id, digest))
     passages.add(conversation_id, added)
-    title = row.title
-    if not title:
-        first = next((content.text for content in contents if content.role is Role.USER), "")
-        title = title_of(first)
-    _touch(
-        conversation_id,
-        now,
-        next_message_id=row.next_message_id + len(contents),
-        head_digest=predecessor,
-        title=title,
-    )
+    _extend(row, contents, messages, now)
     return stored
+
+
+def _chained(
+    row: Conversation, contents: Sequence[Content], now: str, turn_id: TurnId | None, step_id: StepId | None
+) -> list[dict[str, Any]]:
+    """The columns of messages behind the conversation's last one."""
+    predecessor = None if row.head_digest is None else Digest(row.head_digest)
+    messages: list[dict[str, Any]] = []
+    for offset, content in enumerate(contents):
+        message_id = MessageId(row.next_message_id + offset)
+        own = content_digest(content)
+        predecessor = message_digest(predecessor, ConversationId(row.id), message_id, now, turn_id, own)
+        messages.append(
+            {
+                "conversation": row.id,
+                "message_id": message_id,
+                "created_at": now,
+                "turn": turn_id,
+                "step": step_id,
+                "digest_version": DIGEST_VERSION,
+                "content_digest": own,
+                "digest": predecessor,
+                "content": canonical_json(content.to_json()),
+            }
+        )
+    return messages
+
+
+def _extend(row: Conversation, contents: Sequence[Content], messages: Sequence[Mapping[str, Any]], now: str) -> None:
+    """The conversation ends behind the messages, and has a title when its user has said something."""
+    first = next((content.text for content in contents if content.role is Role.USER), "")
+    _touch(
+        ConversationId(row.id),
+        now,
+        next_message_id=row.next_message_id + len(messages),
+        head_digest=messages[-1]["digest"] if messages else row.head_digest,
+        title=row.title or title_of(first),
+    )
 
 
 def read_messages(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
@@ -299,7 +336,8 @@ def read_messages(conversation_id: ConversationId, start: int, end: int | None =
         query = Message.select().where(
             Message.conversation == owner, Message.message_id >= first, Message.message_id < after
         )
-        found += [_message(row) for row in query.order_by(Message.message_id)]
+        going = pending_work.being_purged(owner)
+        found += [_message(row, going) for row in query.order_by(Message.message_id)]
     return found
 
 
@@ -322,11 +360,14 @@ def read_user_messages(conversation_id: ConversationId, start: int) -> list[Stor
             Message.message_id < after,
             Message.content.contains('"role":"user"'),
         )
-        found += [_message(row) for row in query.order_by(Message.message_id)]
+        going = pending_work.being_purged(owner)
+        found += [_message(row, going) for row in query.order_by(Message.message_id)]
     return [
         message
         for message in found
-        if message.content.role is Role.USER and not any(each.start <= message.id < each.end for each in ranges)
+        if message.content.role is Role.USER
+        and message.purged is None
+        and not any(each.start <= message.id < each.end for each in ranges)
     ]
 
 
@@ -384,11 +425,19 @@ def _record(row: Conversation) -> ConversationRecord:
     )
 
 
-def _message(row: Message) -> StoredMessage:
+def purged_role(row: Message) -> Role | None:
+    """Of a message that is or is being purged; None for an imported one that may have lost it."""
+    if row.purged_role is not None:
+        return Role(row.purged_role)
+    return None if row.content is None else Content.from_json(json.loads(row.content)).role
+
+
+def _message(row: Message, going: Sequence[tuple[int, int]]) -> StoredMessage:
+    """`going`: ids whose content is being purged, so that nobody reads it any more."""
     purged: Digest | None = None
-    if row.content is None:
+    if row.content is None or any(first <= row.message_id < after for first, after in going):
         # An imported tombstone may have lost its role; as a user's, it begins an exchange as every purged range does.
-        content, purged = Content(Role(row.purged_role or Role.USER), ()), Digest(row.content_digest)
+        content, purged = Content(purged_role(row) or Role.USER, ()), Digest(row.content_digest)
     else:
         content = Content.from_json(json.loads(row.content))
     return StoredMessage(

@@ -127,6 +127,7 @@ def _schema(database: SqliteDatabase) -> Finding:
 _ELSEWHERE: Final = {
     "approval_rule": {"number", "tool", "words", "answer", "created_at"},
     "extraction": {"conversation", "next_message_id"},
+    "pending_work": {"id", "kind", "subject", "first", "after"},
     "fact": {
         *("id", "fact_type", "content", "turn_number", "conversation", "message_id", "quote", "origin"),
         *("created_at", "closed_at", "superseded_by", "verified_at", "n_uses"),

@@ -66,34 +66,30 @@ def add(conversation_id: ConversationId, added: Sequence[Added]) -> None:
     neighbours.refresh(neighbours.before(added[0].message_id))
 
 
-def add_conversation(conversation_id: ConversationId) -> None:
-    """Makes the messages findable that were stored past `conversations.append`, such as imported ones. Called when it
-    is stored what of them is hidden."""
-    last = -1
-    while True:
-        found = execute(
-            f"""SELECT id, message_id, created_at, content FROM message
-            WHERE conversation = ? AND message_id > ? AND id NOT IN (SELECT message FROM indexed_message)
-            ORDER BY message_id LIMIT {_ROWS_AT_ONCE}""",
-            conversation_id,
-            last,
-        )
-        batch = [
-            Added(row_id, MessageId(message_id), created_at, _content(content))
-            for row_id, message_id, created_at, content in found
-        ]
-        if not batch:
-            return
-        add(conversation_id, batch)
-        last = batch[-1].message_id
+def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
+    """Makes the messages [first, after) findable that were stored past `conversations.append`, such as imported ones.
+    Called when it is stored what of them is hidden, for the oldest first."""
+    found = execute(
+        """SELECT id, message_id, created_at, content FROM message
+        WHERE conversation = ? AND message_id >= ? AND message_id < ?
+        AND NOT EXISTS (SELECT 1 FROM indexed_message WHERE message = message.id) ORDER BY message_id""",
+        *(conversation_id, first, after),
+    )
+    batch = [
+        Added(row_id, MessageId(message_id), created_at, _content(content))
+        for row_id, message_id, created_at, content in found
+    ]
+    add(conversation_id, batch)
 
 
 def rebuild() -> None:
     """The passages of all messages anew. What of the index is of facts is left out."""
     execute("INSERT INTO passage_search (passage_search) VALUES ('delete-all')")
     execute("DELETE FROM indexed_message")
-    for (conversation_id,) in list(execute("SELECT DISTINCT conversation FROM message ORDER BY conversation")):
-        add_conversation(ConversationId(conversation_id))
+    stored = execute("SELECT conversation, MAX(message_id) FROM message GROUP BY conversation ORDER BY conversation")
+    for conversation_id, newest in list(stored):
+        for first in range(0, newest + 1, _ROWS_AT_ONCE):
+            add_missing(ConversationId(conversation_id), first, first + _ROWS_AT_ONCE)
 
 
 def remove(row_id: int, content: Content) -> None:
@@ -125,6 +121,13 @@ def refresh(conversation_id: ConversationId, start: int, end: int) -> None:
         )
     ]
     for each in (neighbours.before(start), *inside, neighbours.behind(end - 1)):
+        neighbours.refresh(each)
+
+
+def refresh_beside(conversation_id: ConversationId, start: int, end: int) -> None:
+    """As `refresh`, for who has taken the messages [start, end) themselves out, or has just put them in."""
+    neighbours = _Neighbours(conversation_id)
+    for each in (neighbours.before(start), neighbours.behind(end - 1)):
         neighbours.refresh(each)
 
 

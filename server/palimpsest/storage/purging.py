@@ -24,7 +24,7 @@ from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.tokens import Estimator
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import conversations, facts, forgotten_facts, leases, passages, search, tables, turns
+from palimpsest.storage import conversations, facts, forgotten_facts, leases, pending_work, tables, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
 
@@ -96,7 +96,8 @@ def purge(
     is_alive: Callable[[str | None], bool],
     now: str,
 ) -> Purged:
-    """Takes the lease of every conversation that has the messages, and purges them everywhere at once.
+    """Takes the lease of every conversation that has the messages, and purges them everywhere at once: nobody reads
+    their content any more, nothing that was made of it is left, and `pending_work` takes it out of the rows.
 
     Raises ConversationBusy when one of them has a writer.
     """
@@ -105,11 +106,10 @@ def purge(
     scope = find_scope(conversation_id, wanted)
     titles: set[str] = set()
     for stretch in scope.stretches:
-        titles |= _purge_rows(stretch)
+        titles |= _titles(stretch)
+        pending_work.purge(*stretch)
     facts.remove(_facts_of(scope.stretches))
     forgotten_facts.drop_of(scope.stretches)
-    search.settle()
-    passages.settle()
     for each, (first, after) in scope.touched.items():
         _purge_words(each, first, after, titles, now)
         _purge_derived(each, first, after, now)
@@ -188,19 +188,13 @@ def _rows(stretch: tuple[str, int, int]) -> ModelSelect[tables.Message]:
     )
 
 
-def _purge_rows(stretch: tuple[str, int, int]) -> set[str]:
-    """Makes tombstones of the rows; the titles that their texts may have given."""
+def _titles(stretch: tuple[str, int, int]) -> set[str]:
+    """The titles that the texts of the rows may have given."""
     titles: set[str] = set()
-    for row in list(_rows(stretch)):
-        content = Content.from_json(json.loads(str(row.content)))
+    for (text,) in tables.rows(_rows(stretch).select(tables.Message.content)):
+        content = Content.from_json(json.loads(text))
         if content.role is Role.USER:
             titles.add(title_of(content.text))
-        search.remove(row.id, content)
-        passages.remove(row.id, content)
-        tables.TokenCount.delete().where(tables.TokenCount.message == row.id).execute()
-        tables.Message.update(content=None, purged_role=content.role.value).where(tables.Message.id == row.id).execute()
-    # Their words stand in the rows of those beside them too.
-    passages.refresh(ConversationId(stretch[0]), stretch[1], stretch[2])
     return titles - {""}
 
 
@@ -237,7 +231,7 @@ def _purge_derived(conversation_id: ConversationId, first: int, after: int, now:
     tables.Injection.delete().where(tables.Injection.conversation == conversation_id).execute()
     _purge_cuts(conversation_id, gone, now)
     if first < after:
-        conversations.hide(conversation_id, MessageId(first), MessageId(after), now)
+        conversations.mark_hidden(conversation_id, MessageId(first), MessageId(after), now)
 
 
 def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:

@@ -76,9 +76,15 @@ def add(row_id: int, content: Content) -> None:
     execute("INSERT INTO message_search (rowid, words, parts) VALUES (?, ?, ?)", row_id, *columns(content))
 
 
-def add_conversation(conversation_id: ConversationId) -> None:
-    """Makes the messages findable that were stored past `conversations.append`, such as imported ones."""
-    query = Message.select().where(Message.conversation == conversation_id, Message.content.is_null(False))
+def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
+    """Makes the messages [first, after) findable that were stored past `conversations.append`, such as imported
+    ones."""
+    query = Message.select().where(
+        Message.conversation == conversation_id,
+        Message.message_id >= first,
+        Message.message_id < after,
+        Message.content.is_null(False),
+    )
     for row in query.iterator():
         if not _is_indexed(row.id):
             add(row.id, Content.from_json(json.loads(str(row.content))))

@@ -16,7 +16,6 @@ from palimpsest.domain.messages import (
     ConversationId,
     Digest,
     MessageId,
-    Role,
     SummaryId,
     TurnId,
     canonical_json,
@@ -37,7 +36,7 @@ from palimpsest.domain.transfer import (
     WithdrawalLine,
 )
 from palimpsest.domain.turns import FINAL_STATES, TurnState
-from palimpsest.storage import contexts, conversations, passages, search, tables
+from palimpsest.storage import contexts, conversations, pending_work, tables
 from palimpsest.storage.conversations import ConversationRecord
 
 _ROWS_AT_ONCE: Final = 500
@@ -124,7 +123,7 @@ def write(transfer: Transfer, now: str) -> ConversationRecord:
     _write_turns(transfer)
     ids = _write_summaries(transfer)
     _write_context(transfer, ids)
-    passages.add_conversation(header.id)
+    pending_work.index(header.id, MessageId(len(transfer.messages)))
     return conversations.get(header.id)
 
 
@@ -136,7 +135,9 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
             tables.Message.message_id >= first,
             tables.Message.message_id < after,
         )
+        going = pending_work.being_purged(owner)
         for row in query.order_by(tables.Message.message_id):
+            is_gone = row.content is None or any(start <= row.message_id < stop for start, stop in going)
             found.append(
                 MessageLine(
                     MessageId(row.message_id),
@@ -145,8 +146,8 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
                     Digest(row.digest),
                     None if owner == conversation_id else ConversationId(owner),
                     None if row.turn is None else TurnId(row.turn),
-                    None if row.content is None else Content.from_json(json.loads(row.content)),
-                    None if row.purged_role is None else Role(row.purged_role),
+                    None if is_gone else Content.from_json(json.loads(str(row.content))),
+                    conversations.purged_role(row) if is_gone else None,
                 )
             )
     return tuple(found)
@@ -273,7 +274,6 @@ def _write_messages(transfer: Transfer) -> None:
     )
     for batch in chunked(new, _ROWS_AT_ONCE):
         tables.Message.insert_many(batch).execute()
-    search.add_conversation(conversation_id)
 
 
 def _write_turns(transfer: Transfer) -> None:

@@ -1,0 +1,132 @@
+"""Long work on the store in pieces, each a transaction of its own, so that everybody else gets in between.
+
+What is left to do is written down in the transaction that makes it necessary, and struck out in the one that does the
+last of it. So whoever opens the store after a crash goes on, and two servers that do the same work do no harm: every
+piece looks for what is still there to do.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Final
+
+from palimpsest.domain.messages import Content, ConversationId, MessageId
+from palimpsest.storage import passages, search
+from palimpsest.storage.tables import execute
+
+_ROWS_AT_ONCE: Final = 25
+"""Messages of one piece: some tens of milliseconds."""
+
+
+class Kind(StrEnum):
+    """What is to be done, in the order in which it is done."""
+
+    PURGE = "purge"
+    """The content of a conversation's messages [first, after) is to be removed. Nobody reads it any more."""
+    INDEX = "index"
+    """A conversation's messages are to be made findable."""
+    SETTLE = "settle"
+    """A search index is to be written anew without what was taken out."""
+
+
+def purge(conversation_id: str, first: int, after: int) -> None:
+    """The content of the rows [first, after) goes, and with it their words in the indexes."""
+    _add(Kind.PURGE, conversation_id, first, after)
+
+
+def index(conversation_id: ConversationId, after: int) -> None:
+    """Messages that were stored past `conversations.append`, such as imported ones, are made findable."""
+    _add(Kind.INDEX, conversation_id, 0, after)
+
+
+def n_left(kind: Kind) -> int:
+    """How much of that work is written down."""
+    ((n_rows,),) = execute("SELECT COUNT(*) FROM pending_work WHERE kind = ?", kind.value)
+    return int(n_rows)
+
+
+def being_purged(conversation_id: str) -> list[tuple[int, int]]:
+    """[first, after) of the conversation's own rows whose content nobody may read any more."""
+    found = execute(
+        "SELECT first, after FROM pending_work WHERE kind = ? AND subject = ?", Kind.PURGE.value, conversation_id
+    )
+    return [(int(first), int(after)) for first, after in found]
+
+
+def do_some() -> Kind | None:
+    """Does a piece of what is left, a purge first. What it belonged to; None when nothing is left."""
+    order = " ".join(f"WHEN '{kind.value}' THEN {number}" for number, kind in enumerate(Kind))
+    found = execute(
+        f"SELECT id, kind, subject, first, after FROM pending_work ORDER BY CASE kind {order} END, id LIMIT 1"
+    )
+    for number, name, subject, first, after in found:
+        match kind := Kind(name):
+            case Kind.PURGE:
+                is_done = _purge_some(subject, first, after)
+            case Kind.INDEX:
+                is_done = _index_some(number, ConversationId(subject), MessageId(first), MessageId(after))
+            case Kind.SETTLE:
+                is_done = _settle_some(number, subject, is_begun=bool(first))
+        if is_done:
+            execute("DELETE FROM pending_work WHERE id = ?", number)
+        return kind
+    return None
+
+
+def _add(kind: Kind, subject: str, first: int, after: int) -> None:
+    execute(
+        "INSERT INTO pending_work (kind, subject, first, after) VALUES (?, ?, ?, ?)", kind.value, subject, first, after
+    )
+
+
+def _purge_some(conversation_id: str, first: int, after: int) -> bool:
+    rows = list(
+        execute(
+            "SELECT id, content FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ? "
+            "AND content IS NOT NULL ORDER BY message_id LIMIT ?",
+            *(conversation_id, first, after, _ROWS_AT_ONCE),
+        )
+    )
+    for row_id, text in rows:
+        content = Content.from_json(json.loads(text))
+        search.remove(row_id, content)
+        passages.remove(row_id, content)
+        execute("DELETE FROM token_count WHERE message = ?", row_id)
+        execute("UPDATE message SET content = NULL, purged_role = ? WHERE id = ?", content.role.value, row_id)
+    if len(rows) == _ROWS_AT_ONCE:
+        return False
+    # Their words stand in the rows of those beside them too.
+    passages.refresh_beside(ConversationId(conversation_id), first, after)
+    for table in ("message_search", "passage_search"):
+        execute("DELETE FROM pending_work WHERE kind = ? AND subject = ?", Kind.SETTLE.value, table)
+        _add(Kind.SETTLE, table, 0, 0)
+    return True
+
+
+def _index_some(number: int, conversation_id: ConversationId, first: MessageId, after: MessageId) -> bool:
+    end = min(first + _ROWS_AT_ONCE, after)
+    search.add_missing(conversation_id, first, end)
+    passages.add_missing(conversation_id, first, end)
+    if end < after:
+        execute("UPDATE pending_work SET first = ? WHERE id = ?", end, number)
+        return False
+    passages.refresh_beside(conversation_id, first, after)  # what was said since then has neighbors now
+    return True
+
+
+_MERGED_PAGES: Final = 200
+"""Of an index, written at once: some milliseconds."""
+
+
+def _settle_some(number: int, table: str, *, is_begun: bool) -> bool:
+    """FTS5's own way to write an index as one, in steps: the first with a negative number, until nothing changes
+    (sqlite.org/fts5.html, "The 'merge' command", read in November 2026)."""
+    ((before,),) = execute("SELECT total_changes()")
+    pages = _MERGED_PAGES if is_begun else -_MERGED_PAGES
+    execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", pages)
+    ((now,),) = execute("SELECT total_changes()")
+    if now - before < 2:
+        return True
+    execute("UPDATE pending_work SET first = 1 WHERE id = ?", number)
+    return False
