@@ -331,3 +331,52 @@ async def test_a_fact_that_was_forgotten_long_ago_is_gone(bench: Opener, folder:
     await librarian.forget(fact.id)
     await b.session.store.run(forgotten_facts.drop_before, "9999")
     assert await librarian.forgotten() == []
+
+
+@pytest.mark.parametrize("is_purged", [True, False])
+async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
+    bench: Opener, folder: Path, *, is_purged: bool
+) -> None:
+    b = await bench([says("Understood."), says("Yes.")])
+    librarian = librarian_of(b, folder)
+    await b.ask("Hello there.", "first")
+    await b.ask(RULE, "second")
+    work = await b.session.store.read(librarian._next, b.conversation_id)
+    assert work is not None
+    # As by another server, whose librarian this one cannot stop.
+    if is_purged:
+        purging = Purging(b.session.contexts, b.session.listeners)
+        await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
+    else:
+        await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    await librarian._learn(b.conversation_id, work, 0.0)
+    assert await librarian.select(Wanted(includes_closed=True)) == []
+    assert not any(
+        b"Makefile of this" in path.read_bytes()
+        for path in b.session.store.directory.glob("*")
+        if is_purged and path.is_file()
+    )
+
+
+async def test_a_purge_stops_who_reads_the_words_and_lets_them_begin_afterwards(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood.")])
+    await b.ask(RULE)
+    asked, background = asyncio.Event(), b.session.contexts.background
+
+    async def work() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    begun_again = asyncio.Event()
+
+    async def again() -> None:
+        begun_again.set()
+
+    background.start(b.conversation_id, work())
+    await asked.wait()
+    async with background.paused([b.conversation_id]):
+        background.start(b.conversation_id, again())
+        await asyncio.sleep(0)
+        assert not begun_again.is_set()
+    await asyncio.wait_for(begun_again.wait(), 30)
+    await asyncio.wait_for(background.settle(b.conversation_id), 30)

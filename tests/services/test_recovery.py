@@ -347,7 +347,9 @@ async def test_a_retry_whose_server_dies_at_once_is_offered_in_its_turn(bench: O
     b = await bench([[TextDelta("half"), OVERLOADED], says("whole")])
     turn_id = await failed(b)
     store, new = b.session.store, TurnId("new")
-    await store.run(recovering.reopen, new, turn_id, Resolution.RETRY, "dead", store.is_alive, utc_now())
+    await store.run(
+        recovering.reopen, new, turn_id, Resolution.RETRY, b.conversation_id, "dead", store.is_alive, utc_now()
+    )
     assert await store.run(stored.recover, store.is_alive, utc_now()) == [new]
     (found,) = await recovery(b).unresolved()
     assert (found.turn.id, found.text, found.how) == (new, "", Break.INCOMPLETE)

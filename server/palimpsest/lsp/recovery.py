@@ -53,30 +53,35 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def go_on(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
-    session, turn_id = await _meant(ls, params)
+    meant = await _meant(ls, params)
     from palimpsest.domain.recovery import Resolution
 
-    return await _rerun(ls, session, turn_id, Resolution.CONTINUE, params.partial_result_token, params.work_done_token)
+    return await _rerun(ls, meant, Resolution.CONTINUE, params.partial_result_token, params.work_done_token)
 
 
 @answers
 async def retry(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
-    session, turn_id = await _meant(ls, params)
+    meant = await _meant(ls, params)
     from palimpsest.domain.recovery import Resolution
 
-    return await _rerun(ls, session, turn_id, Resolution.RETRY, params.partial_result_token, params.work_done_token)
+    return await _rerun(ls, meant, Resolution.RETRY, params.partial_result_token, params.work_done_token)
 
 
-async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSession, str]:
-    """The turn to go on from. Raises InvalidRequest where none is named, or nothing was said yet."""
+async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSession, TurnId, ConversationId]:
+    """The turn to go on from, and where. Raises InvalidRequest where none is named, or nothing was said yet."""
     if params.turn_id is not None:
-        return await ls.session_of_turn(params.turn_id), params.turn_id
+        return await _of_turn(await ls.session_of_turn(params.turn_id), TurnId(params.turn_id))
     if params.conversation_id is None:
         raise InvalidRequest("Say which turn, by `turnId`, or which conversation's last one, by `conversationId`.")
     session = await ls.session_of(params.conversation_id)
     from palimpsest.services.recovery import Recovery
 
-    return session, await Recovery(session.turns).last_turn(ConversationId(params.conversation_id))
+    conversation_id = ConversationId(params.conversation_id)
+    return session, await Recovery(session.turns).last_turn(conversation_id), conversation_id
+
+
+async def _of_turn(session: FolderSession, turn_id: TurnId) -> tuple[FolderSession, TurnId, ConversationId]:
+    return session, turn_id, (await session.conversations.outcome(turn_id)).turn.conversation_id
 
 
 @answers
@@ -97,18 +102,23 @@ async def resolve(ls: PalimpsestServer, params: ResolveParams) -> ChatResult:
     from palimpsest.services.recovery import Recovery
 
     choice = Resolution(params.action.value)
-    if choice is Resolution.CONTINUE or choice is Resolution.RETRY:
-        return await _rerun(ls, session, params.turn_id, choice, params.partial_result_token, params.work_done_token)
     turn_id = TurnId(params.turn_id)
+    if choice is Resolution.CONTINUE or choice is Resolution.RETRY:
+        meant = await _of_turn(session, turn_id)
+        return await _rerun(ls, meant, choice, params.partial_result_token, params.work_done_token)
     await Recovery(session.turns).resolve(turn_id, choice, "turn" if params.as_draft else "answer")
     return await result_of(session, await session.conversations.outcome(turn_id), None)
 
 
 async def _rerun(
-    ls: PalimpsestServer, session: FolderSession, turn_id: str, how: Rerun, token: Token | None, work_done: Token | None
+    ls: PalimpsestServer,
+    meant: tuple[FolderSession, TurnId, ConversationId],
+    how: Rerun,
+    token: Token | None,
+    work_done: Token | None,
 ) -> ChatResult:
-    conversation_id = (await session.conversations.outcome(TurnId(turn_id))).turn.conversation_id
-    starting = session.turns.go_on(TurnId(turn_id), how)
+    session, turn_id, conversation_id = meant
+    starting = session.turns.go_on(turn_id, how, conversation_id)
     return await follow_to_the_end(ls, session, conversation_id, starting, token, work_done)
 
 

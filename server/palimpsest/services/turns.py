@@ -105,14 +105,17 @@ class TurnEngine:
         """As `start`, in a conversation that is stored together with its first message, or not at all."""
         return await _started(self._start(conversation.id, request_id, content, conversation))
 
-    async def go_on(self, ended: TurnId, how: Rerun) -> RunningTurn | TurnId:
+    async def go_on(
+        self, ended: TurnId, how: Rerun, conversation_id: ConversationId | None = None
+    ) -> RunningTurn | TurnId:
         """Sets a turn going with the user's message of an ended one: to continue its partial answer, or, hiding that,
         to answer again. The id of the turn instead, when the same choice had made one that has ended.
+        `conversation_id`: a fork of the ended turn's conversation; None: that conversation itself.
 
         Raises InvalidRequest, NotFound or ConversationBusy; then nothing has changed. A caller that is cancelled
         meanwhile cancels the turn.
         """
-        return await _started(self._go_on(ended, how))
+        return await _started(self._go_on(ended, how, conversation_id))
 
     async def _start(
         self, conversation_id: ConversationId, request_id: str, content: Content, new: ConversationRecord | None
@@ -144,8 +147,8 @@ class TurnEngine:
             self.contexts.appended(state, [admission.message], accepted)
         return self._set_going(turn, lease, None)
 
-    async def _go_on(self, ended: TurnId, how: Rerun) -> RunningTurn | TurnId:
-        conversation_id = (await self.store.read(turns.find, ended)).conversation_id
+    async def _go_on(self, ended: TurnId, how: Rerun, fork: ConversationId | None) -> RunningTurn | TurnId:
+        conversation_id = fork or (await self.store.read(turns.find, ended)).conversation_id
         state = await self.contexts.state(conversation_id)
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
         await self.contexts.leases.settle(conversation_id)
@@ -154,6 +157,7 @@ class TurnEngine:
             TurnId(uuid.uuid4().hex),
             ended,
             how,
+            conversation_id,
             self.store.server_id,
             self.store.is_alive,
             utc_now(),

@@ -22,6 +22,7 @@ from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import Turn, rows
 from palimpsest.storage.turns import TurnRecord
 
+_WENT_ON: Final = (Resolution.CONTINUE.value, Resolution.RETRY.value)
 _CUT_OFF: Final = ("output_limit", "tool_rounds")
 """Stop reasons of turns that were committed with more to say."""
 
@@ -56,7 +57,7 @@ def unresolved() -> list[UnresolvedTurn]:
     found: list[UnresolvedTurn] = []
     for row in query:
         conversation_id = ConversationId(row.conversation)
-        if _stands_last(row):
+        if _stands_last(row, conversation_id):
             title = conversations.get(conversation_id).title
             answer = conversations.read_visible(conversation_id, row.user_message_id + 1)
             found.append(
@@ -66,17 +67,22 @@ def unresolved() -> list[UnresolvedTurn]:
 
 
 def last_turn(conversation_id: ConversationId) -> TurnId:
-    """The one for the newest visible message of the user that no other turn took the place of. Raises InvalidRequest
-    when there is none: nothing was said yet, or only where the conversation was forked from."""
-    went_on = (Resolution.CONTINUE.value, Resolution.RETRY.value)
-    query = (
-        Turn.select()
-        .where(Turn.conversation == conversation_id, Turn.resolution.is_null() | Turn.resolution.not_in(went_on))
-        .order_by(Turn.user_message_id.desc(), Turn.started_at.desc())
-    )
-    for row in query:
-        if not _is_hidden(conversation_id, MessageId(row.user_message_id)):
-            return TurnId(row.id)
+    """The one for the newest visible message of the user that no other turn took the place of; in a fork that has none
+    of its own yet, the one of the conversation that it was forked from. Raises InvalidRequest when nothing was said."""
+    for owner, first, after in reversed(conversations.lineage(conversation_id)):
+        query = (
+            Turn.select()
+            .where(Turn.conversation == owner, Turn.user_message_id < after)
+            .order_by(Turn.user_message_id.desc(), Turn.started_at.desc())
+        )
+        for row in query:
+            is_own = owner == conversation_id
+            if is_own and row.resolution in _WENT_ON:
+                continue
+            if (is_own or row.user_message_id >= first) and not _is_hidden(
+                conversation_id, MessageId(row.user_message_id)
+            ):
+                return TurnId(row.id)
     raise InvalidRequest("Nothing was asked in this conversation yet, so there is nothing to go on from.")
 
 
@@ -89,27 +95,35 @@ def behind_which_turns_go_on(conversation_id: ConversationId) -> frozenset[Messa
 
 
 def reopen(
-    turn_id: TurnId, ended: TurnId, how: Rerun, server_id: str, is_alive: Callable[[str | None], bool], now: str
+    turn_id: TurnId,
+    ended: TurnId,
+    how: Rerun,
+    conversation_id: ConversationId,
+    server_id: str,
+    is_alive: Callable[[str | None], bool],
+    now: str,
 ) -> Reopened:
-    """Begins the turn `turn_id` with the user's message of an ended one; a retry hides that one's answer.
+    """Begins the turn `turn_id` with the user's message of an ended one; a retry hides that one's answer. In a fork the
+    ended turn may be one of the conversation it was forked from, where nothing changes then.
 
     Each turn is continued once, and run again once: the same choice again finds the turn it made. Raises NotFound,
     ConversationBusy, and InvalidRequest where there is nothing to go on from.
     """
-    request_id = f"{how.value}:{ended}"
+    is_own = turns.find(ended).conversation_id == conversation_id
+    request_id = f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
     existing = Turn.get_or_none(Turn.request_id == request_id)
     if existing is not None:
         return Reopened(turns.find(TurnId(existing.id)), None, False)
-    conversation_id = turns.find(ended).conversation_id
     lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
     turns.close_open_turns(conversation_id, now)
-    row = _resolvable(ended)
+    row = _resolvable(ended, conversation_id)
     is_whole = TurnState(row.state) is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
     if how is Resolution.CONTINUE and is_whole:
         raise InvalidRequest("This answer is complete, so there is nothing to continue. Send a message, or try again.")
     after = MessageId(row.user_message_id + 1)
     has_hidden = how is Resolution.RETRY and _hide(conversation_id, after, now) is not None
-    _set_resolution(ended, how)
+    if is_own:
+        _set_resolution(ended, how)
     Turn.create(
         id=turn_id,
         conversation=conversation_id,
@@ -146,7 +160,7 @@ def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], no
     if is_discarded(ended):
         return None
     conversation_id = lease.conversation_id
-    row = _resolvable(ended)
+    row = _resolvable(ended, conversation_id)
     asked = MessageId(row.user_message_id)
     if hide == "turn":
         (message,) = conversations.read_messages(conversation_id, asked, asked + 1)
@@ -173,12 +187,12 @@ def _ended(turn_id: TurnId) -> Turn:
     return row
 
 
-def _resolvable(turn_id: TurnId) -> Turn:
+def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> Turn:
     """The ended turn. Raises InvalidRequest when another took its place or something was said behind it."""
     row = _ended(turn_id)
-    if row.resolution in (Resolution.CONTINUE, Resolution.RETRY):
+    if row.conversation == conversation_id and row.resolution in _WENT_ON:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
-    if not _stands_last(row):
+    if not _stands_last(row, conversation_id):
         raise InvalidRequest(
             "This turn is not the conversation's last one, or its message was taken back. "
             "Roll the conversation back to it, or fork it there."
@@ -190,9 +204,11 @@ def _set_resolution(turn_id: TurnId, resolution: Resolution) -> None:
     Turn.update(resolution=resolution.value).where(Turn.id == turn_id).execute()
 
 
-def _stands_last(row: Turn) -> bool:
+def _stands_last(row: Turn, conversation_id: ConversationId) -> bool:
     """Whether its user's message is visible, and behind it only what was said for that message."""
-    conversation_id, asked = ConversationId(row.conversation), MessageId(row.user_message_id)
+    asked = MessageId(row.user_message_id)
+    if row.conversation != conversation_id and row.conversation != conversations.owner_of(conversation_id, asked):
+        return False
     newest = _newest_visible(conversation_id)
     if newest is None or newest < asked or _is_hidden(conversation_id, asked):
         return False
