@@ -10,7 +10,7 @@ from tests.storage.test_health import NOW, C, F, change, directory, problems
 from palimpsest.domain.facts import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.health import examine, repair
-from palimpsest.storage import backups, contexts, fact_search, facts, purging
+from palimpsest.storage import backups, contexts, fact_search, facts, pending_work, purging
 from palimpsest.storage.health import Verdict
 from palimpsest.storage.hidden_words import HiddenWords
 from palimpsest.storage.store import DATABASE_NAME, open_store
@@ -92,6 +92,8 @@ async def poison_with_purged_words(directory: Path) -> None:
 
     def poison() -> None:
         purging.purge(C, (MessageId(4), MessageId(5)), store.server_id, store.is_alive, NOW)
+        while pending_work.do_some() is not None:
+            pass
         fact_of(4)
         fact_of(4, F)
         fact_of(0, content="what was never purged")
