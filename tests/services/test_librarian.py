@@ -93,6 +93,21 @@ async def test_a_pinned_fact_goes_stale_with_its_lines_and_fresh_again_with_them
     assert (await librarian.counts()).n_stale == 0
 
 
+async def test_a_fact_found_by_rules_rests_on_the_lines_it_speaks_of(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Noted.")])
+    file = folder / "shapes.py"
+    file.write_text("LIMIT = 30\n\n\n" + CODE)
+    await b.ask("The size limit in shapes.py is 30 points (LIMIT).")
+    librarian = librarian_of(b, folder)
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+    assert [(each.place.span, each.place.symbol) for each in fact.sources] == [(Span(1, 1), "LIMIT")]
+    file.write_text("LIMIT = 30\n\n\n" + CODE + "\n\ndef unrelated():\n    return 5\n")
+    assert (await librarian.places.check(["shapes.py"])).changed == set()
+    file.write_text("LIMIT = 31\n\n\n" + CODE)
+    assert (await librarian.places.check(["shapes.py"])).changed == {fact.id}
+
+
 async def test_a_file_that_is_renamed_is_found_again_by_what_it_holds(bench: Opener, folder: Path) -> None:
     librarian = librarian_of(await bench([]), folder)
     fact = await librarian.pin_fact("Doubling is a function of its own.", place=Place("shapes.py", Span(5, 6)))

@@ -293,3 +293,11 @@ def test_any_arguments_of_a_tool_are_read(arguments: dict[str, object]) -> None:
     of = edited(arguments, "edit")
     for each in by_rules(of):
         assert any(each.evidence.quote in text for message in of.messages for text in texts_of(message))
+
+
+def test_a_change_inside_a_function_is_quoted_by_its_longest_new_line() -> None:
+    arguments = {"path": "src/a.py", "old_text": "    x = 1", "new_text": "    x = 2\n    y = compute(x)"}
+    said = edited(arguments, text="I'll add the `compute` step to the parser.")
+    (found,) = by_rules(said)
+    assert found.fact.fact_type is CODE_STATE
+    assert found.evidence.quote == "y = compute(x)"

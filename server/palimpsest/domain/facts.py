@@ -102,6 +102,8 @@ class Place:
     """None: the whole file."""
     symbol: str = ""
     """The function, class or heading that is meant, if one is."""
+    said: str = ""
+    """Words by which the place is looked for in the file, where neither lines nor a symbol that is there tell it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class FactPlaces:
                     alike = _named_so(names, place.path)
                     files[place.path] = None if alike is None else self._at(alike)
             known = files[place.path]
-            found.append([] if known is None else [known.tie(place.span, place.symbol)])
+            found.append([] if known is None else [known.tie(place.span, place.symbol, said=place.said)])
         return found
 
     def _at(self, path: str) -> SourceFile | None:

@@ -11,7 +11,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -179,7 +179,7 @@ class Librarian:
         known = await self.store.search(facts.all_known) if candidates else []
         cap = most_open(await self.store.read(turns.count))
         admission = await asyncio.to_thread(admit, [each for each, _ in candidates], known, cap)
-        ties = await self.places.tie([place for each in admission.new for place in each.places])
+        ties = await self.places.tie([place for each in admission.new for place in _said_places(each)])
         numbers = {_key(candidate): number for candidate, number in candidates}
 
         def tell(done: ExtractionResult | None) -> None:
@@ -368,6 +368,12 @@ def _holds_secret(candidate: Candidate) -> bool:
     """A key is no fact: it would stand in lists, exports and requests for ever."""
     said = f"{candidate.fact.content}\n{candidate.evidence.quote}"
     return redact(said) != said
+
+
+def _said_places(candidate: Candidate) -> list[Place]:
+    """Its places, each with the words by which it may be found in its file."""
+    said = f"{candidate.evidence.quote}\n{candidate.fact.content}"
+    return [replace(place, said=said) for place in candidate.places]
 
 
 def _key(candidate: Candidate) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from palimpsest.domain.staleness.anchor import Anchor, make_anchor
 from palimpsest.domain.staleness.check import Verdict, check_file
 from palimpsest.domain.staleness.file_lines import FileLines
 from palimpsest.domain.staleness.relocate import Candidates, relocate
+from palimpsest.domain.staleness.said_place import said_place
 from palimpsest.domain.staleness.symbols import find_symbol
 from palimpsest.services.file_text import decode
 from palimpsest.services.workspace_files import MAX_FILE_BYTES, WorkspaceFiles
@@ -86,12 +87,15 @@ class SourceFile:
     def version(self) -> Version:
         return Version(self.path, self.sha256, b"" if self.lines is None else self.lines.to_bytes())
 
-    def tie(self, span: Span | None, symbol: str, older: Anchor | None = None) -> Tie:
-        """A place in it; without a span that of the symbol, or the whole file. `older`: as for `make_anchor`."""
+    def tie(self, span: Span | None, symbol: str, older: Anchor | None = None, said: str = "") -> Tie:
+        """A place in it; without a span that of the symbol, or the one that is `said`, or the whole file. `older`: as
+        for `make_anchor`."""
         if self.text is None:
             return Tie(self.version, _BYTES_ALONE, symbol, None)
         if span is None and symbol:
             span = find_symbol(self.path, self.text, symbol)
+        if span is None and said and (found := said_place(self.path, self.text, said)) is not None:
+            span, symbol = found
         anchor = make_anchor(self.path, self.text, span, symbol, older)
         return Tie(self.version, json.dumps(anchor.to_json()), symbol, anchor.span)
 

@@ -19,6 +19,7 @@ from palimpsest.domain.extraction.names import below, is_file_name
 _MOST_SYMBOLS, _MOST_NOTES, _LONGEST_NOTE, _LONGEST_TEXT = 10, 2, 220, 800
 _MOST_SYMBOLS_OF_WHOLE: Final = 6
 _READ_CHARS: Final = 200_000
+_SHORTEST_LINE, _LONGEST_LINE = 8, 160
 _MOST_LINES: Final = 4_000
 _PATH_KEYS: Final = (
     "path",
@@ -200,7 +201,19 @@ def changes_by(use: ToolUse, folder: str) -> Iterator[ChangeByTool]:
         change = Change(path, is_created, touched)
     elif not edited and not _EDITING.search(name):
         return
-    yield ChangeByTool(change, _quote(use, change, raw))
+    yield ChangeByTool(change, _quote(use, change, _new_line(use.call.arguments, edited) or raw))
+
+
+def _new_line(written: str, edited: Sequence[tuple[str, str]]) -> str:
+    """The longest line that the edits put in and that stands in the call's arguments exactly so; empty for none. Where
+    no symbol tells what was changed, it tells where."""
+    added = (
+        line.strip()
+        for old, new in edited
+        for line in new[:_READ_CHARS].splitlines()
+        if line.strip() not in old and _SHORTEST_LINE <= len(line.strip()) <= _LONGEST_LINE
+    )
+    return max((line for line in added if line in written), key=len, default="")
 
 
 def _edits(arguments: Mapping[str, object]) -> Iterator[tuple[str, str]]:
