@@ -277,13 +277,14 @@ def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall |
 
 def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, settings: Settings) -> LibrarianModel:
     async def choose(conversation_id: ConversationId) -> HelpingModel | None:
-        wanted, model = settings.librarian, (await contexts.state(conversation_id)).model
+        wanted, state = settings.librarian, await contexts.state(conversation_id)
+        model = state.model
         # What an editor's plan includes is for the user's own questions.
         if wanted.daily_tokens == 0 or (model.provider in ("offline", EDITOR) and wanted.model is None):
             return None
         usual = helpers.models.table.librarian_model(model.provider)
         try:
-            return await helpers.helper(model, wanted.model, usual and usual[0])
+            return await helpers.helper(model, wanted.model, usual and usual[0], state.asked_by)
         except PalimpsestError as error:
             log.warning("no model reads for facts: %s", error.kind)
             return None

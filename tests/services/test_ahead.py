@@ -23,6 +23,7 @@ from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.compaction import AHEAD_SHARE
 from palimpsest.services.context_reports import stats
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
 from palimpsest.storage import contexts as stored
@@ -51,7 +52,7 @@ class Slow:
 
 
 def let_write(b: Bench, first: Summarizer, wait_s: float = 30) -> None:
-    async def choose(_: Model) -> Summarizer:
+    async def choose(_: Model, __: EditorId | None) -> Summarizer:
         return PatientSummarizer(first, wait_s, 60)
 
     b.session.contexts.choose_summarizer = choose

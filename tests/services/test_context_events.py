@@ -24,6 +24,7 @@ from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.strategies import EVERY_NAME
 from palimpsest.domain.tokens import CountText
 from palimpsest.services.context_reports import explain, stats, usage_status
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer, Written
@@ -112,7 +113,7 @@ class Unreliable:
         written = await ExtractiveSummarizer().write(pieces, target_tokens, count)
         return replace(written, note="It was written without a model instead.") if what == "note" else written
 
-    async def choose(self, _: Model) -> Summarizer:
+    async def choose(self, _: Model, __: EditorId | None) -> Summarizer:
         return self
 
 

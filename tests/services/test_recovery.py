@@ -24,6 +24,7 @@ from palimpsest.domain.tokens import CountText
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import quoting
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.editors import Editors
 from palimpsest.services.pinning import Pinning
 from palimpsest.services.recovery import BrokenAnswer, Recovery
@@ -428,7 +429,7 @@ async def test_a_turn_stopped_while_older_messages_are_summarised_keeps_everythi
             await asyncio.Event().wait()
             raise AssertionError
 
-    async def slow(_: Model) -> Slow:
+    async def slow(_: Model, __: EditorId | None) -> Slow:
         return Slow()
 
     for number in range(5):

@@ -30,9 +30,9 @@ async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
     session, known, content = await _target(ls, params)
     if known is None:
         new = session.conversations.blank()
-        starting = session.turns.begin(new, params.request_id, content)
+        starting = session.turns.begin(new, params.request_id, content, ls.editor_models.id)
     else:
-        starting = session.turns.start(known, params.request_id, content)
+        starting = session.turns.start(known, params.request_id, content, ls.editor_models.id)
     conversation_id = new.id if known is None else known
     return await follow_to_the_end(
         ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token

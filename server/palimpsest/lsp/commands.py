@@ -53,7 +53,7 @@ async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResul
     from palimpsest.services.commanding import Commanding
 
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
-    reply = await Commanding(session, conversation_id).run(params.text)
+    reply = await Commanding(session, conversation_id, ls.editor_models.id).run(params.text)
     return RunCommandResult(reply.text, reply.conversation_id)
 
 

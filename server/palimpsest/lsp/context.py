@@ -53,7 +53,7 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     progress = SummaryProgress(ls, params.work_done_token, params.conversation_id)
     unsubscribe = session.listeners.add(progress.hear)
     try:
-        done = await session.conversations.summarize(conversation_id, wanted)
+        done = await session.conversations.summarize(conversation_id, wanted, ls.editor_models.id)
     finally:
         unsubscribe()
         progress.end()

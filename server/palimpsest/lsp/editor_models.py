@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pygls.exceptions import JsonRpcException
 
@@ -43,7 +43,7 @@ from palimpsest.wire.editor_models import (
 if TYPE_CHECKING:
     from palimpsest.domain.prepared import PreparedContext
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.editor_models import EditorModel, EditorModels, Failing
+    from palimpsest.services.editor_models import EditorId, EditorModel, EditorModels, Failing
     from palimpsest.services.folders import Folders
 
 _SILENCE_S: Final = 300.0
@@ -78,6 +78,8 @@ class OfferedModels:
     Palimpsest may ask the model at all."""
 
     def __init__(self, server: PalimpsestServer) -> None:
+        self.id: Final = cast("EditorId", uuid.uuid4().hex)
+        """By it the services know whose work they do."""
         self._server = server
         self._models: list[EditorModelInfo] = []
         self._told = self._models
@@ -111,12 +113,6 @@ class OfferedModels:
                 for each in self._told
             ],
         )
-
-    def ask_here(self) -> None:
-        """What the request that is being worked on sets going asks this editor's models first."""
-        from palimpsest.services.editor_models import asking
-
-        asking.set(self)
 
     def hear(self, delta: EditorModelDeltaParams) -> None:
         if (pieces := self._calls.get(delta.request_id)) is not None:

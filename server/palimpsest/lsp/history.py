@@ -110,7 +110,7 @@ async def expand(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
 async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
-    done = await session.conversations.regenerate(conversation_id, SummaryId(params.summary_id))
+    done = await session.conversations.regenerate(conversation_id, SummaryId(params.summary_id), ls.editor_models.id)
     return await _to_result(session, conversation_id, done)
 
 

@@ -227,7 +227,7 @@ class OpenChat:
         from palimpsest.services.commanding import Commanding
 
         session = await self.session()
-        reply = await Commanding(session, self.conversation_id).run(message)
+        reply = await Commanding(session, self.conversation_id, self._ls.editor_models.id).run(message)
         n_messages = (await session.contexts.state(self.conversation_id)).n_messages
         self._asides.append((n_messages, aside(n_messages, message, reply.text)))
         self._write(f"{BREAK}{self._asides[-1][1]}")
@@ -242,7 +242,7 @@ class OpenChat:
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
         content = user_content(message, await attached(self._ls, session, message))
-        started = await session.turns.start(self.conversation_id, uuid.uuid4().hex, content)
+        started = await session.turns.start(self.conversation_id, uuid.uuid4().hex, content, self._ls.editor_models.id)
         if isinstance(started, str):
             raise InvalidRequest("The message was sent already.")
         self._write(f"{BREAK}{user_section(started.user_message_id, content)}")

@@ -118,7 +118,7 @@ async def _rerun(
     work_done: Token | None,
 ) -> ChatResult:
     session, turn_id, conversation_id = meant
-    starting = session.turns.go_on(turn_id, how, conversation_id)
+    starting = session.turns.go_on(turn_id, how, conversation_id, ls.editor_models.id)
     return await follow_to_the_end(ls, session, conversation_id, starting, token, work_done)
 
 
@@ -213,7 +213,7 @@ class Offers:
         from palimpsest.domain.recovery import Resolution
         from palimpsest.services.recovery import Recovery
 
-        await Recovery(session.turns).resolve(turn_id, Resolution(action.value))
+        await Recovery(session.turns).resolve(turn_id, Resolution(action.value), asked_by=self._server.editor_models.id)
 
 
 def _sentence(broken: services.BrokenAnswer, n_others: int) -> str:

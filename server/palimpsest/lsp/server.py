@@ -162,7 +162,6 @@ class PalimpsestServer(BaseServer):
         self.tell_notes(session)
         self.offers.make(session)
         self.attachments.attach(session)
-        self.editor_models.ask_here()
         if session.root not in self._unsubscribe:
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
         return session

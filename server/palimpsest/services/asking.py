@@ -15,6 +15,7 @@ from palimpsest.domain.messages import ConversationId, clean_text, user_message
 from palimpsest.domain.prepared import PreparedContext, Segment
 from palimpsest.domain.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.tokens import CountText, count_content
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.models import Models
 from palimpsest.services.tokenizers import Tokenizers
 
@@ -99,15 +100,19 @@ class Helpers:
     moved: Collection[str] = ()
     """Providers that are reached at an address of the user's: they may not have their namesake's models."""
 
-    async def helper(self, model: Model, named: str | None, usual: str | None) -> HelpingModel:
+    async def helper(
+        self, model: Model, named: str | None, usual: str | None, asked_by: EditorId | None
+    ) -> HelpingModel:
         """For a conversation with `model`: the one the settings name, else the usual one of its provider, else `model`
-        itself. Raises PalimpsestError when it cannot be asked."""
+        itself. `asked_by`: whose work it is, where an editor asked for it.
+
+        Raises PalimpsestError when it cannot be asked."""
         if named is not None:
             helping = self.models.get(named)
         elif usual is None or model.provider in self.moved:
             helping = model
         else:
             helping = self.models.get(usual)
-        provider, budget = self.models.provider(helping), self.models.budget(helping)
+        provider, budget = self.models.provider(helping, asked_by), self.models.budget(helping)
         tokenizer = await self.tokenizers.get(helping.tokenizer)
         return HelpingModel(provider, helping, budget, tokenizer.count)

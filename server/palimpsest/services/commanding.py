@@ -21,6 +21,7 @@ from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.recovery import Resolution
 from palimpsest.services import context_reports
 from palimpsest.services.context_reports import Plan
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning, is_ordinary
 from palimpsest.services.recovery import Recovery
@@ -48,6 +49,8 @@ class Commanding:
 
     session: FolderSession
     conversation_id: ConversationId | None
+    asked_by: EditorId | None = None
+    """The editor in which they are written; None for what is no editor."""
 
     async def run(self, text: str) -> Reply:
         """Raises InvalidRequest for a text that is no command or cannot be meant, and what the command's own request
@@ -102,7 +105,7 @@ class Commanding:
         return Pinning(self.session.contexts)
 
     async def _summarize(self, argument: str) -> str:
-        done = await self.session.conversations.summarize(self._conversation, _range_of(argument))
+        done = await self.session.conversations.summarize(self._conversation, _range_of(argument), self.asked_by)
         if done.block is None:
             return plain(done.reason)
         report = await context_reports.usage_status(self.session.contexts, self._conversation)
@@ -211,7 +214,7 @@ class Commanding:
         if choice is None or not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(broken):
             raise InvalidRequest("Say which and what: /recover N continue, or keep, discard or retry.")
         turn = broken[int(number[:9]) - 1].turn
-        await recovery.resolve(turn.id, choice)
+        await recovery.resolve(turn.id, choice, asked_by=self.asked_by)
         return Reply(_CHOSEN[choice], turn.conversation_id)
 
     async def _export(self, argument: str) -> str:

@@ -20,6 +20,7 @@ from palimpsest.domain.measured import Estimate, Measured, Part
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId
 from palimpsest.domain.prepared import Segment
 from palimpsest.domain.tokens import count_content
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.tokenizers import Tokenizer
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.contexts import CutRecord
@@ -64,6 +65,9 @@ class ContextState:
     """The newest estimate, and what it was made of: between re-cuts pieces are only appended or added to."""
     last_hidden: int = 0
     """The newest of what was rolled back or purged, as the state knows it."""
+    asked_by: EditorId | None = None
+    """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
+    offer models, its own are asked first."""
     last_summary_at: str | None = None
     """When the newest summary was written, as of the last time the state was asked for."""
 

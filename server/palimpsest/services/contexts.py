@@ -35,6 +35,7 @@ from palimpsest.services.context_state import (
     load_everything,
     load_state,
 )
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
@@ -63,7 +64,7 @@ class Switch:
     adaptation: ContextAdaptation
 
 
-async def quoting(_: Model) -> Summarizer:
+async def quoting(_: Model, __: EditorId | None) -> Summarizer:
     """The summarizer that needs no model."""
     return ExtractiveSummarizer()
 
@@ -83,8 +84,8 @@ class ContextEngine:
     frame: Frame
     """Of turns that begin now."""
     emit: EventSink
-    choose_summarizer: Callable[[Model], Awaitable[Summarizer]] = quoting
-    """Who writes the summaries of a conversation with that model."""
+    choose_summarizer: Callable[[Model, EditorId | None], Awaitable[Summarizer]] = quoting
+    """Who writes the summaries of a conversation with that model, for the editor that asked for its work."""
     background: Background = field(default_factory=Background)
     """What is written while nobody waits."""
     recall: Recall | None = None
@@ -101,7 +102,7 @@ class ContextEngine:
 
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
-        summarizer = await self.choose_summarizer(state.model)
+        summarizer = await self.choose_summarizer(state.model, state.asked_by)
         writer = SummaryWriter(self.store, summarizer, self.background)
         return Compactor(self.store, self.settings, writer, self.emit)
 
@@ -321,7 +322,7 @@ class ContextEngine:
             return None
         # For the question only: what is sent carries the limit it was proven to fit.
         asked = self.lay_out(state, upper, tool_choice)
-        tokens = await counted(self.models.provider(state.model), asked)
+        tokens = await counted(self.models.provider(state.model, state.asked_by), asked)
         if tokens is None or tokens > limit_tokens:
             return None
         state.n_sent = len(state.pieces)

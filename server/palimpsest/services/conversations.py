@@ -18,6 +18,7 @@ from palimpsest.domain.turns import TurnState, title_of
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Switch
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.history import HistoryEditor, Recut, RolledBack
 from palimpsest.services.requested_summaries import RequestedSummaries, Summarized
 from palimpsest.storage import contexts, conversations, ledger, turns
@@ -251,8 +252,11 @@ class Conversations:
         async with self._writing(conversation_id, "an expansion") as (state, lease):
             return await self._editor.expand(state, lease, summary_id)
 
-    async def regenerate(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
+    async def regenerate(
+        self, conversation_id: ConversationId, summary_id: SummaryId, asked_by: EditorId | None = None
+    ) -> Recut:
         async with self._writing(conversation_id, "a summary") as (state, lease):
+            state.asked_by = asked_by
             return await self._editor.regenerate(state, lease, summary_id)
 
     async def undo(self, conversation_id: ConversationId) -> Recut:
@@ -264,10 +268,14 @@ class Conversations:
         return HistoryEditor(self.contexts)
 
     async def summarize(
-        self, conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None
+        self,
+        conversation_id: ConversationId,
+        wanted: tuple[MessageId, MessageId] | None,
+        asked_by: EditorId | None = None,
     ) -> Summarized:
         """Raises ConversationBusy while a turn or another change holds the conversation."""
         async with self._writing(conversation_id, "a summary") as (state, lease):
+            state.asked_by = asked_by
             return await RequestedSummaries(self.contexts).summarize(state, lease, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:

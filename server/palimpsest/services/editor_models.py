@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Protocol, assert_never
+from typing import Final, NewType, Protocol, assert_never
 
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.limits import LimitsSource, Model, ModelLimits, ModelTable
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import StreamEvent
+from palimpsest.domain.provider import Provider, StreamEvent
 from palimpsest.domain.tokens import Estimator
 
 EDITOR: Final = "editor"
@@ -70,16 +69,19 @@ class EditorModel:
     takes_tools: bool
 
 
+EditorId = NewType("EditorId", str)
+"""One connection of an editor to this process."""
+
+
 class ModelHost(Protocol):
     """An editor that carries model calls out: one connection."""
+
+    @property
+    def id(self) -> EditorId: ...
 
     def complete(self, model: EditorModel, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         """One call, as `Provider.stream`. Raises CallFailed."""
         ...
-
-
-asking: ContextVar[ModelHost | None] = ContextVar("asking", default=None)
-"""The editor whose request is being worked on, and all that the request set going, such as a turn; None: nobody's."""
 
 
 @dataclass(slots=True)
@@ -138,8 +140,18 @@ class EditorModels:
         )
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        """Asks the editor whose request led here, where it offers the model, else the first that does."""
-        host = self._host(context.model)
+        """Asks the first editor that offers the model."""
+        async with aclosing(self._stream(context, None)) as events:
+            async for event in events:
+                yield event
+
+    def asked_by(self, editor_id: EditorId) -> Provider:
+        """The same for work that this editor asked for: it is asked first, where it offers the model, because the
+        plan that pays for the call should be that of the person who wants it."""
+        return _AskedBy(self, editor_id)
+
+    async def _stream(self, context: PreparedContext, editor_id: EditorId | None) -> AsyncGenerator[StreamEvent, None]:
+        host = self._host(context.model, editor_id)
         if host is None:
             raise _error(Failing.NOT_FOUND, context.model)
         try:
@@ -149,10 +161,24 @@ class EditorModels:
         except CallFailed as error:
             raise _error(error.why, context.model) from None
 
-    def _host(self, model_id: str) -> ModelHost | None:
+    def _host(self, model_id: str, editor_id: EditorId | None = None) -> ModelHost | None:
         offering = [host for host, offered in self._offers.items() if model_id in offered]
-        own = asking.get()
-        return own if own in offering else next(iter(offering), None)
+        return next((host for host in offering if host.id == editor_id), next(iter(offering), None))
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedBy:
+    """A `Provider`: the models that editors offer, for the work of one of them."""
+
+    models: EditorModels
+    editor_id: EditorId
+
+    @property
+    def name(self) -> str:
+        return self.models.name
+
+    def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
+        return self.models._stream(context, self.editor_id)
 
 
 def _is_usable(model: EditorModel) -> bool:

@@ -24,7 +24,7 @@ from palimpsest.domain.limits import (
 )
 from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
-from palimpsest.services.editor_models import EDITOR, HINT, EditorModels
+from palimpsest.services.editor_models import EDITOR, HINT, EditorId, EditorModels
 from palimpsest.services.redacting import RedactingProvider
 
 OFFLINE: Final = "offline"
@@ -88,10 +88,12 @@ class Models:
         """As `get`, but with cautious limits for a model nobody knows any more: its conversations stay readable."""
         return self._find(name) or self._resolve(self.table.unknown(name))
 
-    def provider(self, model: Model) -> Provider:
-        """The service of a model, which is sent no secrets unless the user wants it. Raises NotFound, saying how to
-        configure it, when it is not configured."""
+    def provider(self, model: Model, asked_by: EditorId | None = None) -> Provider:
+        """The service of a model, which is sent no secrets unless the user wants it. `asked_by`: whose work it is,
+        where an editor asked for it. Raises NotFound, saying how to configure it, when it is not configured."""
         provider = self._service(model)
+        if asked_by is not None and isinstance(provider, EditorModels):
+            provider = provider.asked_by(asked_by)
         if provider is None:
             raise NotFound(f"The model {model.name} cannot be used yet: {self._hint(model.provider)}.")
         # What the offline one is sent stays in this process.

@@ -9,6 +9,7 @@ from typing import Final, Literal, assert_never
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.recovery import BatchCall, Break, Resolution, break_of, last_batch
 from palimpsest.services.clock import utc_now
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.history import HistoryEditor
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.turns import TurnEngine
@@ -59,7 +60,11 @@ class Recovery:
         return await self.engine.store.read(recovering.last_turn, conversation_id)
 
     async def resolve(
-        self, turn_id: TurnId, choice: Resolution, hide: Literal["answer", "turn"] = "answer"
+        self,
+        turn_id: TurnId,
+        choice: Resolution,
+        hide: Literal["answer", "turn"] = "answer",
+        asked_by: EditorId | None = None,
     ) -> RunningTurn | TurnId | None:
         """Does what was chosen. The turn that runs now, or the id of the one that an earlier such choice made; None
         when none was asked for. `hide`: of a discard, see `recovering.discard`.
@@ -68,7 +73,7 @@ class Recovery:
         """
         match choice:
             case Resolution.CONTINUE | Resolution.RETRY:
-                return await self.engine.go_on(turn_id, choice)
+                return await self.engine.go_on(turn_id, choice, asked_by=asked_by)
             case Resolution.KEEP:
                 await self.engine.store.run(recovering.keep, turn_id)
             case Resolution.DISCARD:

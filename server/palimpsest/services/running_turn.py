@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.journal import Ending, Numbered
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.services.editor_models import EditorId
 from palimpsest.storage.turns import TurnEnd
 
 Listener = Callable[[Numbered], None]
@@ -22,6 +23,8 @@ class RunningTurn:
     id: TurnId
     conversation_id: ConversationId
     user_message_id: MessageId
+    asked_by: EditorId | None = None
+    """The editor that asked for it; None for what is no editor."""
     shown: list[Numbered] = field(default_factory=list)
     """Every event that is durable, in order, of all steps."""
     task: asyncio.Task[TurnEnd] | None = None

@@ -11,6 +11,7 @@ from palimpsest.domain.limits import Model
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.domain.summaries import Prompts
 from palimpsest.services.asking import Helpers
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.summarizers import (
     ExtractiveSummarizer,
     HybridSummarizer,
@@ -35,16 +36,16 @@ class SummarizerChoice:
     settings: ContextSettings
     prompts: Prompts
 
-    async def choose(self, model: Model) -> Summarizer:
+    async def choose(self, model: Model, asked_by: EditorId | None) -> Summarizer:
         """The summarizer for conversations with `model`: the small model of its provider unless the settings name
-        another. Quotes where none can be asked; a turn never fails for want of a summarizer."""
+        another, asked for `asked_by`. Quotes where none can be asked; a turn never fails for want of a summarizer."""
         if self.settings.summary_kind == "extractive" or (
             model.provider == "offline" and self.settings.summary_model is None
         ):
             return ExtractiveSummarizer()
         small = self.helpers.models.table.small_model(model.provider)
         try:
-            helper = await self.helpers.helper(model, self.settings.summary_model, small and small[0])
+            helper = await self.helpers.helper(model, self.settings.summary_model, small and small[0], asked_by)
         except PalimpsestError as error:
             log.warning("no model writes summaries: %s", error.kind)
             return ExtractiveSummarizer()

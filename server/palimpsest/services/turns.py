@@ -50,6 +50,7 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.continuing import GoingOn, choose_cut
+from palimpsest.services.editor_models import EditorId
 from palimpsest.services.fallback import Fallback
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tool_batch import ToolBatch, counters_of, report
@@ -92,21 +93,29 @@ class TurnEngine:
     """What stands before a conversation whose turn begins now; None where that never changes."""
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
 
-    async def start(self, conversation_id: ConversationId, request_id: str, content: Content) -> RunningTurn | TurnId:
-        """Admits a turn with the user's message and sets it going. The id of the turn instead, when `request_id` had
-        made one that has ended.
+    async def start(
+        self, conversation_id: ConversationId, request_id: str, content: Content, asked_by: EditorId | None = None
+    ) -> RunningTurn | TurnId:
+        """Admits a turn with the user's message and sets it going, for the editor `asked_by`. The id of the turn
+        instead, when `request_id` had made one that has ended.
 
         The user's message is durable when this returns. Raises InvalidRequest, NotFound, ConversationBusy or
         RecentMessagesTooLarge; then nothing was stored. A caller that is cancelled meanwhile cancels the turn.
         """
-        return await _started(self._start(conversation_id, request_id, content, None))
+        return await _started(self._start(conversation_id, request_id, content, None, asked_by))
 
-    async def begin(self, conversation: ConversationRecord, request_id: str, content: Content) -> RunningTurn | TurnId:
+    async def begin(
+        self, conversation: ConversationRecord, request_id: str, content: Content, asked_by: EditorId | None = None
+    ) -> RunningTurn | TurnId:
         """As `start`, in a conversation that is stored together with its first message, or not at all."""
-        return await _started(self._start(conversation.id, request_id, content, conversation))
+        return await _started(self._start(conversation.id, request_id, content, conversation, asked_by))
 
     async def go_on(
-        self, ended: TurnId, how: Rerun, conversation_id: ConversationId | None = None
+        self,
+        ended: TurnId,
+        how: Rerun,
+        conversation_id: ConversationId | None = None,
+        asked_by: EditorId | None = None,
     ) -> RunningTurn | TurnId:
         """Sets a turn going with the user's message of an ended one: to continue its partial answer, or, hiding that,
         to answer again. The id of the turn instead, when the same choice had made one that has ended.
@@ -115,10 +124,15 @@ class TurnEngine:
         Raises InvalidRequest, NotFound or ConversationBusy; then nothing has changed. A caller that is cancelled
         meanwhile cancels the turn.
         """
-        return await _started(self._go_on(ended, how, conversation_id))
+        return await _started(self._go_on(ended, how, conversation_id, asked_by))
 
     async def _start(
-        self, conversation_id: ConversationId, request_id: str, content: Content, new: ConversationRecord | None
+        self,
+        conversation_id: ConversationId,
+        request_id: str,
+        content: Content,
+        new: ConversationRecord | None,
+        asked_by: EditorId | None,
     ) -> RunningTurn | TurnId:
         state = await (self.contexts.state(conversation_id) if new is None else self.contexts.begin(new))
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
@@ -145,9 +159,11 @@ class TurnEngine:
         # behind the store, and read anew when the turn runs.
         if admission.message is not None and admission.message.id == state.n_messages:
             self.contexts.appended(state, [admission.message], accepted)
-        return self._set_going(turn, lease, None)
+        return self._set_going(turn, lease, None, asked_by)
 
-    async def _go_on(self, ended: TurnId, how: Rerun, fork: ConversationId | None) -> RunningTurn | TurnId:
+    async def _go_on(
+        self, ended: TurnId, how: Rerun, fork: ConversationId | None, asked_by: EditorId | None
+    ) -> RunningTurn | TurnId:
         conversation_id = fork or (await self.store.read(turns.find, ended)).conversation_id
         state = await self.contexts.state(conversation_id)
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
@@ -164,10 +180,12 @@ class TurnEngine:
         )
         if reopened.lease is None:
             return self.running.get(reopened.turn.id) or reopened.turn.id
-        return self._set_going(reopened.turn, reopened.lease, reopened)
+        return self._set_going(reopened.turn, reopened.lease, reopened, asked_by)
 
-    def _set_going(self, turn: TurnRecord, lease: HeldLease, reopened: Reopened | None) -> RunningTurn:
-        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id)
+    def _set_going(
+        self, turn: TurnRecord, lease: HeldLease, reopened: Reopened | None, asked_by: EditorId | None
+    ) -> RunningTurn:
+        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id, asked_by)
         self.running[turn.id] = running
         running.task = asyncio.create_task(self._run(running, lease, reopened), name=f"turn {turn.id}")
         running.task.add_done_callback(lambda task: self._forget(turn.id, lease, task))
@@ -214,7 +232,7 @@ class TurnEngine:
                     try:
                         is_last = refused or number == MAX_STEPS
                         context = await self._prepare(turn, state, lease, fallback, going_on, number, is_last=is_last)
-                        provider = self.contexts.models.provider(state.model)
+                        provider = self.contexts.models.provider(state.model, turn.asked_by)
                         # A request that was not taken was a step of its own, so steps outnumber model answers.
                         step = await self._begin(turn, lease, state, provider, context, n_begun)
                         n_begun += 1
@@ -279,6 +297,7 @@ class TurnEngine:
         is_last: bool,
     ) -> PreparedContext:
         """The step's request: the budget bounds a turn's first one, the wall the later ones."""
+        state.asked_by = turn.asked_by
         limit = fallback.limit(state.budget.budget if number == 0 else state.budget.wall)
         room = limit - going_on.tokens(state)
         asked_in = _asked_in(state, turn) if number == 0 else None
