@@ -147,6 +147,8 @@ async def test_a_store_from_before_gets_the_index_that_a_fresh_one_has(store: St
     older.close()
     upgraded = await open_store(old)
     try:
+        while await upgraded.run(pending_work.do_some) is not None:
+            pass
         assert await upgraded.run(state) == expected
     finally:
         await upgraded.close()

@@ -1,7 +1,5 @@
 """The index that retrieval reads: passages of messages, with what scoring needs, and facts."""
 
-from palimpsest.storage import passages
-
 STATEMENTS = (
     """CREATE TABLE indexed_message (
         message INTEGER PRIMARY KEY REFERENCES message (id),
@@ -31,6 +29,5 @@ STATEMENTS = (
 def up(_migrator, db):
     for statement in STATEMENTS:
         db.execute_sql(statement)
-    # What is indexed must be what a purge takes out again, so both come from one place; whoever changes what of a
-    # message is indexed writes a migration that builds the index anew.
-    passages.rebuild()
+    # What is in the store is indexed piece by piece, which migration 0015 writes down: a large store would keep its
+    # users waiting. Whoever changes what of a message is indexed empties both tables and writes the same down again.
