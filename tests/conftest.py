@@ -12,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.clients.fake_provider import FakeProvider
 from tests.properties import FULL_EXAMPLES
+from tests.template_store import CopyingRunner
+
+from palimpsest.storage import store
 
 # The same examples every time, and no test fails because the machine is busy. `make test` runs the profile `default`,
 # `make test-slow` and `make test-all` run `ci`; `--hypothesis-profile=nightly` looks at other examples every time.
@@ -52,6 +55,12 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _template_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new store is a copy. The tests of the storage have a fixture of this name that lets the migrations run."""
+    monkeypatch.setattr(store, "Runner", CopyingRunner)
 
 
 @pytest.fixture
