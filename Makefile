@@ -11,6 +11,8 @@ quote = '$(subst ','\'',$(1))'
 FOLDER = .
 # Further arguments for `make run`, `make test`, `make faults`, `make bench` and `make lock`.
 ARGS =
+# Every test process, and every server that a test starts, would compile its modules anew.
+pytest := env -u PYTHONDONTWRITEBYTECODE $(python) -m pytest
 # One test process for each core. A test that must not share the machine's attention with its neighbors is in a group.
 parallel := -n logical --maxprocesses 8 --dist loadgroup
 
@@ -63,14 +65,14 @@ run: run-ready
 	@cd $(call quote,$(typed_in)) && exec $(call quote,$(CURDIR)/.venv/bin/python) -I $(call quote,$(CURDIR)/.venv/bin/palimpsest) chat $(call quote,$(or $(FOLDER),.)) $(ARGS)
 
 test: dev-ready
-	@$(python) -m pytest $(parallel) -m 'not slow' $(ARGS)
+	@$(pytest) $(parallel) -m 'not slow' $(ARGS)
 
 # The mark `hypothesis` is on every property test.
 test-slow: dev-ready
-	@$(python) -m pytest $(parallel) -m 'slow or hypothesis' --hypothesis-profile=ci $(ARGS)
+	@$(pytest) $(parallel) -m 'slow or hypothesis' --hypothesis-profile=ci $(ARGS)
 
 test-all: dev-ready
-	@$(python) -m pytest $(parallel) --hypothesis-profile=ci $(ARGS)
+	@$(pytest) $(parallel) --hypothesis-profile=ci $(ARGS)
 
 faults: dev-ready
 	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m tests.faults $(ARGS)
