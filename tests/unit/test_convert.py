@@ -16,6 +16,7 @@ from cattrs import Converter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palimpsest.lsp.methods import Methods
 from palimpsest.wire.convert import MAX_PROBLEMS, MAX_SAFE_INTEGER, WireError, from_json, teach, to_json
 from palimpsest.wire.declare import Wire, camel, wire_fields
 
@@ -260,3 +261,50 @@ def test_the_wire_package_needs_neither_pygls_nor_lsprotocol() -> None:
         "sys.exit(any(n.split('.')[0] in ('pygls', 'lsprotocol', 'cattrs', 'asyncio') for n in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(SERVER)}, timeout=60).returncode == 0
+
+
+HALF = "a\ud800b"
+GOOD = {
+    **{"name": "n", "count": 1, "ratio": 1.0, "isStale": False, "colour": "red", "mode": "a"},
+    **{"parts": [{"type": "call", "callId": "c"}], "ids": [], "sizes": {}, "nullable": None, "plain": 1, "free": {}},
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": HALF},
+        {"nullable": HALF},
+        {"token": HALF},
+        {"sizes": {HALF: 1}},
+        {"plain": [{"a": HALF}]},
+        {"free": {HALF: 1}},
+        {"free": {"a": [HALF]}},
+        {"parts": [{"type": "call", "callId": HALF}]},
+    ],
+)
+def test_half_a_character_is_refused_in_ids_names_and_paths(change: dict[str, Any]) -> None:
+    assert from_json(GOOD, Everything).name == "n"
+    with pytest.raises(WireError, match="whole characters") as raised:
+        from_json(GOOD | change, Everything)
+    assert HALF not in str(raised.value)
+
+
+def test_what_somebody_wrote_is_let_in_with_half_a_character() -> None:
+    assert from_json({"type": "text", "text": HALF}, Text).text == HALF
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**30, json.loads("[" * 100 + "]" * 100)])
+def test_a_value_of_no_declared_shape_is_one_that_every_peer_can_hold(value: Any) -> None:
+    for change in ({"plain": value}, {"free": {"a": value}}):
+        with pytest.raises(WireError):
+            from_json(GOOD | change, Everything)
+
+
+def test_standard_messages_are_cleaned_and_positions_stay() -> None:
+    text = "a\ud83d\ude00\ud800b"  # as an editor escapes it: a pair, and a half
+    item = {"uri": "file:///a", "languageId": "x", "version": 1, "text": text}
+    method = Methods(()).find("textDocument/didOpen")
+    assert method is not None
+    read = Methods(()).read_params(method, {"textDocument": item})
+    assert read.text_document.text == "a\U0001f600\ufffdb"

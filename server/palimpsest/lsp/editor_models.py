@@ -216,12 +216,13 @@ def _to_events(delta: EditorModelDeltaParams, call_ids: set[str]) -> Iterator[St
             if text := clean_text(delta.text or "")[0]:
                 yield TextDelta(text)
         case EditorModelDeltaType.TOOL_CALL:
-            if not delta.name:
+            arguments = foreign_json.cleaned(delta.arguments or {})
+            if not delta.name or not foreign_json.is_writable(arguments):
                 raise CallFailed(Failing.OTHER)
             call_id = own_call_id(delta.call_id, call_ids)
             call_ids.add(call_id)
             yield ToolCallStart(call_id, delta.name)
-            yield ToolArguments(call_id, canonical_json(foreign_json.cleaned(delta.arguments or {})))
+            yield ToolArguments(call_id, canonical_json(arguments))
 
 
 def _to_finished(result: AskEditorModelResult) -> Finished:

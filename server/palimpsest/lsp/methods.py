@@ -76,7 +76,7 @@ class Methods:
                 from_json(params, dict)
             if method.is_declared:
                 return from_json(params, method.params)
-            return make_converter().structure(params, method.params)
+            return make_converter().structure(_whole(params), method.params)
         except Exception as error:
             problems = sentences(error, "params")
             raise JsonRpcInvalidParams(
@@ -94,10 +94,26 @@ class Methods:
         try:
             if method.is_declared:
                 return from_json(result, method.result)
-            return result if method.result is None else make_converter().structure(result, method.result)
+            return result if method.result is None else make_converter().structure(_whole(result), method.result)
         except Exception as error:
             problems = sentences(error, "result")
             raise JsonRpcInternalError(f"The answer to {method.name} is not valid: {problems[0]}.") from None
+
+
+def _whole(value: Any) -> Any:
+    """The value of a standard message with half characters (lone surrogates, which an editor can escape) replaced by
+    U+FFFD, which takes as many units of UTF-16, so that positions stay what they are."""
+    match value:
+        case str():
+            return (
+                value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            )
+        case list():
+            return [_whole(item) for item in value]
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 @functools.cache

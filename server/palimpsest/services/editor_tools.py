@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.approvals import editor_tool_request
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.provider import ToolSchema
@@ -24,6 +25,9 @@ MAX_DECLARED_CHARACTERS: Final = 16 * 1024
 PREFIX: Final = "editor_"
 """What a model finds before the name an editor gave. No built-in tool's name begins so, so neither can stand in for the
 other, in a call or in a rule of what is approved."""
+_MAX_DEPTH: Final = 20
+_PROPERTY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""What every provider takes for the name of an argument."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,57}")
 """With the prefix, what every provider takes for a name."""
 
@@ -35,9 +39,33 @@ def to_editor_tool(name: str, description: str, parameters: Mapping[str, Any], *
     parameters = parameters or {"type": "object", "properties": {}}
     if parameters.get("type") != "object":
         raise InvalidRequest(f'The parameters of {name!r} must be a JSON Schema whose type is "object".')
+    if not foreign_json.is_writable([description, parameters], _MAX_DEPTH):
+        raise InvalidRequest(
+            f"The declaration of {name!r} holds something that no request can: half a character, a number that is too "
+            f"large, or more than {_MAX_DEPTH} objects inside each other."
+        )
+    if (problem := _problem_of(parameters)) is not None:
+        raise InvalidRequest(f"The parameters of {name!r} are no JSON Schema: {problem}.")
     if len(description) + len(json.dumps(parameters, ensure_ascii=False)) > MAX_DECLARED_CHARACTERS:
         raise InvalidRequest(f"The declaration of {name!r} is longer than {MAX_DECLARED_CHARACTERS} characters.")
     return EditorTool(ToolSchema(PREFIX + name, description, parameters), is_read_only)
+
+
+def _problem_of(schema: Mapping[str, Any]) -> str | None:
+    """What services refuse in the schema of an object of arguments; with it, they would refuse every request."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping):
+        return "`properties` is not an object"
+    for name, declared in properties.items():
+        if not _PROPERTY.fullmatch(name):
+            return "a property's name has 1 to 64 letters, digits, `_`, `.` and `-`, and nothing else"
+        if not isinstance(declared, Mapping | bool):
+            return f"the property {name!r} is neither a schema nor true or false"
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return "`required` is not a list of names"
+    if missing := [name for name in required if name not in properties]:
+        return f"it requires {missing[0]!r}, which is not among its properties"
+    return None
 
 
 def check_together(tools: Sequence[EditorTool]) -> None:

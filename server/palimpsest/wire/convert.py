@@ -5,6 +5,11 @@ string, `true` is not 1, `1.5` is not 1, an object is not an array. Three things
 nobody declared (a newer peer may send them), null for an optional field (the same as leaving it out), and `[]` for an
 object (the way Lua writes an empty table). Writing leaves out an optional field that is None, and nothing else.
 
+Text that is no text is refused: half of a character (a lone surrogate, which JSON can escape and no file, store or
+request can hold) stands in no id, path or name. What people and models wrote may hold one (`PROSE`), because a message
+is not lost for it; the services clean it and note that. A value nobody declared the shape of (`Any`) is what every
+peer can hold: no infinity, no integer beyond `MAX_SAFE_INTEGER`, and at most `MAX_DEPTH` deep.
+
 What is wrong is said with its place, as `params.turns[3].text: expected a string, got null`, and never with a value:
 a value may be what the user typed, and these sentences end up in logs and in error data.
 """
@@ -29,6 +34,15 @@ MAX_PROBLEMS = 20
 MAX_SAFE_INTEGER = 2**53 - 1
 """What every peer can hold: JavaScript and Lua read JSON numbers as doubles."""
 
+MAX_DEPTH = 64
+"""Objects and arrays inside each other, in a value of no declared shape."""
+PROSE = frozenset(("text", "title", "message", "query", "content", "jsonl", "arguments"))
+"""Fields of strings that people and models wrote."""
+
+_HALF = "expected whole characters, got half of one (a lone surrogate)"
+
+_ProseText = typing.NewType("_ProseText", str)
+_ProseObject = typing.NewType("_ProseObject", dict[str, Any])
 _Reader = Callable[[Any], Any]
 
 _NAMES: dict[type, str] = {
@@ -138,10 +152,16 @@ def _reader(hint: Any) -> _Reader:
     """How to read a value of one annotation. TypeError: the annotation has no form on the wire."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
-        return lambda value: value
+        return functools.partial(_read_any, MAX_DEPTH)
     if hint is None or hint is type(None):
         return functools.partial(_read_exactly, type(None))
-    if hint in (str, bool):
+    if hint is str:
+        return _read_whole_text
+    if hint is _ProseText:
+        return functools.partial(_read_exactly, str)
+    if hint is _ProseObject:
+        return _object
+    if hint is bool:
         return functools.partial(_read_exactly, hint)
     if hint is int:
         return _read_int
@@ -167,6 +187,45 @@ def _reader(hint: Any) -> _Reader:
 def _read_exactly(kind: type, value: Any) -> Any:
     if type(value) is not kind:
         raise _unexpected(_NAMES[kind], value)
+    return value
+
+
+def _read_whole_text(value: Any) -> str:
+    text = cast(str, _read_exactly(str, value))
+    if _is_half(text):
+        raise WireError([("", _HALF)])
+    return text
+
+
+def _is_half(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _read_any(depth: int, value: Any) -> Any:
+    match value:
+        case str():
+            return _read_whole_text(value)
+        case bool() | None:
+            return value
+        case int():
+            return _read_int(value)
+        case float():
+            return _read_float(value)
+        case list() | dict() if not depth:
+            raise WireError([("", "is nested too deeply")])
+        case list():
+            for item in value:
+                _read_any(depth - 1, item)
+        case dict():
+            for key, item in value.items():
+                _read_whole_text(key)
+                _read_any(depth - 1, item)
     return value
 
 
@@ -201,6 +260,8 @@ def _read_list(item_hint: Any, value: Any) -> list[Any]:
 
 def _read_dict(item_hint: Any, value: Any) -> dict[str, Any]:
     given = _object(value)
+    if any(_is_half(key) for key in given):
+        raise WireError([("", _HALF)])
     found = _read_all((".*", item_hint, item) for item in given.values())  # a key may be content: it is not named
     return {key: item for key, (_, item) in zip(given, found, strict=True)}
 
@@ -214,7 +275,7 @@ def _read_wire(cls: type[Wire], value: Any) -> Wire:
         place = f".{field.key}"
         names[place] = field.name
         if given.get(field.key) is not None or (field.key in given and not field.is_optional):
-            wanted.append((place, field.hint, given[field.key]))
+            wanted.append((place, _prose_hint(field.hint) if field.key in PROSE else field.hint, given[field.key]))
         elif not field.is_optional:
             missing.append((place, "is missing"))
     try:
@@ -224,6 +285,13 @@ def _read_wire(cls: type[Wire], value: Any) -> Wire:
     if missing:
         raise WireError(missing)
     return cls(**{names[place]: item for place, item in found})
+
+
+def _prose_hint(hint: Any) -> Any:
+    """The hint with strings that may hold half a character."""
+    if hint is str:
+        return _ProseText
+    return _ProseObject if typing.get_origin(hint) is dict else hint
 
 
 def _read_union(hint: Any, value: Any) -> Any:

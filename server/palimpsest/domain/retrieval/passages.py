@@ -132,9 +132,11 @@ def cut(text: str) -> Iterator[str]:
             yield " ".join(words)
             words = []
         words += found
-        while len(words) > PASSAGE_WORDS:
-            yield " ".join(words[:PASSAGE_WORDS])
-            words = words[PASSAGE_WORDS:]
+        n_cut = 0
+        while len(words) - n_cut > PASSAGE_WORDS:
+            yield " ".join(words[n_cut : n_cut + PASSAGE_WORDS])
+            n_cut += PASSAGE_WORDS
+        words = words[n_cut:]  # once a piece: each cut would copy all that is left
     if words:
         yield " ".join(words)
 
