@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import PalimpsestError
+from palimpsest.printing import complain, say
 
 if TYPE_CHECKING:
     from palimpsest.services.folders import Folders
@@ -276,8 +277,7 @@ def _trust(arguments: argparse.Namespace) -> int:
     else:
         trusted.add(root)
         lines = [f"{root} is trusted. That counts when it is opened next."]
-    # A name may hold bytes that are no text.
-    sys.stdout.write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace").decode())
+    say(*lines)
     return 0
 
 
@@ -344,5 +344,5 @@ def _adopt(arguments: argparse.Namespace) -> int:
 
 
 def _fail(sentence: str) -> int:
-    sys.stderr.write(f"palimpsest: {sentence}\n")
+    complain(sentence)
     return 1

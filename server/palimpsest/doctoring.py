@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ from typing import Final
 from palimpsest.app import load_folders, read_places, store_directory, user_file
 from palimpsest.domain.errors import StoreError
 from palimpsest.folder_settings import FolderSettingsReader
+from palimpsest.printing import complain, say, say_json
 from palimpsest.services import health
 from palimpsest.services import rescue as saving
 from palimpsest.services.adoption import Adopted, adopt
@@ -40,11 +39,12 @@ def doctor(folder: Path, environ: Mapping[str, str], *, repairs: bool, as_json: 
     try:
         report = asyncio.run(health.repair(directory) if repairs else health.examine(directory))
     except StoreError as error:
-        sys.stderr.write(f"palimpsest: {error}\n")
+        complain(str(error))
         return NOT_LOOKED_AT
-    text = json.dumps(_to_json(report), indent=2) if as_json else "\n".join(_lines(report))
-    # A path may hold bytes that are no text.
-    sys.stdout.write(f"{text}\n".encode("utf-8", "backslashreplace").decode())
+    if as_json:
+        say_json(_to_json(report), indent=2)
+    else:
+        say(*_lines(report))
     if report.has(Verdict.PROBLEM):
         return PROBLEMS
     return NOT_LOOKED_AT if report.has(Verdict.UNKNOWN) else FINE
@@ -53,7 +53,7 @@ def doctor(folder: Path, environ: Mapping[str, str], *, repairs: bool, as_json: 
 def back_up(folder: Path, output: Path | None, environ: Mapping[str, str]) -> int:
     """Copies the folder's store. The exit code. Raises PalimpsestError."""
     copy = copy_store(find_store(folder, environ), output)
-    sys.stdout.write(f"{copy.stat().st_size} bytes were copied to {copy}.\n")
+    say(f"{copy.stat().st_size} bytes were copied to {copy}.")
     return FINE
 
 
@@ -70,7 +70,7 @@ def rescue(damaged: Path, output: Path) -> int:
         lines.append(f"{saved.n_plain} of the conversations have no summaries any more; the messages are there.")
     if saved.n_loose:
         lines.append(f"{saved.n_loose} messages follow from nothing that is left. Their text is in {saving.REST_NAME}.")
-    sys.stdout.write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace").decode())
+    say(*lines)
     return FINE if saved.n_messages or saved.n_loose else PROBLEMS
 
 
@@ -84,7 +84,7 @@ def adopt_store(old: Path, folder: Path, environ: Mapping[str, str]) -> int:
     if adopted.refused:
         lines.append(f"Not sound, so not brought: {', '.join(adopted.refused)}. `palimpsest rescue` may save them.")
     lines.append(f"{old} stays as it was. What it cost to get the answers is told only there.")
-    sys.stdout.write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace").decode())
+    say(*lines)
     return PROBLEMS if adopted.refused else FINE
 
 

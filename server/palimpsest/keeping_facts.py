@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +13,7 @@ from palimpsest.app import load_folders
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.fact_text import SIGNS, place_text
 from palimpsest.domain.facts import FactId, Place, Span, StoredFact
+from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.librarian import Librarian
 from palimpsest.storage.facts import Wanted
 
@@ -48,40 +47,40 @@ async def _do(arguments: Namespace, librarian: Librarian) -> int:
             _show(await librarian.search(" ".join(arguments.words)))
         case "pin":
             fact = await librarian.pin_fact(" ".join(arguments.words), place=_place(arguments.at))
-            sys.stdout.write(f"Fact {fact.id} is pinned.\n")
+            say(f"Fact {fact.id} is pinned.")
         case "verify":
             for number in arguments.ids:
                 await librarian.verify(FactId(number))
-            sys.stdout.write("They hold as the files are now.\n")
+            say("They hold as the files are now.")
         case "forget":
             for number in arguments.ids:
                 await librarian.forget(FactId(number))
-            sys.stdout.write("They are forgotten; `palimpsest facts restore` brings them back for 30 days.\n")
+            say("They are forgotten; `palimpsest facts restore` brings them back for 30 days.")
         case "restore":
             for number in arguments.ids:
                 await librarian.restore(FactId(number))
-            sys.stdout.write("They are facts again.\n")
+            say("They are facts again.")
         case "export":
             for fact in await librarian.select(Wanted(includes_closed=True, limit=1 << 30)):
-                sys.stdout.write(json.dumps(_to_json(fact), ensure_ascii=False) + "\n")
+                say_json(_to_json(fact))
         case "clear":
             if not arguments.yes:
                 counts = await librarian.counts()
                 raise InvalidRequest(f"This would remove {counts.n_open} facts for ever. Say --yes to do it.")
-            sys.stdout.write(f"{await librarian.clear()} facts were removed.\n")
+            say(f"{await librarian.clear()} facts were removed.")
     return 0
 
 
 def _show(facts: Sequence[StoredFact]) -> None:
     if not facts:
-        sys.stdout.write("No facts.\n")
+        say("No facts.")
         return
     table = Table("No.", "", "Fact", "Rests on", box=None)
     for fact in facts:
         where = "\n".join(
             place_text(source) + (" (needs a look)" if source.state.is_stale else "") for source in fact.sources
         )
-        table.add_row(str(fact.id), SIGNS[fact.fact.fact_type], fact.fact.content, where)
+        table.add_row(str(fact.id), SIGNS[fact.fact.fact_type], sanitise(fact.fact.content), sanitise(where))
     Console(markup=False, highlight=False).print(table)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +17,7 @@ from palimpsest.domain.provider import Provider
 from palimpsest.domain.quoting.passages import Passage
 from palimpsest.domain.settings import Settings, to_entries
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
+from palimpsest.printing import say, say_json
 from palimpsest.services.credentials import Keys
 from palimpsest.services.live_limits import FILE_NAME, LiveLimits
 from palimpsest.services.models import ModelChoice, Models
@@ -38,9 +37,9 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
     keys.load()
     choices = asyncio.run(_choices(environ, settings, ClientPool(environ, keys)))
     if as_json:
-        sys.stdout.write(json.dumps([_to_object(choice) for choice in choices], ensure_ascii=False, indent=2) + "\n")
+        say_json([_to_object(choice) for choice in choices], indent=2)
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _table([_HEADINGS, *map(_to_row, choices)]))
+        say(*_table([_HEADINGS, *map(_to_row, choices)]))
     return 0
 
 

@@ -13,6 +13,7 @@ from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.provider import LiveProvider
 from palimpsest.model_clients import ModelClient, address_of, build_client
+from palimpsest.printing import say
 from palimpsest.services.credentials import KEY_VARIABLES, check_takes_key
 
 
@@ -31,7 +32,7 @@ def log_in(provider: str, environ: Mapping[str, str]) -> int:
     if provider in environment_keys(environ):
         variables = " or ".join(KEY_VARIABLES[provider])
         said.append(f"Where {variables} is set, as it is here, that counts before it.")
-    sys.stdout.write("".join(f"{sentence}\n" for sentence in said))
+    say(*said)
     return 0
 
 
@@ -44,7 +45,7 @@ def log_out(provider: str, environ: Mapping[str, str]) -> int:
         said = f"No key for {provider} was stored."
     if provider in environment_keys(environ):
         said += f" The one in the environment ({' or '.join(KEY_VARIABLES[provider])}) still counts."
-    sys.stdout.write(f"{said}\n")
+    say(said)
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -18,6 +17,7 @@ from palimpsest.configuration import load_settings
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.limits import with_window
+from palimpsest.printing import say, say_json
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.prices import CACHE_READ, CACHE_WRITE
@@ -83,7 +83,7 @@ def print_reports(reports: Iterator[ReplayReport], *, as_json: bool) -> int:
         printed.append(report)
         if as_json:
             shares = {name: round(getattr(report, name), 4) for name in ("prefix_share", "price_ratio")}
-            sys.stdout.write(json.dumps(dataclasses.asdict(report) | shares, ensure_ascii=False) + "\n")
+            say_json(dataclasses.asdict(report) | shares)
         else:
             _print_report(report)
         sys.stdout.flush()
@@ -95,12 +95,12 @@ def print_reports(reports: Iterator[ReplayReport], *, as_json: bool) -> int:
 def _print_report(report: ReplayReport) -> None:
     _print_figures(report.session[:40], [report])
     for each in report.breaks:
-        sys.stdout.write(
+        say(
             f"    prefix broken before message {each.before} of {report.session}: re-cut by {each.cause}, "
-            f"{each.kept_tokens} of {each.total_tokens} tokens kept\n"
+            f"{each.kept_tokens} of {each.total_tokens} tokens kept"
         )
     for violation in report.violations:
-        sys.stdout.write(f"    BROKEN {violation}\n")
+        say(f"    BROKEN {violation}")
 
 
 def _print_sums(reports: Sequence[ReplayReport]) -> None:
@@ -111,14 +111,14 @@ def _print_sums(reports: Sequence[ReplayReport]) -> None:
             _print_figures(f"the {len(long)} of at least {_LONG} exchanges", long)
             lowest = min(long, key=lambda report: report.prefix_share)
             dearest = max(long, key=lambda report: report.price_ratio)
-            sys.stdout.write(
+            say(
                 f"    of these, the lowest prefix: {lowest.prefix_share:.1%} ({lowest.session}); "
-                f"the highest ratio: {dearest.price_ratio:.2f} ({dearest.session})\n"
+                f"the highest ratio: {dearest.price_ratio:.2f} ({dearest.session})"
             )
     if reports:
-        sys.stdout.write(
+        say(
             f"Prices are in full-price prompt tokens: {CACHE_READ} for a token of the unchanged prefix, {CACHE_WRITE} "
-            "for any other. newest-1st: what the newest exchanges that fit would have cost; ratio: our price to that.\n"
+            "for any other. newest-1st: what the newest exchanges that fit would have cost; ratio: our price to that."
         )
 
 
@@ -145,4 +145,4 @@ def _print_figures(name: str, reports: Sequence[ReplayReport]) -> None:
 
 
 def _print_row(session: str, *columns: str) -> None:
-    sys.stdout.write(f"{session:<40} " + " ".join(f"{column:>12}" for column in columns) + "\n")
+    say(f"{session:<40} " + " ".join(f"{column:>12}" for column in columns))

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from palimpsest.app import load_folders
 from palimpsest.domain.messages import ConversationId
+from palimpsest.printing import say
 from palimpsest.services.transfers import Transfers
 
 T = TypeVar("T")
@@ -32,14 +33,14 @@ def export_conversation(
             lambda transfers: transfers.export_to(conversation_id, output, overwrites=overwrites),
         )
     )
-    sys.stdout.write(f"{exported.n_messages} messages ({exported.size_bytes} bytes) were exported to {output}.\n")
+    say(f"{exported.n_messages} messages ({exported.size_bytes} bytes) were exported to {output}.")
     return 0
 
 
 def import_conversation(file: Path, folder: Path, environ: Mapping[str, str]) -> int:
     """Imports the file and prints the conversation's id. The exit code. Raises PalimpsestError."""
     imported = asyncio.run(_with(folder.resolve(), environ, lambda transfers: transfers.import_file(file)))
-    sys.stdout.write(f"{imported.note}\n{imported.record.id}\n")
+    say(imported.note, imported.record.id)
     return 0
 
 

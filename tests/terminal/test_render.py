@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.terminal.scripted_server import USAGE
 
-from palimpsest.terminal.render import clean, ending, lasting, local_time, one_line, passing, sanitise
+from palimpsest.printing import sanitise
+from palimpsest.terminal.render import clean, ending, lasting, local_time, one_line, passing
 from palimpsest.wire.convert import from_json
 from palimpsest.wire.places import MessageRange
 from palimpsest.wire.turns import ChatResult

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from palimpsest.lsp.base import BaseServer
 from palimpsest.lsp.protocol import Phase
+from palimpsest.printing import complain
 from palimpsest.wire.framing import FrameDecoder, FramingError
 
 log = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ async def _take_messages(server: BaseServer, read: Read) -> None:
 def say(line: str) -> None:
     """One line for whoever started the server, on stderr: stdout may be the protocol's."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"palimpsest: {line}\n")
+        complain(line)
         sys.stderr.flush()
 
 

@@ -12,8 +12,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
-from palimpsest.terminal.render import lasting, one_line, passing, sanitise
+from palimpsest.terminal.render import lasting, one_line, passing
 from palimpsest.wire.turns import DeltaType, TurnDelta
 from palimpsest.wire.usage import ContextEvent
 

@@ -11,12 +11,13 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO, assert_never
 
+from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import ServerGone, TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
-from palimpsest.terminal.render import clean, ending, one_line, sanitise
+from palimpsest.terminal.render import clean, ending, one_line
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.usage import ContextEvent

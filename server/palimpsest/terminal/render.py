@@ -1,7 +1,6 @@
 """What events and results are in words, and what text may reach a terminal.
 
-Text of a model, a file or a tool must not drive the terminal: whatever is not a printable character, a newline or a
-tab is shown as an escape that can be read. Bidirectional overrides count too: they make a text read as another one.
+Text of a model, a file or a tool must not drive the terminal: all of it goes through `sanitise`.
 """
 
 from __future__ import annotations
@@ -11,15 +10,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol, assert_never
 
+from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event
 from palimpsest.wire.turns import ChatResult, TurnStatus
 from palimpsest.wire.usage import SUMMARIZING, ContextEvent, ContextEventType
 
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0 and C1 controls, ESC among them
-    "\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb"  # separators, bidirectional controls, annotations
-    "\ud800-\udfff]"  # half a character: it cannot be encoded
-)
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -43,11 +38,6 @@ class View(Protocol):
 
     def finish(self) -> None:
         """No more events of this request will come: what they left half shown is ended."""
-
-
-def sanitise(text: str) -> str:
-    """The text as it may reach a terminal: newlines and tabs stay, CR is dropped, other controls become escapes."""
-    return _UNSAFE.sub(_escape, text.replace("\r", ""))
 
 
 def one_line(text: str) -> str:
@@ -131,8 +121,3 @@ def local_time(stamp: str) -> str:
 
 def _messages(count: int | None) -> str:
     return "older messages" if count is None else "1 message" if count == 1 else f"{count} messages"
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
