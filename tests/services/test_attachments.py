@@ -12,6 +12,7 @@ from tests.services.scripted import Opener, says
 from palimpsest.domain.constraints import detect
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart
+from palimpsest.services import attachments
 from palimpsest.services.attachments import (
     MAX_ATTACHMENTS,
     MAX_BYTES,
@@ -207,3 +208,10 @@ def test_no_text_closes_the_block_it_stands_in(hostile: str) -> None:
     assert head.startswith(end)
     assert not head[len(end) :].count("`")
     assert all(end not in line for line in inside)
+
+
+def test_a_message_longer_than_any_window_is_refused_at_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attachments, "MAX_CHARACTERS", 10)
+    assert user_content("x" * 10, []).text == "x" * 10
+    with pytest.raises(InvalidRequest, match="11 characters, and at most 10"):
+        user_content("x" * 11, [])

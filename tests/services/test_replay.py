@@ -219,4 +219,4 @@ def test_bad_options_are_explained(
 
 def test_a_file_that_is_not_there_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(tmp_path / "gone.jsonl")]) == 1
-    assert "gone.jsonl cannot be read" in capsys.readouterr().err
+    assert "There is no file" in capsys.readouterr().err

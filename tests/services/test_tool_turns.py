@@ -19,7 +19,7 @@ from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, 
 from palimpsest.domain.provider import Finished, StopReason, TokenUsage, ToolCallStart, ToolSchema
 from palimpsest.domain.tokens import count_bytes
 from palimpsest.domain.turns import TurnState
-from palimpsest.services import turns
+from palimpsest.services import tool_batch, turns
 from palimpsest.services.attachments import FileAttachment, take_snapshots, user_content
 from palimpsest.services.editor_tools import to_editor_tool
 from palimpsest.services.pinning import Pinning
@@ -152,6 +152,17 @@ async def test_of_very_many_calls_the_first_are_run_and_each_has_a_result(desk: 
     for text, is_error in results[MAX_CALLS:]:
         assert is_error
         assert text.startswith("The tool was not run: of one answer 128 calls are run")
+
+
+async def test_of_a_result_that_is_longer_than_any_the_middle_is_left_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_batch, "MAX_RESULT_CHARACTERS", 100)
+    b = await desk([calls(call("1", "editor_big")), says("done")])
+    b.session.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
+    b.editor.output = ToolOutput("a" * 60 + "b" * 60)
+    assert await b.ask("q") == "committed"
+    assert b.results() == [("a" * 50 + "\n[20 characters were left out here]\n" + "b" * 50, False)]
 
 
 async def test_a_call_without_arguments_is_a_call_of_none(desk: Desk) -> None:

@@ -105,3 +105,11 @@ def test_a_preference_is_found_beside_a_blob_and_the_blob_is_not_searched_for_lo
         assert sets_rule(content, to_saying(content))
     content = user_message(f"It is wet.{blob}x")
     assert not sets_rule(content, to_saying(content))
+
+
+def test_a_text_without_an_end_of_a_sentence_is_cut_in_one_pass() -> None:
+    """Each passage used to copy all words that were left: of three million words, hundreds of gigabytes."""
+    n_words = 3_000_000
+    passages = list(cut("word " * n_words))
+    assert len(passages) == n_words // PASSAGE_WORDS
+    assert sum(passage.count("word") for passage in passages) == n_words

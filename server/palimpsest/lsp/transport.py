@@ -28,6 +28,11 @@ CHUNK_BYTES = 64 << 10
 MAX_UNSENT_BYTES = 64 << 20
 """More than this unread by an editor: it is given up. It has stopped reading, and memory is not endless."""
 
+MAX_REQUEST_BYTES = 64 << 20
+"""The longest message of an editor. It is read as a whole, while nothing else runs."""
+MAX_STRANGER_BYTES = 1 << 20
+"""What is taken in, all messages together, of an editor that has to show a token and has not."""
+
 Read = Callable[[], Awaitable[bytes]]
 """The next bytes from the editor, at least one; none at all when it will send no more. Raises nothing."""
 
@@ -61,7 +66,14 @@ async def serve(server: BaseServer, read: Read, writer: Writer) -> int:
 async def _take_messages(server: BaseServer, read: Read) -> None:
     decoder = FrameDecoder()
     broken: FramingError | None = None
+    n_from_stranger = 0
     while broken is None and (chunk := await read()):
+        is_stranger = server.token is not None and server.protocol.phase in (Phase.NEW, Phase.INITIALIZING)
+        decoder.max_body_bytes = MAX_STRANGER_BYTES if is_stranger else MAX_REQUEST_BYTES
+        n_from_stranger += len(chunk) if is_stranger else 0
+        if n_from_stranger > MAX_STRANGER_BYTES:
+            say("A program that has not shown the token sends too much. The connection is closed.")
+            break
         try:
             bodies = decoder.feed(chunk)
         except FramingError as error:

@@ -105,6 +105,10 @@ async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) ->
     return await asyncio.to_thread(_take_all, texts, wanted)
 
 
+MAX_CHARACTERS: Final = 12_000_000
+"""Of a message, with what is attached: more than the largest window of a model holds."""
+
+
 def user_content(text: str, snapshots: Sequence[Snapshot]) -> Content:
     """The user's message: what is attached, then what was typed. Raises InvalidRequest, with the first problem, when
     something cannot be attached: nothing is sent without what the user meant to send."""
@@ -117,6 +121,12 @@ def user_content(text: str, snapshots: Sequence[Snapshot]) -> Content:
             body, changed = clean_text(part.text)
             notes += tuple(f"attachment {len(parts) + 1}: {note}" for note in changed)
             parts.append(AttachmentPart(part.label, body))
+    n_characters = len(cleaned) + sum(len(part.text) for part in parts)
+    if n_characters > MAX_CHARACTERS:
+        raise InvalidRequest(
+            f"The message has {n_characters:,} characters, and at most {MAX_CHARACTERS:,} can be sent at once. "
+            "Put a long text into a file of the folder, and ask about the file. Nothing was sent."
+        )
     return Content(Role.USER, (*parts, TextPart(cleaned)), notes=notes)
 
 

@@ -8,12 +8,12 @@ result and every result its call is mended, and counted.
 from __future__ import annotations
 
 import json
-import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import (
     Content,
@@ -25,6 +25,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
+from palimpsest.services.import_files import read_import
 
 _NOT_RECORDED = "No result was recorded."
 
@@ -48,24 +49,35 @@ class _Step:
 
 def load_recording(path: Path) -> Recording:
     """Raises InvalidRequest, naming the line, when the file is not a recording."""
-    try:
-        data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-        lines = data.decode("utf-8", "replace").split("\n")
-    except (OSError, lzma.LZMAError) as error:
-        raise InvalidRequest(f"{path} cannot be read: {error}.") from error
+    return read_recording(path, read_import(path))
+
+
+def read_recording(path: Path, data: bytes) -> Recording:
+    """The recording that `path` holds as `data`. Raises as `load_recording`."""
+    lines = data.decode("utf-8", "replace").split("\n")
     messages: list[Mapping[str, Any]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = foreign_json.read(line)
             if "meta" not in value:
-                messages.append({"role": Role(value["role"]), **{k: v for k, v in value.items() if k != "role"}})
-        except (ValueError, KeyError, TypeError) as error:
+                messages.append(_message(value))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidRequest(f"Line {number} of {path} is not a recorded message: {error}.") from error
     if not messages:
         raise InvalidRequest(f"{path} holds no message.")
     return to_steps(messages)
+
+
+def _message(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Raises ValueError, KeyError, TypeError or AttributeError when it is no message."""
+    calls = value.get("tool_calls") or ()
+    texts = [value.get("content"), value.get("tool_call_id")]
+    texts += [call.get(name) for call in calls for name in ("id", "name")]
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise TypeError("a text is not a string")
+    return {**value, "role": Role(value["role"])}
 
 
 def to_steps(messages: Iterable[Mapping[str, Any]]) -> Recording:

@@ -27,6 +27,8 @@ _REFUSED: Final = (
 )
 MAX_CALLS: Final = 128
 """Of one answer that are run."""
+MAX_RESULT_CHARACTERS: Final = 20_000_000
+"""Of one result, kept whole whatever is shown of it. A tool of an editor may answer anything."""
 _TOO_MANY: Final = (
     f"The tool was not run: of one answer {MAX_CALLS} calls are run, and this one came after them. "
     "Call again what is still needed, a few at a time."
@@ -87,12 +89,22 @@ async def _run_tool(tools: Mapping[str, Tool], name: str, arguments: str) -> Too
         known = ", ".join(sorted(tools)) or "none"
         return ToolOutput(f"There is no tool {name!r}. Known tools: {known}.", is_error=True)
     try:
-        return await tool.run(arguments)
+        return _bounded(await tool.run(arguments))
     except PalimpsestError as error:
         return ToolOutput(str(error), is_error=True)
     except Exception as error:
         log.exception("the tool %s failed", name)
         return ToolOutput(f"The tool {name} failed ({type(error).__name__}).", is_error=True)
+
+
+def _bounded(output: ToolOutput) -> ToolOutput:
+    """The output, without its middle where it is longer than anything that is kept."""
+    n_left_out = len(output.text) - MAX_RESULT_CHARACTERS
+    if n_left_out <= 0:
+        return output
+    half = MAX_RESULT_CHARACTERS // 2
+    text = f"{output.text[:half]}\n[{n_left_out:,} characters were left out here]\n{output.text[-half:]}"
+    return ToolOutput(text, output.is_error)
 
 
 def report(contexts: ContextEngine, state: ContextState, decision: Decision) -> None:

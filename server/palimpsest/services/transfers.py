@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import lzma
 import os
 import tempfile
 import uuid
@@ -24,14 +23,12 @@ from palimpsest.domain.transfer import Transfer, as_copy
 from palimpsest.domain.transfer_format import decode, encode, is_export
 from palimpsest.services.clock import utc_now
 from palimpsest.services.conversations import Conversations
+from palimpsest.services.import_files import read_import
 from palimpsest.services.pending_work import do_pending_work
-from palimpsest.services.recordings import Recording, load_recording
+from palimpsest.services.recordings import Recording, read_recording
 from palimpsest.storage import conversations as stored
 from palimpsest.storage import transfers
 from palimpsest.storage.conversations import ConversationRecord
-
-MAX_FILE_BYTES: Final = 1 << 30
-"""What is read of a file, decompressed."""
 
 
 class Outcome(StrEnum):
@@ -98,10 +95,10 @@ class Transfers:
 
     async def import_file(self, path: Path) -> Imported:
         """An export, or a recorded session; either may be compressed, which `.xz` says. Raises InvalidRequest."""
-        data = await asyncio.to_thread(_read_limited, path)
+        data = await asyncio.to_thread(read_import, path)
         if is_export(data[:_HEAD_BYTES].decode("utf-8", "replace")):
             return await self.import_text(_decode_utf8(data))
-        recording = await asyncio.to_thread(load_recording, path)
+        recording = await asyncio.to_thread(read_recording, path, data)
         imported = await self._store_recording(recording)
         self.conversations.changed(imported.record.id)
         return imported
@@ -146,19 +143,6 @@ def _store(transfer: Transfer) -> Imported:
         else "what it was forked from, or shares turns with, is not here as it was then"
     )
     return Imported(record, Outcome.COPIED, f"The conversation was imported as a copy, because {reason}.")
-
-
-def _read_limited(path: Path) -> bytes:
-    try:
-        if not path.is_file():
-            raise InvalidRequest(f"There is no file {path}. Name an exported conversation or a recorded session.")
-        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise InvalidRequest(f"{path} cannot be read ({type(error).__name__}). Nothing was imported.") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise InvalidRequest(f"{path} holds more than {MAX_FILE_BYTES >> 20} MiB, which is no conversation.")
-    return data
 
 
 def _decode_utf8(data: bytes) -> str:

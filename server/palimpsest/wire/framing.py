@@ -36,7 +36,9 @@ class FramingError(Exception):
 class FrameDecoder:
     """Turns chunks of any size into bodies. One decoder serves one stream, from its first byte."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self.max_body_bytes = max_body_bytes
+        """A header that announces more breaks the stream. It may be changed between calls to `feed`."""
         self._buffer = bytearray()
         self._scanned = 0
         """Bytes of the buffer that are known to hold no line feed."""
@@ -128,8 +130,8 @@ class FrameDecoder:
         digits = value.lstrip(b"0")
         # The count of digits first: int() of a very long number is slow, and refused by Python.
         length = int(digits or b"0") if len(digits) <= len(str(MAX_BODY_BYTES)) else MAX_BODY_BYTES + 1
-        if length > MAX_BODY_BYTES:
-            raise FramingError(f"A message is longer than {MAX_BODY_BYTES >> 20} MiB.")
+        if length > self.max_body_bytes:
+            raise FramingError(f"A message is longer than {self.max_body_bytes >> 20} MiB.")
         if self._length not in (None, length):
             raise FramingError("A message has two Content-Length headers that differ.")
         self._length = length
