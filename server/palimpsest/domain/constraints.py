@@ -1,9 +1,11 @@
-"""Standing rules, found by the form of a sentence: what a user typed that is meant to hold on.
+"""What the user rules and takes back, found by the form of a sentence: what was typed and is meant to hold on.
 
-Pure and deterministic; for English. What is found is an exact piece of the message, never a paraphrase. A rule speaks
-of kinds and of always, an order of one exact thing and of now; the marks of both are added up, and what reaches
-`_ENOUGH` is a rule. Only what the user typed counts: no code, quotes, transcripts, tool output or attachments, and no
-questions. Where it is a near thing, a sentence in a long paste is not a rule. `rule_forms` holds the forms.
+Pure and deterministic. What is found is an exact piece of the message, never a paraphrase. A rule speaks of kinds and
+of always, an order of one exact thing and of now; the marks of both are added up, and what reaches `_ENOUGH` is a rule.
+What must hold of a thing that is to be made is a task, no rule; what is asked, supposed, reported or told of the past
+is neither. Only what the user typed counts: no code, quotes, transcripts, tool output or attachments. Where it is a near
+thing, a sentence in a long paste is not a rule. `domain.rules` holds the forms of each language; a sentence is read in
+the language it has the most words of. Ledger and facts both rest on what is found here.
 """
 
 from __future__ import annotations
@@ -14,17 +16,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain import rule_forms as forms
 from palimpsest.domain.messages import Content, Role, TextPart
+from palimpsest.domain.rules.forms import LONGEST_SENTENCE, Forms
+from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, stems
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 2
+RULES_VERSION: Final = 3
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
 """Characters above which a text is likelier pasted, a sentence likelier a story."""
-_LONGEST_SENTENCE: Final = 1_000
-"""Characters above which nothing is a rule; it also bounds the work."""
+_EXACT = re.compile(
+    r"`[^`\n]+`|(?<![\w./@~-])[\w.~@-]{0,80}/[\w./@-]{0,200}\w|\b\w+\.(?:[a-z]{1,4}|json|yaml|toml|lock)\b|\b[a-z]\w*_\w+\b"
+    r"|\b[a-z]+[A-Z]\w+\b|\b[A-Z]\w*[a-z][A-Z]\w*\b|\b[0-9a-f]{7,40}\b|#\d+|(?<!\w)--\w[\w-]+|@\w[\w-]+"
+)
+"""An exact name: a rule speaks of kinds."""
+_QUOTED = re.compile(
+    r"(?<=\S )(?:\"[^\"\n]{1,400}\"|\u201c[^\u201d\n]{1,400}\u201d|\u201e[^\u201c\n]{1,400}\u201c|\u00ab[^\u00bb\n]{1,400}\u00bb"
+    r"|\u2018[^\u2019\n]{1,400}\u2019)|(?<=\S)(?:\u201c[^\u201d\n]{4,400}\u201d|\u300c[^\u300d\n]{4,400}\u300d)"
+)
+"""Words of somebody else, inside a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,13 @@ class Constraint:
     """What it is about: stems in the order of the text, each once, function words left out."""
     is_prohibition: bool
     rejected_words: tuple[str, ...]
-    """Stems of what it turns down in favour of something else, as in "yarn instead of npm"."""
+    """Stems of what it turns down in favor of something else, as in "yarn instead of npm"."""
+    is_change: bool = False
+    """It says that it replaces something."""
+    chosen_words: tuple[str, ...] = ()
+    """Stems of what it chooses: Redis in "use Redis for the queue"."""
+    purpose_words: tuple[str, ...] = ()
+    """Stems of what that is chosen for: the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,12 @@ class Withdrawal:
     """Empty: the newest rule is meant."""
     permits: bool
     """It allows something again, so it can only take back a prohibition."""
+    start: int = 0
+    """Of the sentence, into the text of the message."""
+    drops: bool = False
+    """It gives a choice up, so it can only take back what chose just that."""
+    is_near: bool = False
+    """It points at what was said just before, and at nothing older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,57 +88,64 @@ class Rulings:
     def __bool__(self) -> bool:
         return bool(self.rules or self.withdrawals)
 
-
-_WORD = re.compile(r"[^\W_]+(?:['_-][^\W_]+)*")
+    def in_order(self) -> list[Constraint | Withdrawal]:
+        """As they were said; a sentence that does both takes back first."""
+        both: list[Constraint | Withdrawal] = [*self.withdrawals, *self.rules]
+        return sorted(both, key=lambda each: each.start)
 
 
 def read_rulings(content: Content) -> Rulings:
     """What the user rules and takes back in a message: a pure function of it and of `RULES_VERSION`."""
-    return Rulings(detect(content), detect_withdrawals(content))
+    rules: list[Constraint] = []
+    withdrawals: list[Withdrawal] = []
+    in_task = False
+    for text, start, malus in _typed_sentences(content):
+        if len(text) > LONGEST_SENTENCE:
+            continue
+        readings = [_Reading.of(text, forms) for forms in languages_of(text)]
+        best = max(readings, key=lambda reading: reading.score(in_task))
+        is_rule = best.score(in_task) - malus >= _ENOUGH
+        if is_rule:
+            rules.append(best.rule(start))
+        taken_back = (reading.withdrawals(start, is_rule=is_rule) for reading in readings)
+        withdrawals += next(filter(None, taken_back), [])
+        in_task = in_task or any(reading.is_task for reading in readings)
+    return Rulings(tuple(rules), tuple(withdrawals))
 
 
 def detect(content: Content) -> tuple[Constraint, ...]:
     """The standing rules a message sets, in its order; empty for anything a user did not type."""
-    found: list[Constraint] = []
-    for text, start, malus in _typed_sentences(content):
-        plain = _plain(text)
-        if _score(plain) - malus >= _ENOUGH:
-            rejected = tuple(_stem(word) for match in forms.REJECTED.findall(plain) for word in _content_words(match))
-            negative = any(_is_negative(clause) for clause in _clauses(plain))
-            found.append(Constraint(text, start, start + len(text), subject_words(text), negative, rejected))
-    return tuple(found)
+    return read_rulings(content).rules
 
 
 def detect_withdrawals(content: Content) -> tuple[Withdrawal, ...]:
-    """The sentences of a message that take rules back, in its order."""
-    found: list[Withdrawal] = []
-    for text, _, _ in _typed_sentences(content):
-        if len(text) > _LONGEST_SENTENCE:
-            continue
-        clause = _lead_in_stripped(_plain(text))
-        permits = forms.PERMITTED.match(clause) is not None
-        if permits or forms.TAKEN_BACK.match(clause) or forms.ABANDONED.match(clause):
-            words = subject_words(forms.ABOUT.sub(" ", clause))
-            if words or not permits:
-                found.append(Withdrawal(text, words, permits))
-    return tuple(found)
+    """What a message takes back, in its order."""
+    return read_rulings(content).withdrawals
 
 
 @functools.lru_cache(maxsize=4_096)
 def subject_words(text: str) -> tuple[str, ...]:
     """Stems of the words that say what a text is about, in its order, each once."""
-    return tuple(dict.fromkeys(_stem(word) for word in _content_words(_lead_in_stripped(_plain(text)))))
+    forms = languages_of(text)[0]
+    return stems(_lead_in_stripped(plain(text), forms), forms)
 
 
 @functools.lru_cache(maxsize=4_096)
 def normal_form(text: str) -> tuple[str, ...]:
     """The words without lead-ins and scope, so that one rule said twice is known again."""
-    return tuple(word.lower() for word in _WORD.findall(forms.SCOPE.sub(" ", _lead_in_stripped(_plain(text)))))
+    forms = languages_of(text)[0]
+    return tuple(word.lower() for word in WORD.findall(forms.scope.sub(" ", _lead_in_stripped(plain(text), forms))))
 
 
-def _plain(text: str) -> str:
-    """The text with plain apostrophes; as long as before."""
-    return text.replace("\u2019", "'")
+def as_rule(text: str) -> Constraint:
+    """A statement as rules are compared, also where its form is not that of a rule."""
+    return _as_rule(text[:LONGEST_SENTENCE])
+
+
+@functools.lru_cache(maxsize=4_096)
+def _as_rule(text: str) -> Constraint:
+    readings = [_Reading.of(text, forms) for forms in languages_of(text)]
+    return max(readings, key=lambda reading: reading.score(in_task=False)).rule(0)
 
 
 def _typed_sentences(content: Content) -> Iterator[tuple[str, int, int]]:
@@ -134,7 +164,7 @@ def _typed_sentences(content: Content) -> Iterator[tuple[str, int, int]]:
         malus = (n_typed > _LONG_TEXT) + (n_typed > _VERY_LONG_TEXT)
         scope_start: int | None = None
         for start, end in spans:
-            if forms.SCOPE_ALONE.fullmatch(_past_lead_in(_plain(part.text[start:end]))):
+            if end - start <= 80 and _is_scope_alone(plain(part.text[start:end])):
                 scope_start = start
                 continue
             begin = start if scope_start is None or start - scope_start > 80 else scope_start
@@ -143,111 +173,232 @@ def _typed_sentences(content: Content) -> Iterator[tuple[str, int, int]]:
         base += len(part.text)
 
 
-def _score(text: str) -> int:
-    """How much the form of a sentence is that of a standing rule."""
-    if len(text) > _LONGEST_SENTENCE:
-        return 0
-    bare = _lead_in_stripped(text)
-    if text.rstrip("\"')* ").endswith("?") or forms.ASKED.match(bare) or forms.TAKEN_BACK.match(bare):
-        return 0
-    if forms.OPINION.match(bare) or len(_WORD.findall(bare)) < 2:
-        return 0
-    marks = max(_clause_marks(clause, bare) for clause in _clauses(text))
-    is_order = _first_word(bare) in forms.HABITS | forms.ACTIONS
-    scope = 2 if forms.SCOPE.search(text) and (marks >= 2 or is_order) else 0
-    # A scope alone is talk about time; with an order it makes a rule.
-    marks = max(marks, 1 if scope else 0)
-    if marks == 0:
-        return 0
-    n_exact = len(forms.EXACT.findall(forms.ASIDE.split(text, maxsplit=1)[0]))
-    once = 2 if forms.ONCE.search(text) and not scope else 0
-    return marks + scope - min(n_exact // 2 if marks >= 2 else n_exact, 2) - once
+def _is_scope_alone(text: str) -> bool:
+    return any(forms.scope_alone.fullmatch(_past_lead_in(text, forms)) for forms in languages_of(text))
 
 
-def _clause_marks(clause: str, sentence: str) -> int:
-    """The marks of a clause, which runs to the end of its sentence."""
-    verb = _first_word(clause)
-    is_whole = clause == sentence
-    is_pointed = forms.POINTED.match(clause) is not None
-    if forms.ALWAYS.match(clause) or (is_whole and forms.ALWAYS_WE.search(clause) and not forms.TALE.search(clause)):
-        return 3
-    if forms.FORBID.match(clause) or (is_whole and forms.FORBID_WE.search(clause)):
-        return 1 if is_pointed and not forms.FORBID_WE.search(clause) else 2
-    if is_whole and forms.NO_KIND.fullmatch(clause) and len(_WORD.findall(clause)) <= 10:
-        return 2
-    if (forms.DECIDED.match(clause) and not is_pointed) or forms.ABANDONED.match(clause):
-        return 2
-    if is_whole and forms.OWED_KIND.match(clause) and forms.OWED.search(clause):
-        return 2
-    if forms.CONDITION.match(clause) and _has_order(clause):
-        return 2
-    if is_pointed:
-        return 0
-    if verb in forms.HABITS:
-        order = forms.ASIDE.split(clause, maxsplit=1)[0]
-        is_unspecific = not forms.SPECIFIC.search(order) and not set(order) & set("@/")
-        is_bare_kind = is_unspecific and verb in forms.STYLES and len(_WORD.findall(order)) <= 8
-        is_weak_kind = forms.WEAK_KIND.search(order) and not forms.DETERMINED.match(order)
-        return 2 if is_bare_kind or is_weak_kind or forms.KIND.search(order) or forms.EACH.search(order) else 1
-    return 2 if verb in forms.ACTIONS and forms.EACH.search(clause) else 0
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A sentence as one language reads it."""
+
+    said: str
+    """The sentence as it was written."""
+    text: str
+    """On one line, with plain apostrophes, without what it quotes."""
+    bare: str
+    """Without what only introduces it."""
+    forms: Forms
+
+    @classmethod
+    def of(cls, said: str, forms: Forms) -> _Reading:
+        text = " ".join(plain(said).split())
+        if _holds_quotes(said):
+            text = _QUOTED.sub(" ", text)
+        return cls(said, text, _lead_in_stripped(text, forms), forms)
+
+    @property
+    def is_task(self) -> bool:
+        """Whether it orders one thing to be made."""
+        return self.forms.task.match(self.bare) is not None
+
+    @property
+    def is_no_statement(self) -> bool:
+        """A question, a guess, a report, a story."""
+        forms, bare = self.forms, self.bare
+        closing = self.text.rstrip("\"')* \u00bb\u201d")
+        return (
+            closing.endswith(("?", "\uff1f"))
+            or "\u00bf" in self.text
+            or forms.asked.match(bare) is not None
+            or forms.told.match(bare) is not None
+            or forms.told_within.search(self.text) is not None
+        )
+
+    def rule(self, start: int) -> Constraint:
+        """The sentence as a rule that starts there in its message."""
+        forms, text = self.forms, self.text
+        rejected = tuple(
+            stem
+            for pattern in forms.rejected
+            for match in pattern.finditer(text)
+            for stem in stems(match[match.lastindex or 0], forms)
+        )
+        negative = any(self._is_negative(clause) for clause in self._clauses())
+        chosen = next(
+            (match for clause in self._clauses() for form in forms.chosen if (match := form.search(clause))), None
+        )
+        what = purpose = ()
+        if chosen is not None and not negative:
+            what, purpose = stems(chosen["what"], forms), stems(chosen["purpose"] or "", forms)
+        return Constraint(
+            self.said,
+            start,
+            start + len(self.said),
+            stems(self.bare, forms),
+            negative,
+            rejected,
+            forms.change.search(text) is not None,
+            what,
+            tuple(word for word in purpose if word not in what),
+        )
+
+    def withdrawals(self, start: int, *, is_rule: bool) -> list[Withdrawal]:
+        """What it takes back, at most one rule or choice a clause. What a rule turns down the rule itself says."""
+        is_tale = self.forms.tale.search(self.text) is not None and not self.forms.withdrawn.match(self.bare)
+        if self.is_no_statement or is_tale:
+            return []
+        found: list[Withdrawal] = []
+        for clause in self._clauses():
+            if (taken := self._withdrawal(clause, start)) is not None and taken not in found:
+                found.append(taken)
+        if not found and not is_rule and not self.is_task:
+            for pattern in self.forms.rejected:
+                for match in pattern.finditer(self.text):
+                    if words := stems(match[match.lastindex or 0], self.forms):
+                        found.append(Withdrawal(self.said, words, False, start, drops=True))
+        return found
+
+    def _withdrawal(self, clause: str, start: int) -> Withdrawal | None:
+        forms = self.forms
+        whole = self.said
+        if (permits := forms.permitted.match(clause) is not None) or forms.withdrawn.match(clause):
+            following = forms.clause.search(clause)
+            head = clause[: following.start()] if following else clause
+            words = stems(forms.about.sub(" ", head), forms) or stems(forms.about.sub(" ", clause), forms)
+            if words or (not permits and forms.rule_noun.search(clause)):
+                return Withdrawal(whole, words, permits, start)
+            return None
+        if forms.abandoned.match(clause) and (words := stems(forms.about.sub(" ", clause), forms)):
+            return Withdrawal(whole, words, False, start)
+        for pattern in forms.dropped:
+            if match := pattern.match(clause):
+                words = stems(match[match.lastindex or 0], forms)
+                return Withdrawal(whole, words, False, start, drops=True) if words else None
+        if (match := forms.unnamed.match(clause)) is not None and n_words(clause[match.end() :]) == 0:
+            return Withdrawal(whole, (), False, start, is_near=True)
+        return None
+
+    def score(self, in_task: bool) -> int:
+        """How much the form of the sentence is that of a standing rule."""
+        forms, text, bare = self.forms, self.text, self.bare
+        if self.is_no_statement or forms.withdrawn.match(bare) or forms.one_thing.match(bare):
+            return 0
+        if n_words(bare) < 2:
+            return 0
+        if self.is_task and (relative := forms.relative.search(bare)) is not None:
+            # What must hold of the thing that is to be made.
+            return _Reading(self.said, bare[: relative.start()], bare[: relative.start()], forms).score(in_task)
+        marks = max(self._clause_marks(clause, in_task) for clause in self._clauses())
+        is_order = _first_word(bare) in forms.habits | forms.actions
+        scope = 2 if forms.scope.search(text) and (marks >= 2 or is_order) else 0
+        # A scope alone is talk about time; with an order it makes a rule.
+        marks = max(marks, 1 if scope else 0)
+        if marks == 0:
+            return 0
+        n_exact = len(_EXACT.findall(forms.aside.split(text, maxsplit=1)[0]))
+        once = 2 if forms.once.search(bare) and not scope else 0
+        return marks + scope - min(n_exact // 2 if marks >= 2 else n_exact, 2) - once
+
+    def _clause_marks(self, clause: str, in_task: bool) -> int:
+        """The marks of a clause, which runs to the end of its sentence."""
+        forms = self.forms
+        verb = _first_word(clause)
+        is_whole = clause == self.bare
+        head = forms.purpose.split(clause, maxsplit=1)[0]
+        is_pointed = forms.pointed.match(head if n_words(head) >= 2 else clause) is not None
+        if forms.always.match(clause) or (is_whole and forms.always_we.search(clause) and not forms.tale.search(clause)):
+            return 3
+        if forms.forbid.match(clause) or forms.forbid_we.match(clause) or (is_whole and forms.forbid_we.search(clause)):
+            return 1 if is_pointed and not forms.forbid_we.search(clause) else 2
+        if (is_whole or _first_word(self.bare) in forms.habits) and forms.no_kind.fullmatch(clause) and n_words(clause) <= 10:
+            return 2
+        if (forms.decided.match(clause) and not is_pointed) or forms.abandoned.match(clause):
+            return 2
+        if is_whole and not in_task and not forms.tale.search(clause) and forms.owed_bare.match(clause):
+            return 2
+        if is_whole and forms.owed_kind.match(clause) and forms.owed.search(clause):
+            return 2
+        if (is_whole or self.is_changing) and not self.is_task and forms.standing.match(clause):
+            return 2
+        if self.is_changing and not self.is_task and forms.restated.match(clause):
+            return 2
+        if forms.condition.match(clause) and self._has_order(clause):
+            return 2
+        if is_pointed:
+            return 0
+        if verb in forms.habits:
+            order = forms.aside.split(clause, maxsplit=1)[0]
+            if self.is_task:
+                return 2 if forms.each.search(order) else 1
+            object_ = forms.purpose.split(order, maxsplit=1)[0]
+            is_unspecific = n_words(object_) >= 2 and not forms.specific.search(object_) and not set(order) & set("@/")
+            is_bare_kind = is_unspecific and verb in forms.styles and n_words(order) <= 8
+            is_weak_kind = forms.weak_kind.search(order) and not forms.determined.match(order)
+            return 2 if is_bare_kind or is_weak_kind or forms.kind.search(order) or forms.each.search(order) else 1
+        return 2 if verb in forms.actions and forms.each.search(clause) else 0
+
+    @property
+    def is_changing(self) -> bool:
+        return self.forms.change.search(self.text) is not None or any(
+            pattern.match(self.bare) for pattern in self.forms.dropped
+        )
+
+    def _has_order(self, clause: str) -> bool:
+        """Whether a condition is followed by an order."""
+        forms = self.forms
+        rests = [_lead_in_stripped(clause[match.end() :], forms) for match in forms.clause.finditer(clause)]
+        if rests and forms.order_after_condition.match(rests[0]):
+            return True
+        return any(
+            _first_word(rest) in forms.habits | forms.actions or forms.forbid.match(rest) or forms.always.match(rest)
+            for rest in rests
+        )
+
+    def _clauses(self) -> Iterator[str]:
+        """The sentence from each place where a clause begins, lead-ins stripped; the whole first."""
+        yield self.bare
+        for number, match in enumerate(self.forms.clause.finditer(self.text)):
+            if number >= _MOST_CLAUSES:
+                return
+            rest = _lead_in_stripped(self.text[match.end() :], self.forms)
+            is_quoted = self.text.count('"', 0, match.end()) % 2
+            if not is_quoted and n_words(rest) >= 2 and rest != self.bare:
+                yield rest
+
+    def _is_negative(self, clause: str) -> bool:
+        forms = self.forms
+        beginnings = (forms.forbid, forms.no_kind, forms.abandoned)
+        return any(pattern.match(clause) for pattern in beginnings) or any(
+            pattern.search(clause) for pattern in (forms.forbid_we, forms.negative)
+        )
 
 
-def _has_order(clause: str) -> bool:
-    """Whether a condition is followed by an order."""
-    rests = [_lead_in_stripped(clause[match.end() :]) for match in forms.CLAUSE.finditer(clause)]
-    if rests and forms.ORDER_AFTER_CONDITION.match(rests[0]):
-        return True
-    return any(
-        _first_word(rest) in forms.HABITS | forms.ACTIONS or forms.FORBID.match(rest) or forms.ALWAYS.match(rest)
-        for rest in rests
-    )
+_MOST_CLAUSES: Final = 24
+"""Of one sentence; a list is longer, a rule is not."""
 
 
-def _clauses(text: str) -> Iterator[str]:
-    """The sentence from each place where a clause begins, lead-ins stripped; the whole first."""
-    yield _lead_in_stripped(text)
-    for match in forms.CLAUSE.finditer(text):
-        rest = _lead_in_stripped(text[match.end() :])
-        is_quoted = text.count('"', 0, match.end()) % 2
-        if not is_quoted and len(_WORD.findall(rest)) >= 2:
-            yield rest
+def _holds_quotes(text: str) -> bool:
+    return any(mark in text for mark in "\"\u201c\u201e\u00ab\u2018\u300c")
 
 
-def _is_negative(clause: str) -> bool:
-    beginnings = (forms.FORBID, forms.NO_KIND, forms.ABANDONED)
-    return any(form.match(clause) for form in beginnings) or any(
-        form.search(clause) for form in (forms.FORBID_WE, forms.NEGATIVE)
-    )
+def _past_lead_in(text: str, forms: Forms) -> str:
+    bare = text.lstrip("\"'*_([ \u00a1")
+    while (match := forms.lead_in.match(bare) or forms.unnamed.match(bare)) is not None:
+        rest = bare[match.end() :].lstrip(" ,.:;!\u2013\u2014-\uff0c\u3002\uff1a\uff1b\u3001\uff01")
+        if not rest:
+            break
+        bare = rest
+    return bare
 
 
-def _past_lead_in(text: str) -> str:
-    bare = text.lstrip("\"'*_([ ")
-    match = forms.LEAD_IN.match(bare)
-    return bare[match.end() :] if match and match.end() < len(bare) else bare
-
-
-def _lead_in_stripped(text: str) -> str:
+def _lead_in_stripped(text: str, forms: Forms) -> str:
     """The sentence without what only introduces it, a scope that opens it included."""
-    bare = _past_lead_in(text)
-    while (match := forms.OPENING_SCOPE.match(bare)) is not None and match.end() < len(bare):
-        bare = _past_lead_in(bare[match.end() :])
+    bare = _past_lead_in(text, forms)
+    while (match := forms.opening_scope.match(bare)) is not None and match.end() < len(bare):
+        bare = _past_lead_in(bare[match.end() :], forms)
     return bare
 
 
 def _first_word(text: str) -> str:
-    match = _WORD.search(text)
+    match = WORD.search(text)
     return match[0].lower() if match else ""
-
-
-def _content_words(text: str) -> list[str]:
-    words = (word.lower() for word in _WORD.findall(text))
-    return [word for word in words if word not in forms.STOP and not word.endswith(("n't", "'s", "'ll", "'re"))]
-
-
-def _stem(word: str) -> str:
-    """A crude stem: enough to know "tabs" for "tab" and "commits" for "committing"."""
-    for suffix in ("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "s", "e"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
-            stem = word[: -len(suffix)] + ("y" if suffix in ("ied", "ies") else "")
-            return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and suffix in ("ing", "ed") else stem
-    return word

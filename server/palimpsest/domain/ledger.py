@@ -15,10 +15,11 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import Constraint, detect, detect_withdrawals, normal_form, subject_words
+from palimpsest.domain.constraints import Constraint, Withdrawal, read_rulings
 from palimpsest.domain.cut import Piece
 from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.messages import MessageId
+from palimpsest.domain.rules.superseding import ends, is_near, supersedes
 from palimpsest.domain.tokens import CountText
 
 HEADING: Final = "## Standing rules"
@@ -26,32 +27,6 @@ NO_MESSAGE: Final = MessageId(-1)
 """Where a pin stands that comes from no message."""
 _ITEM_OVERHEAD_TOKENS: Final = 8
 
-_RIVALS: Final = tuple(
-    frozenset(group.split())
-    for group in (
-        "tab spac",
-        "metric imperial",
-        "singl doubl",
-        "camelcas camel-cas snake_cas snake-cas snake kebab-cas pascalcas",
-        "npm yarn pnpm bun",
-        "pip poetry uv conda pipenv",
-        "pytest unittest nose",
-        "merg rebas squash",
-        "british american",
-        "english german french spanish italian dutch portuguese japanese chinese",
-        "formal informal casual",
-    )
-)
-"""Stems of which only one can be chosen."""
-_TOPICS: Final = frozenset(
-    "indent indentation unit quot naming nam packag manager spell languag repli reply answ".split()
-)
-_CHOOSING: Final = frozenset(
-    "use prefer reply answer respond write speak indent name call stick target format we let's i".split()
-)
-_SCOPES: Final = frozenset(
-    "code project repo file files session everything function functions class classes test tests".split()
-)
 _ITEM = re.compile(r"- \[(-?\d+)\.(\d+)(?: \+(\d+))?\] (.*)")
 
 
@@ -130,99 +105,61 @@ def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Col
     pin_of = {pin.text: pin for pin in pins}
     found: dict[EntryId, _Detected] = {}
     for message in messages:
-        for withdrawal in detect_withdrawals(message.content):
-            _take_back(found, withdrawal.subject_words, withdrawal.permits, pin_of)
-        for index, rule in enumerate(detect(message.content)):
+        rulings = read_rulings(message.content)
+        index_of = {id(rule): index for index, rule in enumerate(rulings.rules)}
+        taken_back: dict[int, list[EntryId]] = {}
+        for said in rulings.in_order():
+            if isinstance(said, Withdrawal):
+                taken_back.setdefault(said.start, []).extend(_take_back(found, said, message.id, pin_of))
             # The markers of a block cannot stand inside one, so a rule that holds them could not be kept verbatim.
-            if OPENING in rule.text or CLOSING in rule.text:
-                continue
-            new = _Detected(LedgerEntry(EntryId(message.id, index), rule.text), rule)
-            for old in list(found.values()):
-                is_repeat = old.rule.text == rule.text
-                if (
-                    old.entry.state is EntryState.OPEN
-                    and (is_repeat or old.rule.text not in pin_of)
-                    and (is_repeat or supersedes(rule, old.rule))
-                ):
-                    entry = replace(old.entry, state=EntryState.SUPERSEDED, superseded_by=new.entry.id)
-                    found[entry.id] = _Detected(entry, old.rule)
-            found[new.entry.id] = new
+            elif OPENING not in said.text and CLOSING not in said.text:
+                entry = LedgerEntry(EntryId(message.id, index_of[id(said)]), said.text)
+                _supersede(found, _Detected(entry, said), taken_back.get(said.start, ()), pin_of)
     entries = {detected.entry.id: detected.entry for detected in found.values()}
     newest_of = {entry.text: entry.id for entry in entries.values()}
     for pin in pin_of.values():
-        id = newest_of.get(pin.text, pin.entry.id)
-        entries[id] = replace(entries.get(id, pin.entry), is_pin=True)
-    for id in withdrawn:
-        if id in entries:
-            entries[id] = replace(entries[id], state=EntryState.WITHDRAWN, superseded_by=None)
-    return Ledger(tuple(entries[id] for id in sorted(entries)))
+        id_ = newest_of.get(pin.text, pin.entry.id)
+        entries[id_] = replace(entries.get(id_, pin.entry), is_pin=True)
+    for id_ in withdrawn:
+        if id_ in entries:
+            entries[id_] = replace(entries[id_], state=EntryState.WITHDRAWN, superseded_by=None)
+    return Ledger(tuple(entries[id_] for id_ in sorted(entries)))
 
 
-def _take_back(found: dict[EntryId, _Detected], words: Sequence[str], permits: bool, pinned: Collection[str]) -> None:
+def _supersede(
+    found: dict[EntryId, _Detected], new: _Detected, taken_back: Iterable[EntryId], pinned: Collection[str]
+) -> None:
+    """Adds the new rule, and closes what it takes the place of: also what its own sentence took back."""
+    for old in list(found.values()):
+        is_repeat = old.rule.text == new.rule.text
+        near = is_near(old.entry.id.message_id, new.entry.id.message_id)
+        if (
+            old.entry.state is EntryState.OPEN
+            and (is_repeat or old.rule.text not in pinned)
+            and (is_repeat or supersedes(new.rule, old.rule, near=near))
+        ):
+            entry = replace(old.entry, state=EntryState.SUPERSEDED, superseded_by=new.entry.id)
+            found[entry.id] = _Detected(entry, old.rule)
+    for id_ in taken_back if not new.rule.is_prohibition else ():
+        entry = replace(found[id_].entry, state=EntryState.SUPERSEDED, superseded_by=new.entry.id)
+        found[id_] = _Detected(entry, found[id_].rule)
+    found[new.entry.id] = new
+
+
+def _take_back(
+    found: dict[EntryId, _Detected], withdrawal: Withdrawal, message_id: MessageId, pinned: Collection[str]
+) -> list[EntryId]:
     """Withdraws what the words name, or the newest open rule where they name nothing."""
     live = [each for each in found.values() if each.entry.state is EntryState.OPEN and each.rule.text not in pinned]
-    if permits:
-        live = [each for each in live if each.rule.is_prohibition]
-    meant = live[-1:] if not words else [each for each in live if _share(words, each.rule.subject_words) > 0.5]
+    if withdrawal.subject_words:
+        meant = [each for each in live if ends(withdrawal, each.rule)]
+    else:
+        near = [each for each in live if is_near(each.entry.id.message_id, message_id)]
+        meant = (near if withdrawal.is_near else live)[-1:]
     for each in meant:
         entry = replace(each.entry, state=EntryState.WITHDRAWN)
         found[entry.id] = _Detected(entry, each.rule)
-
-
-def _share(words: Sequence[str], among: Sequence[str]) -> float:
-    return len(set(words) & set(among)) / len(set(words))
-
-
-def supersedes(newer: Constraint, older: Constraint) -> bool:
-    """Whether the newer rule says the older again, turns it round, or chooses something else in its place."""
-    new_form, old_form = normal_form(newer.text), normal_form(older.text)
-    if new_form == old_form:
-        return True
-    new, old = set(newer.subject_words), set(older.subject_words)
-    if not new or not old:
-        return False
-    rejected = set(newer.rejected_words)
-    if rejected and rejected <= old and not older.is_prohibition and not rejected & set(older.rejected_words):
-        return True
-    if newer.is_prohibition != older.is_prohibition:
-        both = len(new & old) / len(new | old)
-        return both > 0.5 or (new <= old and both >= 1 / 3)
-    if newer.is_prohibition:
-        return False
-    return _is_rival(new - rejected, old - set(older.rejected_words)) or _fills_same_slot(new_form, old_form)
-
-
-def _is_rival(new: set[str], old: set[str]) -> bool:
-    """Two choices from one group, where the newer is at least as general."""
-    for group in _RIVALS:
-        if new & group and old & group and not new & old & group:
-            return new - group - _TOPICS <= old - group
-    return False
-
-
-def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...]) -> bool:
-    """One sentence with other words in one place: another number, or another choice for the same purpose."""
-    n_head = 0
-    while n_head < min(len(new), len(old)) and new[n_head] == old[n_head]:
-        n_head += 1
-    n_tail = 0
-    while n_tail < min(len(new), len(old)) - n_head and new[-1 - n_tail] == old[-1 - n_tail]:
-        n_tail += 1
-    new_slot, old_slot = new[n_head : len(new) - n_tail], old[n_head : len(old) - n_tail]
-    common = new[:n_head] + new[len(new) - n_tail :]
-    if not new_slot or not old_slot or len(common) < 2:
-        return False
-    if all(word.isdigit() for word in new_slot + old_slot):
-        return True
-    purpose = new[len(new) - n_tail :]
-    return (
-        new[0] in _CHOOSING
-        and n_head > 0
-        and max(len(new_slot), len(old_slot)) <= 2
-        and purpose[:1] in (("for",), ("as",))
-        and not set(purpose) & _SCOPES
-        and bool(subject_words(" ".join(purpose)))
-    )
+    return [each.entry.id for each in meant]
 
 
 def over_cap(entries: Iterable[LedgerEntry], cap_tokens: int, count: CountText) -> tuple[LedgerEntry, ...]:

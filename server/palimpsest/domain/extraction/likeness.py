@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain import rule_forms
+
 from palimpsest.domain.constraints import Constraint, detect, subject_words
 from palimpsest.domain.extraction import statement_forms
 from palimpsest.domain.facts import Fact, FactType

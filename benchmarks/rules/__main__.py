@@ -1,0 +1,201 @@
+"""How well rules and changes of mind are found, on made-up sentences in five languages and on recorded messages.
+
+    python -m benchmarks.rules [-v] [--sessions FOLDER] [LANGUAGE ...]
+
+For each language in `sentences/`: of 60 rules, how many are found; of 60 changes of mind, how many end what they
+replace, and nothing that stands beside it; of 60 look-alikes, how many are taken for either. Both halves are printed:
+the forms were tuned on the one, and not on the other (every second sentence, held out). The reference is a matcher of
+keywords, run on the same sentences. With --sessions, the same for the 200 messages of `messages.txt`, which were read by
+eye: the recorded sessions themselves are not part of the repository. -v names what went wrong in the half for tuning.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.constraints import detect
+from palimpsest.domain.ledger import EntryState, build
+from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role, user_message
+from palimpsest.services.recordings import load_recording
+
+HERE: Final = Path(__file__).parent
+Finder = Callable[[Sequence[str]], list[tuple[str, bool]]]
+"""Messages to the rules found in them, in order, each with whether it still holds after the last."""
+
+_RULE_WORDS: Final = re.compile(
+    r"\b(?:always|never|must|should|don't|do not|avoid|prefer|use|only|every|from now on"
+    r"|immer|nie|niemals|muss|müssen|soll|nicht|kein\w*|verwende|benutze|nur|ab jetzt"
+    r"|toujours|jamais|doit|doivent|faut|ne|pas|évite|utilise|uniquement|désormais"
+    r"|siempre|nunca|debe|deben|no|evita|usa|solo|a partir de ahora)\b|总是|永远|必须|不要|禁止|一律|都要|用|从现在",
+    re.I,
+)
+_CHANGE_WORDS: Final = re.compile(
+    r"\b(?:actually|instead|no longer|any ?more|drop|forget|scratch|switch\w*|moved?|rather|replace|not"
+    r"|doch|stattdessen|statt|nicht mehr|vergiss|umgestiegen|wechseln|lieber"
+    r"|finalement|plutôt|au lieu|plus|oublie|passons|passés|remplace"
+    r"|en realidad|mejor|en lugar|en vez|ya no|olvida|cambiemos|pasado)\b|改用|换成|不再|不用|算了|放弃|还是|代替",
+    re.I,
+)
+
+
+def product(messages: Sequence[str]) -> list[tuple[str, bool]]:
+    stored = [_stored(2 * number, text) for number, text in enumerate(messages)]
+    return [(entry.text, entry.state is EntryState.OPEN) for entry in build(stored, (), ()).entries]
+
+
+def keywords(messages: Sequence[str]) -> list[tuple[str, bool]]:
+    """The reference: a message with a word of rules is one; one with a word of change ends what shares a long word."""
+    found: list[tuple[str, bool]] = []
+    for text in messages:
+        if _CHANGE_WORDS.search(text):
+            words = _long_words(text)
+            found = [(rule, holds and not words & _long_words(rule)) for rule, holds in found]
+        if _RULE_WORDS.search(text) and not text.rstrip().endswith(("?", "？")):
+            found.append((text, True))
+    return found
+
+
+def _long_words(text: str) -> set[str]:
+    found = {word for word in re.findall(r"[^\W\d_]{4,}", text.lower()) if not re.search(r"[\u4e00-\u9fff]", word)}
+    return found | {text[at : at + 2] for at in range(len(text) - 1) if re.match(r"[\u4e00-\u9fff]{2}", text[at:])}
+
+
+def _stored(number: int, text: str) -> StoredMessage:
+    return StoredMessage(ConversationId("benchmark"), MessageId(number), user_message(text), "", None, Digest(""))
+
+
+@dataclass(slots=True)
+class Counts:
+    right: int = 0
+    missed: int = 0
+    wrong: int = 0
+
+    def __str__(self) -> str:
+        found, due = self.right + self.wrong, self.right + self.missed
+        precision = f"{100 * self.right / found:5.1f}" if found else "    -"
+        recall = f"{100 * self.right / due:5.1f}" if due else "    -"
+        return f"{precision} / {recall}  ({self.right} right, {self.wrong} wrong, {self.missed} missed)"
+
+
+@dataclass(slots=True)
+class Tally:
+    rules: Counts
+    changes: Counts
+    errors: list[str]
+
+
+def measure(sentences: dict[str, list[list[str] | str]], find: Finder, is_meant: Callable[[int], bool]) -> Tally:
+    tally = Tally(Counts(), Counts(), [])
+    bystanders = [str(each) for each in sentences["bystanders"]]
+    for _, text in _chosen(sentences["rules"], is_meant):
+        if any(_same(str(text), rule) for rule, _ in find([str(text)])):
+            tally.rules.right += 1
+        else:
+            tally.rules.missed += 1
+            tally.errors.append(f"no rule found: {text}")
+    for _, (before, change) in _chosen(sentences["changes"], is_meant):
+        states = find([*bystanders, before, change])
+        if any(_same(before, rule) and not holds for rule, holds in states):
+            tally.changes.right += 1
+        else:
+            tally.changes.missed += 1
+            known = any(_same(before, rule) for rule, _ in states)
+            tally.errors.append(f"{'still holds' if known else 'never found'}: {before} | {change}")
+        for rule, holds in states:
+            if not holds and rule in bystanders:
+                tally.changes.wrong += 1
+                tally.errors.append(f"ended: {rule} | {change}")
+    for _, item in _chosen(sentences["look_alikes"], is_meant):
+        before, text = (None, str(item)) if isinstance(item, str) else item
+        if any(_same(text, rule) for rule, _ in find([text])):
+            tally.rules.wrong += 1
+            tally.errors.append(f"taken for a rule: {text}")
+        if before is not None and any(not holds for _, holds in find([*bystanders, before, text])):
+            tally.changes.wrong += 1
+            tally.errors.append(f"taken for a change: {before} | {text}")
+    return tally
+
+
+def _same(text: str, found: str) -> bool:
+    return found in text
+
+
+def _chosen(items: list[list[str] | str], is_meant: Callable[[int], bool]) -> Iterator[tuple[int, list[str] | str]]:
+    return ((number, item) for number, item in enumerate(items) if is_meant(number))
+
+
+def report_sentences(names: Sequence[str], verbose: bool) -> None:
+    for path in sorted((HERE / "sentences").glob("*.toml")):
+        if names and path.stem not in names:
+            continue
+        sentences = tomllib.loads(path.read_text(encoding="utf-8"))
+        for half, is_meant in (("tuned", lambda n: n % 2 == 0), ("held out", lambda n: n % 2 == 1)):
+            for label, find in (("forms", product), ("keywords", keywords)):
+                tally = measure(sentences, find, is_meant)
+                print(f"{path.stem} {half:8} {label:8} rules {tally.rules}")
+                print(f"{path.stem} {half:8} {label:8} changes {tally.changes}")
+                if verbose and half == "tuned" and label == "forms":
+                    print("\n".join(f"    {error}" for error in tally.errors))
+
+
+def report_messages(folder: Path, verbose: bool) -> None:
+    """Precision and recall of rules in the recorded messages that were labelled."""
+    texts: dict[str, str] = {}
+    for path in sorted(folder.glob("*.jsonl*")):
+        for content in (each for step in load_recording(path).steps for each in step):
+            if content.role is Role.USER:
+                texts.setdefault(hashlib.sha256(content.text.encode()).hexdigest()[:32], content.text)
+    for label in ("forms", "keywords"):
+        counts, n_read = Counts(), 0
+        for line in (HERE / "messages.txt").read_text().splitlines():
+            if line.startswith("#") or (text := texts.get(line.split()[0])) is None:
+                continue
+            n_read += 1
+            _count_message(text, line.split()[1:], label, counts, verbose)
+        print(f"recorded messages {label:8} rules {counts} in {n_read}")
+
+
+def _count_message(text: str, labels: Sequence[str], label: str, counts: Counts, verbose: bool) -> None:
+    due = [(int(mark.rstrip("?").split("-")[0]), int(mark.rstrip("?").split("-")[1]), mark[-1] == "?") for mark in labels]
+    if label == "forms":
+        found = [(rule.start, rule.end) for rule in detect(user_message(text))]
+    else:
+        lines = re.finditer(r"[^.!?\n]+[.!?]?", text)
+        found = [m.span() for m in lines if _RULE_WORDS.search(m[0]) and not m[0].endswith("?")]
+    for start, end in found:
+        hits = [mark for mark in due if mark[0] < end and start < mark[1]]
+        if not hits:
+            counts.wrong += 1
+            if verbose and label == "forms":
+                print("    taken for a rule:", " ".join(text[start:end].split())[:160])
+    for start, end, is_open in due:
+        is_found = any(start < last and first < end for first, last in found)
+        if not is_open:
+            counts.right += is_found
+            counts.missed += not is_found
+            if verbose and label == "forms" and not is_found:
+                print("    no rule found:", " ".join(text[start:end].split())[:160])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rules", description=__doc__.partition("\n")[0])
+    parser.add_argument("languages", nargs="*", help="such as en; all of them by default")
+    parser.add_argument("--sessions", type=Path, help="a folder of recorded sessions")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name what went wrong in the half for tuning")
+    args = parser.parse_args(arguments)
+    print("precision / recall in %")
+    report_sentences(args.languages, args.verbose)
+    if args.sessions is not None:
+        report_messages(args.sessions, args.verbose)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""English. Every pattern is matched against one clause or sentence with plain apostrophes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from palimpsest.domain.rules.forms import Forms, form, words
+
+_LEAD_IN = re.compile(
+    r"(?:(?:oh|and|but|so|also|then|well|now|hey|ok(?:ay)?|yes|yeah|no(?=[,.!;:])|right|great|thanks|thank you|good"
+    r"|sure|actually|on second thoughts?|change of plans?|i(?:'ve)? changed my mind"
+    r"|btw|by the way|fyi|nb|n\.b\.|ps|p\.s\.|one (?:more|last) thing|another thing|(?:please )?note(?: that)?"
+    r"|(?:quick |gentle )?reminder|as a reminder|important|(?:please |just )?remember(?: that)?|please|pls|plz|kindly"
+    r"|just|in general|generally|while (?:you're|you are|we're) at it|before i forget|for the record|in passing"
+    r"|i(?:'d| would) like you to|i (?:want|need) you to)\b(?![\w'-])[\s,.:;!\u2013\u2014-]*)+",
+    re.I,
+)
+"""What only introduces a sentence."""
+_THIS_WORK = r"(?:project|repo(?:sitory)?|codebase|code base|session|conversation|chat|thread|workspace)"
+_SCOPE = re.compile(
+    r"\b(?:from (?:now|here|this point) on(?:wards?)?|from (?:here|this point) forward|going forward|henceforth"
+    rf"|for the (?:rest|remainder) of|(?:in|for|across|throughout) (?:this|the|our) (?:whole |entire )?{_THIS_WORK}\b"
+    r"|every (?:single )?time|each time|at all times|as a (?:general )?rule|by default|until i (?:say|tell)"
+    r"|under no circumstances|no matter what|without exception|any ?more$|in (?:the )?future)",
+    re.I,
+)
+_OPENING_SCOPE = re.compile(
+    rf"(?:{_SCOPE.pattern})(?:\s+(?=(?:we|you|i|please|always|never|use|do|don't)\b)|(?<=\bon)\s+|(?<=forward)\s+"
+    r"|[^,.:!]{0,30}[,.:!]\s*)",
+    re.I,
+)
+_SCOPE_ALONE = re.compile(
+    rf"(?:from now on|going forward|henceforth|(?:for|in) (?:the (?:rest|remainder) of )?(?:this|the|our) "
+    rf"(?:whole |entire )?(?:{_THIS_WORK}|day|task))[.:!]?",
+    re.I,
+)
+_CLAUSE = re.compile(
+    r"[,;:\u2013\u2014]\s+|\(|\s--?\s|\s(?=(?:and|but|so) (?:please |also )?(?:never|always|do not|don't)\b)", re.I
+)
+_ASIDE = re.compile(r"\s(?:(?:--?|[\u2013\u2014]|because|since|so that)\s|\()", re.I)
+"""After it a sentence explains: exact names there do not make it an order of one thing."""
+
+_ALWAYS = re.compile(
+    r"(?:always|never)\s+(?!mind\b|know\b|knew\b|seen\b|heard\b|had\b|did\b)[\w`\"']|.{3,80}, always[.!]*$", re.I
+)
+_ALWAYS_WE = re.compile(
+    r"\b(?:you|we|must|should|shall|please|is to|are to|remind you to|remember to|sure to|want to|be|code|replies"
+    r"|answers"
+    r"|commits?|tests?) (?:must |should |shall |will |can |may |are to )?(?:always|never) \w",
+    re.I,
+)
+_TALE = re.compile(
+    r"\b(?:it|they|this|that|which|who) (?:always|never|should never) |\b(?:has|have|had|was|were|did"
+    r"|you) (?:always|never)\b",
+    re.I,
+)
+"""Telling or complaining, where "always" and "never" set nothing."""
+_FORBID = re.compile(
+    r"(?:do not|don'?t|no more|avoid|stop|refrain from|quit|cease)\s+(?!(?:worry|know|think|see|mind|get me|bother"
+    r"|hesitate|understand|believe|care|remember|recall|have|need|want|like|you|we|i|forget|be (?:sorry|afraid|shy)"
+    r"|let me"
+    r"|stop|here|there|now|problem|issue|at|the (?:server|process|build))\b|(?:it|that|this)\b(?: now)?\W*$)[\w`\"']",
+    re.I,
+)
+_FORBID_WE = re.compile(
+    r"\b(?:must not|mustn't|shall not|(?:is|are|we're|you're) (?:not allowed|forbidden|off[- ]limits|banned)"
+    r"|(?:you|we|nobody|code|files?|tests?|commits?) (?:should not|shouldn't|cannot ever|can't ever)(?! have\b)"
+    r"|(?:i|we) (?:do not|don't) want (?:you to|any|to see|us to)|(?:i|we)(?:'d| would) rather (?:you |we )?not)\b",
+    re.I,
+)
+_NO_KIND = re.compile(
+    r"no (?!problem|worr|need|idea|luck|error|such|one\b|way|matter|rush|change|longer|more|thanks|doubt|wonder"
+    r"|clue|point"
+    r"|the\b|that|this|it\b|its\b|i\b|you|we\b|not\b|output|result|big|issue|difference|reason|question|let)[a-z-]+"
+    r"(?!.*\b(?:found|left|failed|yet|available|happened|seen|changed|is|are|was|were)\b).*",
+    re.I,
+)
+_ABANDONED = re.compile(
+    r"(?:we(?:'re| are)? |let's |i )?no longer (?:use|using|want|do|doing|follow|following|support)\b", re.I
+)
+_NEGATIVE = re.compile(r"\bnever\b|\blet's (?:not|avoid)\b|\bwe (?:don't|do not)\b|\bi hate\b", re.I)
+_CONDITION = re.compile(
+    r"(?:when(?:ever)?|before|after|while|until|unless|once|if|any ?time|as soon as) "
+    r"(?:you|we|i|anything|any|an?|each|every|\w+ing)\b",
+    re.I,
+)
+_ORDER_AFTER_CONDITION = re.compile(r"(?:you|we) (?:must|should|have to|need to)\b|(?:must|should)\b", re.I)
+_KIND = re.compile(
+    r"\b(?:every|each|any|all(?! (?:the|my|of)\b)|only(?! the\b)|instead of|rather than|unless"
+    r"|whenever|at most|at least|everywhere|throughout|never|always|both|maximum|exclusively|consistently|under \d+"
+    r"|where possible|your (?:repl|answer|response|message|commit|summar|explanation)\w*)\b",
+    re.I,
+)
+_WEAK_KIND = re.compile(r"\b(?:no|not|nothing|without)\b", re.I)
+"""Of a kind where the object is: "write reports in prose, not in lists"."""
+_EACH = re.compile(
+    r"\b(?:every|each|whenever|unless (?:i|we)|(?:before|when) (?:you|we|any|each|every|\w+ing)"
+    r"|after (?:you|we|any|each|every))\b",
+    re.I,
+)
+_OWED = re.compile(
+    r"\b(?:must(?! have been)|should(?! have)|shall|ought to|have to|are (?:required|mandatory))\b(?! (?:probably|i"
+    r"|we|you)\b)",
+    re.I,
+)
+_OWED_KIND = re.compile(
+    r"(?:all|any|every|each|only|both|no|new)\b(?! the)"
+    r"|(?:(?!(?:the|my|these|those|some|more|this|our|its)\b)[\w-]+ ){0,2}(?!this|its|is |was |has |does )[a-z]+s"
+    r" (?:must|should|shall|have to|are )"
+    r"|(?:you|we) (?:must|should|have to) (?:\w+ ){0,8}(?:every|each|whenever|before|only)\b",
+    re.I,
+)
+_DECIDED = re.compile(
+    r"(?:we(?:'ve| have)? (?:decided|agreed|settled|chosen|chose|standardi[sz]ed)"
+    r"|let's (?:always |just |all )?(?:use|stick (?:with|to)|go with|standardi[sz]e|adopt|settle on|avoid|never|not)\b"
+    r"|(?:we'll|we will|we're going to) (?:always |only )?(?:use|stick (?:with|to)|go with|target|support)\b"
+    r"|we (?:only |always )?(?:use|write|follow|prefer|target|support|indent|deploy)\b(?! (?:it|this|that|the|these"
+    r"|them|to)\b)"
+    r"|we (?:do not|don't) (?:use|write|want|do|commit|support|allow|add|log|mock|target|ship|deploy|put|name)\b"
+    r"|the (?:decision|convention|rule|policy) is|my preference is"
+    r"|we (?:follow|stick to|adhere to) (?:the|our) |i want (?:every|all|each|any|no|only|your)\b"
+    r"|(?:we|i)(?:'ve|'re|'ll| have| are| will)? (?:now |just |all |already )?"
+    r"(?:(?:switch(?:ed|ing)?|mov(?:ed?|ing)|migrat(?:ed?|ing)|chang(?:ed?|ing)) (?:[\w.-]+ ){0,4}?to|go(?:ing)? with) [\w.`-]"
+    r"|let's (?:just |all |rather |instead )?(?:switch to|move to|go for|take|replace|pick)\b"
+    r"|i(?:'d)? (?:strongly |much |really )?(?:prefer|rather you|rather we|insist|expect you to|always want|hate"
+    r"|only want)\b)",
+    re.I,
+)
+_ONCE = re.compile(
+    r"\b(?:just yet|yet|for now|this time|this one|right now|for the moment|(?:for )?today|next|at the moment|now)\b"
+    r"[.!]?(?=$|[\s,;)])|^(?!we\b).{0,200}\bhere\b[.!]?(?=$|[\s,;)])|\b(?:for|in|on|with) this (?:one |single )?"
+    r"(?:test|commit|example|run|time|case|branch|pr|file|function|step|task|ticket|release|change)\b",
+    re.I,
+)
+_POINTED = re.compile(
+    r"^\W*(?:\w+'?\w*\s+){1,3}(?:it|that|this|those|these|them|him|her)\b(?! (?:\w+ ){0,3}again)", re.I
+)
+"""About one thing that was just spoken of."""
+_SPECIFIC = re.compile(r"\b(?:the|this|that|these|those|my|it|them)\b", re.I)
+_DETERMINED = re.compile(r"\w+ (?:up |down )?(?:the|this|that|these|those|my|it|them|some|an?)\b", re.I)
+"""An order with one thing as its object."""
+_ASKED = re.compile(
+    r"(?:can|could|would|will|should|shall|do|does|did|is|are|was|why|how|what|which|who|where|have|has|may|might|isn't"
+    r"|aren't|don't|didn't|doesn't|when (?:did|do|does|will|is|are|was|should|can)) "
+    r"(?:you|we|i|it|they|this|that|the|there|he|she)\b",
+    re.I,
+)
+
+_OPINION = re.compile(
+    r"(?:i (?:think|guess|wonder|tried|saw|see|noticed|got|get|suppose|believe|wish|thought)|it (?:seems|looks)"
+    r"|looks like)\b",
+    re.I,
+)
+
+_HABITS = frozenset(
+    "use prefer write reply answer respond keep format name cite end begin start sign address speak explain include"
+    " indent quote spell refer treat stick limit call report show ask confirm put leave mark tag follow assume favor"
+    " favour wrap round convert summarize summarise translate label pick choose set store document target maintain give"
+    " tell act say stay check wait link open handle base return restate be make".split()
+)
+"""Verbs by which people order how things are done."""
+_STYLES = frozenset(
+    "use prefer avoid stick name limit reply answer respond speak indent cite address target follow favor favour".split()
+)
+"""Of these, those whose bare object already is a kind: "use tabs"."""
+_ACTIONS = frozenset(
+    "run add commit push test verify update create remove delete review read do send search look lint log validate back"
+    " ensure print draft propose list warn notify discuss get have double-check doublecheck build deploy restart record"
+    " save clean stop apply".split()
+)
+"""Verbs of single actions: a rule only with "each", "before you" and their like."""
+
+_STOP = frozenset(
+    "a about after again all also always am an and any anymore are as at be because been before being both but by can"
+    " could do does don doing done dont each either every everything for forget from get go going had has have here how"
+    " i if ignore in instead into is it its just keep let longer make matter may me mind more must my need never no not"
+    " nothing now of off on once only or our out over please prefer rather rule rules said say session should so"
+    " some stick stop such than that the their them then there these they thing things this those to too unless"
+    " until up"
+    " us use used uses using want was we were what when whenever where which while who will with without would you your"
+    " yours ll re ve s t d avoid onwards forward henceforth project told drop decided agreed today actually btw way"
+    " note"
+    " remember sure".split()
+)
+
+_RULE_NOUN = (
+    r"(?:rule|instruction|constraint|requirement|restriction|preference|convention|guideline|policy|limit|decision)s?"
+)
+_NAME = (
+    r"((?!(?:the|this|that|those|these|a|an|it|my|your|about|all|any|everything)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
+    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav|for|as|entirely|altogether|completely|now|instead|after all|any ?more|to|with|by)\b)"
+)
+_GIVE_UP = (
+    r"(?:drop(?:ped|ping)?|ditch(?:ed|ing)?|forget|abandon(?:ed|ing)?|get(?:ting)? rid of|scrap(?:ped|ping)?|throw out"
+    r"|giv(?:e|ing) up on|gave up on|retir(?:e|ed|ing)|remov(?:e|ing)|kick out)"
+)
+_NOW = r"(?: again| now| after all)"
+
+ENGLISH: Final = Forms(
+    name="English",
+    markers=words(
+        "the and is are was to of in for with on it you we i they that this not be do don't please should must have has"
+        " from at by an as if or no my your our all but so what how why can could would will just always never let's"
+        " instead now any more every each only before after when than may me without new us there their which who while use"
+        " need needs were been being does did doing has he she them these those then about into out up over"
+    ),
+    lead_in=_LEAD_IN,
+    scope=_SCOPE,
+    opening_scope=_OPENING_SCOPE,
+    scope_alone=_SCOPE_ALONE,
+    clause=_CLAUSE,
+    aside=_ASIDE,
+    always=_ALWAYS,
+    always_we=_ALWAYS_WE,
+    tale=_TALE,
+    forbid=_FORBID,
+    forbid_we=_FORBID_WE,
+    no_kind=_NO_KIND,
+    abandoned=_ABANDONED,
+    negative=_NEGATIVE,
+    condition=_CONDITION,
+    order_after_condition=_ORDER_AFTER_CONDITION,
+    kind=_KIND,
+    weak_kind=_WEAK_KIND,
+    each=_EACH,
+    owed=_OWED,
+    owed_kind=_OWED_KIND,
+    owed_bare=form(r"(?:must|has to|have to) (?:not |never |always |also |still )?(?!be kidding|have been)\w+ \w"),
+    decided=_DECIDED,
+    standing=form(
+        r"(?:our|the|my) (?:[\w-]+ ){0,2}(?:convention|rule|policy|style|standard|guideline)s?(?: here)?(?: is\b|:)"
+        r"|max(?:imum|imal)? (?:[\w-]+ ){1,3}(?:is|of|=)? ?\d+"
+        r"|(?:[\w-]+ ){1,4}(?:in|as|with) [\w -]{2,30} only\W*$"
+        r"|(?!(?:the|this|that|these|those|is|as)\b)(?:[\w-]+ ){0,2}[\w-]*[a-z]s (?:always )?(?:go|belong|live|stay) "
+        r"(?:in|into|next to|under|beside|with)\b"
+        r"|(?:all|every|each) (?!the\b|of\b|my\b)(?:[\w-]+ ){1,3}(?:needs?|gets?|requires?|goes|go|has its|have"
+        r"|(?:is|are) (?:always )?(?:stored|written|kept|named|typed|reviewed|signed|encrypted|tested|documented)) "
+        r"|nothing (?:[\w-]+ ){0,4}(?:may|must|should|is to|gets?)\b(?! wrong)|without (?:my|our) [\w ]{2,30}[, ] ?(?:nothing|no) "
+        r"|only (?:ever )?(?:use|write|import|commit|deploy|push|log|add|support|target|answer|reply)\b"
+        r"|(?:use|prefer) the [\w.`-]+ (?:library|package|framework|module|driver|client|tool|plugin)\b|(?:write|keep|put) (?:all |our )?[\w -]{2,30}? in (?:english|french|german|spanish|italian|dutch|chinese|japanese)\b"
+        r"|(?:make sure|be sure|ensure|see to it)(?: that)? (?:you |we |to )(?:always|never)\b"
+        r"|leave (?:the |all |any )?[\w /.`-]{2,40} alone\b"
+        r"|[\w .+#'-]{3,40},? (?:from now on|going forward)[,.! ]*(?:please)?[.!]*$"
+        r"|(?!restart|make|add|do|try|run|fix)[\w.+#-]+(?: [\w.+#-]+){0,2} (?:instead of|rather than) (?!\w+ing\b)[\w.+#-]+(?: (?!the\b)[\w.+#-]+){0,2}"
+        r"[,.! ]*(?:please)?[.!]*$"
+        r"|[\w.+#-]+ [\w.+#-]+,? please, not [\w ]+\W*$"
+    ),
+    restated=form(
+        r"[\w.+#-]+(?: [\w.+#-]+){0,2} instead[,.! ]*(?:please)?[.!]*$|[\w.+#-]+ it is\W*$"
+        r"|[\w.+#-]+(?: (?:for|in|as) [\w.+#-]+){1,2}(?:,? (?:not|please)\b[\w ,.]{0,30})?\W*$"
+    ),
+    habits=_HABITS,
+    styles=_STYLES,
+    actions=_ACTIONS,
+    asked=_ASKED,
+    told=form(
+        _OPINION.pattern
+        + r"|(?:maybe|perhaps|suppose|supposing|assume|assuming|imagine|say|let's say|what if|if (?:we|i|you) (?:used|had"
+        r"|were|would)|according to|yesterday|last (?:week|month|year|time)|some(?:one| people| say)?\b"
+        r"|(?:he|she|they|someone|somebody|(?:my|the|our) [\w-]+) (?:just )?(?:said|says|told|tells|asked|wants|suggested"
+        r"|claims?|complains?|insists|thinks|mentioned|wrote)|the (?:docs?|documentation|readme|manual|linter|compiler)"
+        r" (?:says?|tells?|complains?|states?|claims?)|i would\b|i'd never|you must be|that must\b)"
+    ),
+    told_within=form(r"\b(?:some day|someday|eventually|one day|would you|what do you think|your opinion)\b"),
+    task=form(
+        r"(?:now )?(?:write|implement|fix|create|add|build|make|develop|generate|draft|refactor|design|code|rewrite"
+        r"|rename|move|change|extract|delete|remove|set up|show) (?:me |us |up )?(?:an?|the|this|that|one|another|some|its?|my"
+        r"|(?-i:[A-Z])\w*|`)"
+    ),
+    relative=form(r"\b(?:that|which|who|where|so that|such that|whose|and (?:make sure|ensure))\b"),
+    one_thing=form(
+        r"(?:it|this|that|(?:the|this|that) (?:new |old )?(?:function|method|test|script|parser|class|command|button|query"
+        r"|result|output|file|page|list|loop|variable|value|field|helper|test case|dialog|handler|component)s?) "
+    ),
+    once=_ONCE,
+    pointed=_POINTED,
+    specific=_SPECIFIC,
+    determined=_DETERMINED,
+    purpose=form(r"\s(?:for|as|when|on|wherever|where)\s"),
+    change=form(
+        r"\b(?:actually|instead|on second thoughts?|scratch that|change of plans?|changed my mind|after all|switch(?:ed|ing)?"
+        r"|mov(?:ed|ing) to|migrat\w+|replac\w+|no longer|any ?more|from now on|rather)\b"
+    ),
+    withdrawn=form(
+        r"(?:you (?:can|may) |let's |we )?(?:forget|ignore|drop|scratch|cancel|disregard|lift|revoke|withdraw|remove|undo"
+        rf"|never ?mind|skip|reversed?)\b(?=.*(?:\b{_RULE_NOUN}\b|\bwhat i (?:said|told you|asked)))"
+        r"|(?:you|we|[\w ]{3,40}) (?:no longer (?:need|have)|(?:don't|doesn't|do not|does not|need not)"
+        r" ?(?:need|have|be)?(?=.*\bany ?(?:more|longer)\b)) ?to\b"
+        r"|no need to\b(?=.*\bany ?(?:more|longer)\b)|you (?:can|may) stop \w+ing\b"
+        r"|[\w' -]{3,60} (?:is|are) (?:no longer (?:required|needed|necessary|mandatory|in force|valid)"
+        r"|not (?:required|needed|necessary|mandatory) any ?(?:more|longer))\b"
+        rf"|(?:that|the|this)\b(?=[^,]*\b{_RULE_NOUN} (?:(?:\w+ ){{0,4}})(?:no longer applies|(?:is|are) (?:off|gone|withdrawn"
+        r"|lifted|void)))"
+        r"|(?:skip|omit)\b(?=.*\bfrom now on\b)"
+    ),
+    unnamed=form(
+        r"(?:no,? )?(?:scratch|forget|ignore|disregard|strike|cancel) (?:that|this|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b"
+        r"|change of plans?\b"
+    ),
+    dropped=(
+        form(rf"(?:let's |we(?:'re| are|'ll| have|'ve)? |i )?(?:now |just )?{_GIVE_UP} {_NAME}"),
+        form(r"([\w.+#-]+(?: [\w.+#-]+)?) is (?:off the table|history|out|gone|dead|no longer an option)\b"),
+        form(rf"(?:we|i|let's) (?:won't|will not|don't|do not|no longer|not) (?:use|using|go with|take) {_NAME}"),
+        form(rf"(?:let's |we(?:'ll| will|'ve| have)? |please )?replac(?:e|ed|ing) {_NAME}"),
+        form(rf"[\w.+#-]+ replaces {_NAME}"),
+        form(
+            r"(?:let's |we(?:'ve| have|'re|'ll)? |i )?(?:now |just |already )?(?:switch|mov|migrat|chang)(?:e|ed|ing)? "
+            rf"(?:the )?(?:[\w-]+ ){{0,3}}from {_NAME}"
+        ),
+    ),
+    permitted=form(
+        rf"(?:it is |it's )?(?:you|we|ok(?:ay)? to|fine to|allowed to)(?: can| may)?\b(?=.*{_NOW}[.!]?$)"
+        rf"|[\w' -]{{2,50}} (?:is|are) (?:okay|ok|fine|allowed|permitted|welcome){_NOW}"
+    ),
+    about=form(
+        rf"\b{_RULE_NOUN}\b|\b(?:applies|apply|gone|earlier|previous|last|fine|okay|allowed|permitted|welcome|asked|request"
+        r"|withdrawn|lifted|required|necessary|mandatory|reversed?|against|running|change)\b"
+    ),
+    rule_noun=form(rf"\b{_RULE_NOUN}\b"),
+    rejected=(
+        form(r"(?:\b(?:instead of|rather than|over|no longer use|in place of)|(?<=, )not)\s+((?:\w[\w-]*\s*){1,3})"),
+    ),
+    chosen=(form(
+        r"\b(?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|stick (?:with|to)|switch(?:ed|ing)? to|mov(?:ed?|ing) to|adopt"
+        r"|prefer|ch[oo]+se|pick(?:ed)?) (?P<what>(?!the\b|an?\b)[\w.+#-]+(?: [\w.+#-]+)?)"
+        r"(?: (?:for|as) (?P<purpose>(?:[\w-]+ ?){1,4}))?"
+    ),),
+    scopes=words("cod project repo file session everyth function class test"),
+    rivals=tuple(
+        words(group)
+        for group in (
+            "tab spac",
+            "metric imperial",
+            "singl doubl",
+            "camelcas camel-cas snake_cas snake-cas snake kebab-cas pascalcas",
+            "npm yarn pnpm bun",
+            "pip poetry uv conda pipenv",
+            "pytest unittest nos",
+            "merg rebas squash",
+            "british american",
+            "english german french spanish italian dutch portugues japanes chines",
+            "formal informal casual",
+        )
+    ),
+    topics=words("indent indentation unit quot naming nam packag manager spell languag repli reply answ"),
+    stop=_STOP | words("okay ok second thought plan instead switch move replace it's wherever makes sense after"),
+    doubling=words("ing ed"),
+    suffixes=("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "s", "e"),
+)

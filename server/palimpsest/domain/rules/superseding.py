@@ -1,0 +1,129 @@
+"""Which rule takes the place of which, and which a withdrawal is about; the same for the ledger and for facts.
+
+A later rule supersedes an earlier one only where the two cannot both be followed: losing a rule is worse than keeping
+two. A change of mind about one thing ends only what is about that thing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Final
+
+from palimpsest.domain.constraints import Constraint, Withdrawal, normal_form, subject_words
+from palimpsest.domain.rules.forms import Forms
+from palimpsest.domain.rules.languages import languages_of
+
+_CHOOSING: Final = frozenset(
+    "use prefer reply answer respond write speak indent name call stick target format we let's i".split()
+)
+_MOST_BESIDE: Final = 1
+"""Words that a rule may have beside what it chose, where its form does not tell which is which."""
+_NEAR: Final = 2
+"""Messages between a rule and what points at it: only an answer can stand between two messages so close."""
+
+
+def is_near(message_id: int, later_id: int) -> bool:
+    """Whether nothing but an answer was said between two messages of one conversation, told by their numbers."""
+    return 0 <= later_id - message_id <= _NEAR
+
+
+def ends(withdrawal: Withdrawal, rule: Constraint) -> bool:
+    """Whether the withdrawal is about the rule; one without a name is about none by its words."""
+    said = set(withdrawal.subject_words)
+    if not said or (withdrawal.permits and not rule.is_prohibition):
+        return False
+    if withdrawal.drops:
+        if rule.is_prohibition:
+            return False
+        return _had_chosen(rule, said)
+    return _share(withdrawal.subject_words, rule.subject_words) > 0.5
+
+
+def supersedes(newer: Constraint, older: Constraint, *, near: bool = False) -> bool:
+    """Whether the newer rule says the older again, turns it round, or chooses something else in its place.
+
+    `near`: nothing else was said between them, so that a change of mind without a name is about the older.
+    """
+    new_form, old_form = normal_form(newer.text), normal_form(older.text)
+    if new_form == old_form:
+        return True
+    new, old = set(newer.subject_words), set(older.subject_words)
+    if not new or not old:
+        return False
+    rejected = set(newer.rejected_words)
+    if rejected and not older.is_prohibition and _had_chosen(older, rejected):
+        return True
+    if newer.is_prohibition != older.is_prohibition:
+        both = len(new & old) / len(new | old)
+        return both > 0.5 or (new <= old and both >= 1 / 3)
+    if newer.is_prohibition:
+        return False
+    if _is_rival(new - rejected, old - set(older.rejected_words), languages_of(newer.text)):
+        return True
+    return _fills_same_slot(new_form, old_form, newer) or _chooses_again(newer, older, near)
+
+
+def _had_chosen(rule: Constraint, words: set[str]) -> bool:
+    """Whether what the words name was chosen by the rule, and not only spoken of."""
+    if words & set(rule.rejected_words):
+        return False
+    if rule.chosen_words:
+        return words <= set(rule.chosen_words)
+    subject = set(rule.subject_words) - set(rule.rejected_words)
+    return words <= subject and len(subject - words) <= _MOST_BESIDE
+
+
+def _share(words: Sequence[str], among: Sequence[str]) -> float:
+    return len(set(words) & set(among)) / len(set(words))
+
+
+def _is_rival(new: set[str], old: set[str], languages: Sequence[Forms]) -> bool:
+    """Two choices from one group, where the newer is at least as general."""
+    for forms in languages:
+        for group in forms.rivals:
+            if new & group and old & group and not new & old & group:
+                return new - group - forms.topics <= old - group
+    return False
+
+
+def _chooses_again(newer: Constraint, older: Constraint, near: bool) -> bool:
+    """Another choice for the same purpose, or, by a sentence that says it is a change, in place of the last one."""
+    if not newer.chosen_words or not older.chosen_words or set(newer.chosen_words) & set(older.chosen_words):
+        return False
+    new_for, old_for = set(newer.purpose_words), set(older.purpose_words)
+    if not new_for and not old_for:
+        return newer.is_change and near
+    if not newer.is_change and new_for <= _scopes(newer.text):
+        return False
+    return bool(new_for) and new_for == old_for and newer.is_change
+
+
+def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Constraint) -> bool:
+    """One sentence with other words in one place: another number, or another choice for the same purpose."""
+    n_head = 0
+    while n_head < min(len(new), len(old)) and new[n_head] == old[n_head]:
+        n_head += 1
+    n_tail = 0
+    while n_tail < min(len(new), len(old)) - n_head and new[-1 - n_tail] == old[-1 - n_tail]:
+        n_tail += 1
+    new_slot, old_slot = new[n_head : len(new) - n_tail], old[n_head : len(old) - n_tail]
+    common = new[:n_head] + new[len(new) - n_tail :]
+    if not new_slot or not old_slot or len(common) < 2:
+        return False
+    if all(word.isdigit() for word in new_slot + old_slot):
+        return True
+    purpose = new[len(new) - n_tail :]
+    return (
+        new[0] in _CHOOSING
+        and n_head > 0
+        and max(len(new_slot), len(old_slot)) <= 2
+        and purpose[:1] in (("for",), ("as",))
+        and not set(subject_words(" ".join(purpose))) & _scopes(newer.text)
+        and bool(subject_words(" ".join(purpose)))
+    )
+
+
+@functools.lru_cache(maxsize=1_024)
+def _scopes(text: str) -> frozenset[str]:
+    return frozenset().union(*(forms.scopes for forms in languages_of(text)))
