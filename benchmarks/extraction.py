@@ -97,7 +97,8 @@ def junk(fact: StoredFact, contents: dict[MessageId, Content], others: Sequence[
     if evidence is None or not evidence.quote or not _holds(contents[evidence.message_id], evidence.quote):
         return "quote missing"
     words = _words(fact.fact.content)
-    if len(words) < 3:
+    is_rule = fact.fact.fact_type is FactType.CONSTRAINT and evidence.origin is Origin.USER
+    if len(words) < 3 and not is_rule:
         return "under three content words"
     if _PRONOUN.match(fact.fact.content):
         return "a pronoun as subject"

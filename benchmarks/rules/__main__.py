@@ -5,8 +5,9 @@
 For each language in `sentences/`: of 60 rules, how many are found; of 60 changes of mind, how many end what they
 replace, and nothing that stands beside it; of 60 look-alikes, how many are taken for either. Both halves are printed:
 the forms were tuned on the one, and not on the other (every second sentence, held out). The reference is a matcher of
-keywords, run on the same sentences. With --sessions, the same for the 200 messages of `messages.txt`, which were read by
-eye: the recorded sessions themselves are not part of the repository. -v names what went wrong in the half for tuning.
+keywords, run on the same sentences. With --sessions, the same for the 200 messages of `messages.txt`, which were read
+by eye: the recorded sessions themselves are not part of the repository. -v names what went wrong in the half for
+tuning.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import argparse
 import hashlib
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.constraints import detect
@@ -58,7 +59,7 @@ def keywords(messages: Sequence[str]) -> list[tuple[str, bool]]:
         if _CHANGE_WORDS.search(text):
             words = _long_words(text)
             found = [(rule, holds and not words & _long_words(rule)) for rule, holds in found]
-        if _RULE_WORDS.search(text) and not text.rstrip().endswith(("?", "？")):
+        if _RULE_WORDS.search(text) and not text.rstrip().endswith(("?", "\uff1f")):
             found.append((text, True))
     return found
 
@@ -92,16 +93,16 @@ class Tally:
     errors: list[str]
 
 
-def measure(sentences: dict[str, list[list[str] | str]], find: Finder, is_meant: Callable[[int], bool]) -> Tally:
+def measure(sentences: Mapping[str, Any], find: Finder, is_meant: Callable[[int], bool]) -> Tally:
     tally = Tally(Counts(), Counts(), [])
     bystanders = [str(each) for each in sentences["bystanders"]]
-    for _, text in _chosen(sentences["rules"], is_meant):
+    for text in _chosen(sentences["rules"], is_meant):
         if any(_same(str(text), rule) for rule, _ in find([str(text)])):
             tally.rules.right += 1
         else:
             tally.rules.missed += 1
             tally.errors.append(f"no rule found: {text}")
-    for _, (before, change) in _chosen(sentences["changes"], is_meant):
+    for before, change in _chosen(sentences["changes"], is_meant):
         states = find([*bystanders, before, change])
         if any(_same(before, rule) and not holds for rule, holds in states):
             tally.changes.right += 1
@@ -113,14 +114,15 @@ def measure(sentences: dict[str, list[list[str] | str]], find: Finder, is_meant:
             if not holds and rule in bystanders:
                 tally.changes.wrong += 1
                 tally.errors.append(f"ended: {rule} | {change}")
-    for _, item in _chosen(sentences["look_alikes"], is_meant):
-        before, text = (None, str(item)) if isinstance(item, str) else item
+    for item in _chosen(sentences["look_alikes"], is_meant):
+        pair: list[str] = [item] if isinstance(item, str) else item
+        text = pair[-1]
         if any(_same(text, rule) for rule, _ in find([text])):
             tally.rules.wrong += 1
             tally.errors.append(f"taken for a rule: {text}")
-        if before is not None and any(not holds for _, holds in find([*bystanders, before, text])):
+        if len(pair) > 1 and any(not holds for _, holds in find([*bystanders, *pair])):
             tally.changes.wrong += 1
-            tally.errors.append(f"taken for a change: {before} | {text}")
+            tally.errors.append(f"taken for a change: {pair[0]} | {text}")
     return tally
 
 
@@ -128,8 +130,8 @@ def _same(text: str, found: str) -> bool:
     return found in text
 
 
-def _chosen(items: list[list[str] | str], is_meant: Callable[[int], bool]) -> Iterator[tuple[int, list[str] | str]]:
-    return ((number, item) for number, item in enumerate(items) if is_meant(number))
+def _chosen(items: Sequence[Any], is_meant: Callable[[int], bool]) -> list[Any]:
+    return [item for number, item in enumerate(items) if is_meant(number)]
 
 
 def report_sentences(names: Sequence[str], verbose: bool) -> None:
@@ -164,7 +166,9 @@ def report_messages(folder: Path, verbose: bool) -> None:
 
 
 def _count_message(text: str, labels: Sequence[str], label: str, counts: Counts, verbose: bool) -> None:
-    due = [(int(mark.rstrip("?").split("-")[0]), int(mark.rstrip("?").split("-")[1]), mark[-1] == "?") for mark in labels]
+    due = [
+        (int(mark.rstrip("?").split("-")[0]), int(mark.rstrip("?").split("-")[1]), mark[-1] == "?") for mark in labels
+    ]
     if label == "forms":
         found = [(rule.start, rule.end) for rule in detect(user_message(text))]
     else:

@@ -37,7 +37,7 @@ def stored_after(admission: Admission, existing: list[StoredFact]) -> list[Store
     [
         (candidate(ENTITY, "The parser reads files.", quote=" "), Refusal.NO_EVIDENCE),
         (candidate(ENTITY, "The parser."), Refusal.TOO_SHORT),
-        (candidate(CONSTRAINT, "Use tabs."), Refusal.TOO_SHORT),
+        (candidate(DECISION, "Use tabs."), Refusal.TOO_SHORT),
         (candidate(ENTITY, "parser reads " * LONGEST_FACT), Refusal.TOO_LONG),
         (candidate(ENTITY, "It contains the main parser struct."), Refusal.NO_SUBJECT),
         (candidate(DECISION, "This makes parser errors readable."), Refusal.NO_SUBJECT),
@@ -50,6 +50,11 @@ def test_what_has_no_grounds_no_words_or_no_subject_is_refused(proposed: Candida
     admission = admit([proposed], [])
     assert reasons(admission) == [why]
     assert admission.new == ()
+
+
+def test_a_rule_of_the_user_is_kept_however_short() -> None:
+    rule = candidate(CONSTRAINT, "Use tabs.")
+    assert admit([rule], []).new == (rule,)
 
 
 def test_a_decision_the_user_agreed_to_and_a_statement_of_a_tool_are_kept() -> None:

@@ -11,9 +11,12 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from tests.unit.telling import exchange
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import ErrorKind, RecentMessagesTooLarge, SummarizationNeeded
+from palimpsest.domain.extraction.by_rules import by_rules
+from palimpsest.domain.facts import FactType
 from palimpsest.domain.forest import OPENING
 from palimpsest.domain.guard import Counters, Outcome, tool_preflight, turn_preflight
 from palimpsest.domain.limits import DEFAULT_BUFFER, LimitsSource, ModelLimits, compute_budget
@@ -193,3 +196,21 @@ def test_003_token_counter_counts_tool_calls_and_their_results() -> None:
     assert count_content(answered, by_words) == MESSAGE_OVERHEAD + 4
     schema = ToolSchema("read file", "reads a file", {"type": "object"})
     assert count_tools((schema, schema), by_words) == 2 * (MESSAGE_OVERHEAD + 2 + 3 + 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "fact_type"),
+    [
+        ("File `src/lib.rs` contains the main `App` struct", FactType.ENTITY),
+        ("The staging server is at https://staging.example.com:8443/api.", FactType.ENTITY),
+        ("Chose async/await for concurrency because the drivers support it", FactType.DECISION),
+        ("Must stay compatible with API v2", FactType.CONSTRAINT),
+        ("Added `validate()` method to `User` struct", FactType.CODE_STATE),
+        ("Never modify the authentication flow", FactType.CONSTRAINT),
+    ],
+)
+def test_000_fact_types_each_example_is_found_without_a_model(said: str, fact_type: FactType) -> None:
+    (found,) = by_rules(exchange(user_message(said)))
+    assert (found.fact.fact_type, found.fact.content) == (fact_type, said)
+    if "://" in said:
+        assert found.fact.entities[0] == "https://staging.example.com:8443/api"

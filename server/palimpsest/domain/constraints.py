@@ -1,16 +1,17 @@
 """What the user rules and takes back, found by the form of a sentence: what was typed and is meant to hold on.
 
 Pure and deterministic. What is found is an exact piece of the message, never a paraphrase. A rule speaks of kinds and
-of always, an order of one exact thing and of now; the marks of both are added up, and what reaches `_ENOUGH` is a rule.
-What must hold of a thing that is to be made is a task, no rule; what is asked, supposed, reported or told of the past
-is neither. Only what the user typed counts: no code, quotes, transcripts, tool output or attachments. Where it is a near
-thing, a sentence in a long paste is not a rule. `domain.rules` holds the forms of each language; a sentence is read in
-the language it has the most words of. Ledger and facts both rest on what is found here.
+of always, an order of one exact thing and of now; the marks of both are added up, and what reaches `_ENOUGH` is a
+rule. What must hold of a thing that is to be made is a task, no rule; what is asked, supposed, reported or told of
+the past is neither. Only what the user typed counts: no code, quotes, transcripts, tool output or attachments. Where
+it is a near thing, a sentence in a long paste is not a rule. `domain.rules` holds the forms of each language; a
+sentence is read in the language it has the most words of. Ledger and facts both rest on what is found here.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,13 +27,21 @@ RULES_VERSION: Final = 3
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
 """Characters above which a text is likelier pasted, a sentence likelier a story."""
+_SHORTEST_SENTENCE: Final = 3
+"""Characters; in Chinese they say something."""
+_MOST_SENTENCES: Final = 400
+"""Of one message, from both of its ends: nobody types more."""
+_MOST_CLAUSES: Final = 12
+"""Of one sentence; a list is longer, a rule is not."""
 _EXACT = re.compile(
-    r"`[^`\n]+`|(?<![\w./@~-])[\w.~@-]{0,80}/[\w./@-]{0,200}\w|\b\w+\.(?:[a-z]{1,4}|json|yaml|toml|lock)\b|\b[a-z]\w*_\w+\b"
+    r"`[^`\n]+`|(?<![\w./@~-])[\w.~@-]{0,80}/[\w./@-]{0,200}\w|\b\w+\.(?:[a-z]{1,4}|json|yaml"
+    r"|toml|lock)\b|\b[a-z]\w*_\w+\b"
     r"|\b[a-z]+[A-Z]\w+\b|\b[A-Z]\w*[a-z][A-Z]\w*\b|\b[0-9a-f]{7,40}\b|#\d+|(?<!\w)--\w[\w-]+|@\w[\w-]+"
 )
 """An exact name: a rule speaks of kinds."""
 _QUOTED = re.compile(
-    r"(?<=\S )(?:\"[^\"\n]{1,400}\"|\u201c[^\u201d\n]{1,400}\u201d|\u201e[^\u201c\n]{1,400}\u201c|\u00ab[^\u00bb\n]{1,400}\u00bb"
+    r"(?<=\S )(?:\"[^\"\n]{1,400}\"|\u201c[^\u201d\n]{1,400}\u201d|\u201e[^\u201c\n]{1,400}\u201c"
+    r"|\u00ab[^\u00bb\n]{1,400}\u00bb"
     r"|\u2018[^\u2019\n]{1,400}\u2019)|(?<=\S)(?:\u201c[^\u201d\n]{4,400}\u201d|\u300c[^\u300d\n]{4,400}\u300d)"
 )
 """Words of somebody else, inside a sentence."""
@@ -57,6 +66,8 @@ class Constraint:
     """Stems of what it chooses: Redis in "use Redis for the queue"."""
     purpose_words: tuple[str, ...] = ()
     """Stems of what that is chosen for: the queue."""
+    is_decision: bool = False
+    """It is told as a decision, and not as an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +111,9 @@ def read_rulings(content: Content) -> Rulings:
     withdrawals: list[Withdrawal] = []
     in_task = False
     for text, start, malus in _typed_sentences(content):
-        if len(text) > LONGEST_SENTENCE:
-            continue
         readings = [_Reading.of(text, forms) for forms in languages_of(text)]
-        best = max(readings, key=lambda reading: reading.score(in_task))
-        is_rule = best.score(in_task) - malus >= _ENOUGH
-        if is_rule:
+        score, best = max(((each.score(in_task), each) for each in readings), key=lambda scored: scored[0])
+        if is_rule := score - malus >= _ENOUGH:
             rules.append(best.rule(start))
         taken_back = (reading.withdrawals(start, is_rule=is_rule) for reading in readings)
         withdrawals += next(filter(None, taken_back), [])
@@ -161,9 +169,13 @@ def _typed_sentences(content: Content) -> Iterator[tuple[str, int, int]]:
             continue
         spans = list(sentences(part.text))
         n_typed = sum(end - start for start, end in spans)
+        if len(spans) > _MOST_SENTENCES:
+            spans = spans[: _MOST_SENTENCES // 2] + spans[-_MOST_SENTENCES // 2 :]
         malus = (n_typed > _LONG_TEXT) + (n_typed > _VERY_LONG_TEXT)
         scope_start: int | None = None
         for start, end in spans:
+            if not _SHORTEST_SENTENCE <= end - start <= LONGEST_SENTENCE:
+                continue
             if end - start <= 80 and _is_scope_alone(plain(part.text[start:end])):
                 scope_start = start
                 continue
@@ -187,6 +199,8 @@ class _Reading:
     """On one line, with plain apostrophes, without what it quotes."""
     bare: str
     """Without what only introduces it."""
+    clauses: tuple[str, ...]
+    """The sentence from each place where a clause begins, without what introduces it; the whole first."""
     forms: Forms
 
     @classmethod
@@ -194,7 +208,8 @@ class _Reading:
         text = " ".join(plain(said).split())
         if _holds_quotes(said):
             text = _QUOTED.sub(" ", text)
-        return cls(said, text, _lead_in_stripped(text, forms), forms)
+        bare = _lead_in_stripped(text, forms)
+        return cls(said, text, bare, (bare, *_later_clauses(text, bare, forms)), forms)
 
     @property
     def is_task(self) -> bool:
@@ -223,11 +238,12 @@ class _Reading:
             for match in pattern.finditer(text)
             for stem in stems(match[match.lastindex or 0], forms)
         )
-        negative = any(self._is_negative(clause) for clause in self._clauses())
+        negative = any(self._is_negative(clause) for clause in self.clauses)
         chosen = next(
-            (match for clause in self._clauses() for form in forms.chosen if (match := form.search(clause))), None
+            (match for clause in self.clauses for form in forms.chosen if (match := form.search(clause))), None
         )
-        what = purpose = ()
+        what: tuple[str, ...] = ()
+        purpose: tuple[str, ...] = ()
         if chosen is not None and not negative:
             what, purpose = stems(chosen["what"], forms), stems(chosen["purpose"] or "", forms)
         return Constraint(
@@ -240,6 +256,7 @@ class _Reading:
             forms.change.search(text) is not None,
             what,
             tuple(word for word in purpose if word not in what),
+            any(forms.choice.match(clause) for clause in self.clauses),
         )
 
     def withdrawals(self, start: int, *, is_rule: bool) -> list[Withdrawal]:
@@ -248,7 +265,7 @@ class _Reading:
         if self.is_no_statement or is_tale:
             return []
         found: list[Withdrawal] = []
-        for clause in self._clauses():
+        for clause in self.clauses:
             if (taken := self._withdrawal(clause, start)) is not None and taken not in found:
                 found.append(taken)
         if not found and not is_rule and not self.is_task:
@@ -281,14 +298,14 @@ class _Reading:
     def score(self, in_task: bool) -> int:
         """How much the form of the sentence is that of a standing rule."""
         forms, text, bare = self.forms, self.text, self.bare
-        if self.is_no_statement or forms.withdrawn.match(bare) or forms.one_thing.match(bare):
+        if self.is_no_statement or forms.withdrawn.match(bare):
             return 0
         if n_words(bare) < 2:
             return 0
         if self.is_task and (relative := forms.relative.search(bare)) is not None:
             # What must hold of the thing that is to be made.
-            return _Reading(self.said, bare[: relative.start()], bare[: relative.start()], forms).score(in_task)
-        marks = max(self._clause_marks(clause, in_task) for clause in self._clauses())
+            return _Reading.of(bare[: relative.start()], forms).score(in_task)
+        marks = max(self._clause_marks(clause, in_task) for clause in self.clauses)
         is_order = _first_word(bare) in forms.habits | forms.actions
         scope = 2 if forms.scope.search(text) and (marks >= 2 or is_order) else 0
         # A scope alone is talk about time; with an order it makes a rule.
@@ -303,18 +320,26 @@ class _Reading:
         """The marks of a clause, which runs to the end of its sentence."""
         forms = self.forms
         verb = _first_word(clause)
-        is_whole = clause == self.bare
+        is_whole = clause == self.bare and not forms.one_thing.match(clause)
         head = forms.purpose.split(clause, maxsplit=1)[0]
         is_pointed = forms.pointed.match(head if n_words(head) >= 2 else clause) is not None
-        if forms.always.match(clause) or (is_whole and forms.always_we.search(clause) and not forms.tale.search(clause)):
+        if in_task and is_whole and forms.owed_bare.match(clause):
+            return 0
+        if forms.always.match(clause) or (
+            is_whole and forms.always_we.search(clause) and not forms.tale.search(clause)
+        ):
             return 3
         if forms.forbid.match(clause) or forms.forbid_we.match(clause) or (is_whole and forms.forbid_we.search(clause)):
             return 1 if is_pointed and not forms.forbid_we.search(clause) else 2
-        if (is_whole or _first_word(self.bare) in forms.habits) and forms.no_kind.fullmatch(clause) and n_words(clause) <= 10:
+        if (
+            (is_whole or _first_word(self.bare) in forms.habits)
+            and forms.no_kind.fullmatch(clause)
+            and n_words(clause) <= 10
+        ):
             return 2
         if (forms.decided.match(clause) and not is_pointed) or forms.abandoned.match(clause):
             return 2
-        if is_whole and not in_task and not forms.tale.search(clause) and forms.owed_bare.match(clause):
+        if is_whole and not forms.tale.search(clause) and forms.owed_bare.match(clause):
             return 2
         if is_whole and forms.owed_kind.match(clause) and forms.owed.search(clause):
             return 2
@@ -354,17 +379,6 @@ class _Reading:
             for rest in rests
         )
 
-    def _clauses(self) -> Iterator[str]:
-        """The sentence from each place where a clause begins, lead-ins stripped; the whole first."""
-        yield self.bare
-        for number, match in enumerate(self.forms.clause.finditer(self.text)):
-            if number >= _MOST_CLAUSES:
-                return
-            rest = _lead_in_stripped(self.text[match.end() :], self.forms)
-            is_quoted = self.text.count('"', 0, match.end()) % 2
-            if not is_quoted and n_words(rest) >= 2 and rest != self.bare:
-                yield rest
-
     def _is_negative(self, clause: str) -> bool:
         forms = self.forms
         beginnings = (forms.forbid, forms.no_kind, forms.abandoned)
@@ -373,12 +387,16 @@ class _Reading:
         )
 
 
-_MOST_CLAUSES: Final = 24
-"""Of one sentence; a list is longer, a rule is not."""
+def _later_clauses(text: str, bare: str, forms: Forms) -> Iterator[str]:
+    for match in itertools.islice(forms.clause.finditer(text), _MOST_CLAUSES):
+        rest = _lead_in_stripped(text[match.end() :], forms)
+        is_quoted = text.count('"', 0, match.end()) % 2
+        if not is_quoted and n_words(rest) >= 2 and rest != bare:
+            yield rest
 
 
 def _holds_quotes(text: str) -> bool:
-    return any(mark in text for mark in "\"\u201c\u201e\u00ab\u2018\u300c")
+    return any(mark in text for mark in '"\u201c\u201e\u00ab\u2018\u300c')
 
 
 def _past_lead_in(text: str, forms: Forms) -> str:

@@ -26,7 +26,10 @@ _BULLET = re.compile(r"\s*(?:[-*\u2022+]|\(?\d{1,2}[.)]|[a-z]\))\s+(?:\[[ xX]\]\
 _HEADING = re.compile(r"\s*#{1,6} ")
 _TAG = re.compile(r"\s*<([A-Za-z][\w-]*)\b[^>\n]*>")
 _SYMBOLS = re.compile(r"[{}\[\]<>=;|\\$&^~]")
-_SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<=[.!?])[\"')\]*]*\s+(?=\S)")
+_SENTENCE_END = re.compile(
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<=[.!?])[\"')\]*]*\s+(?=\S)"
+    r"|(?<=[\u3002\uff01\uff1f])[\u201d\u300d\u300f\uff09]?(?![\u3002\uff01\uff1f\u201d\u300d\u300f\uff09])\s*(?=\S)"
+)
 _EDGE = " \t\r\n*_"
 
 

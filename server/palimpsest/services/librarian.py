@@ -19,7 +19,7 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.extraction import from_model, restating
 from palimpsest.domain.extraction.admission import Admission, admit, most_open
-from palimpsest.domain.extraction.by_rules import by_rules
+from palimpsest.domain.extraction.by_rules import Proposal, proposals
 from palimpsest.domain.extraction.exchange import Exchange
 from palimpsest.domain.extraction.names import entities_in
 from palimpsest.domain.extraction.restating import Unusable
@@ -169,18 +169,23 @@ class Librarian:
     async def _learn(self, conversation_id: ConversationId, work: _Work, rest: float) -> ExtractionResult | None:
         """`rest`: how long it pauses behind each exchange, as a multiple of what that took, for each conversation that
         is read at the time."""
-        candidates: list[tuple[Candidate, int]] = []
+        found: list[Proposal] = []
+        numbers: dict[tuple[int, str], int] = {}
         clock = asyncio.get_running_loop().time
         for exchange in work.exchanges:
             began = clock()
-            found = await self._candidates(conversation_id, exchange)
+            told = await self._proposals(conversation_id, exchange)
             await asyncio.sleep(min(rest * (clock() - began), _LONGEST_REST_S) * len(self._at_work))
-            candidates += [(candidate, exchange.turn_number) for candidate in found if not _holds_secret(candidate)]
-        known = await self.store.search(facts.all_known) if candidates else []
+            for each in told:
+                if not isinstance(each, Candidate):
+                    found.append(each)
+                elif not _holds_secret(each):
+                    found.append(each)
+                    numbers[_key(each)] = exchange.turn_number
+        known = await self.store.search(facts.all_known) if found else []
         cap = most_open(await self.store.read(turns.count))
-        admission = await asyncio.to_thread(admit, [each for each, _ in candidates], known, cap)
+        admission = await asyncio.to_thread(admit, found, known, cap)
         ties = await self.places.tie([place for each in admission.new for place in _said_places(each)])
-        numbers = {_key(candidate): number for candidate, number in candidates}
 
         def tell(done: ExtractionResult | None) -> None:
             if done is not None and (done.n_new or done.n_closed):
@@ -188,15 +193,16 @@ class Librarian:
 
         return await self.store.commit(lambda: _keep(conversation_id, work, admission, ties, numbers, utc_now()), tell)
 
-    async def _candidates(self, conversation_id: ConversationId, exchange: Exchange) -> Sequence[Candidate]:
-        by_form = await asyncio.to_thread(by_rules, exchange)
+    async def _proposals(self, conversation_id: ConversationId, exchange: Exchange) -> Sequence[Proposal]:
+        by_form = await asyncio.to_thread(proposals, exchange)
         request = functools.partial(from_model.transcript, exchange, _PART_TOKENS)
         reply = await self.model.ask(conversation_id, from_model.INSTRUCTIONS, request, _TOPIC, _MODEL_LIMIT_S)
         if reply is None:
             return by_form
         told = await asyncio.to_thread(from_model.parse, reply.text, exchange)
-        # A rule is one by the user's own words, whatever a model makes of them.
-        return [*(each for each in by_form if each.fact.fact_type is FactType.CONSTRAINT), *told]
+        # A rule is one by the user's own words, whatever a model makes of them; so is a change of mind.
+        ruled = (e for e in by_form if not isinstance(e, Candidate) or e.fact.fact_type is FactType.CONSTRAINT)
+        return [*ruled, *told]
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
@@ -407,9 +413,10 @@ def _keep(
     closes = [each for each in admission.closes if each[1].evidence.message_id in shown]
     for closed, candidate in closes:
         facts.close(closed, now, ids.get(id(candidate)))
-    for evicted in admission.evicted:
-        facts.close(evicted, now)
-    n_closed = len(closes) + len(admission.evicted)
+    taken_back = [closed for closed, by in admission.taken_back if by.message_id in shown]
+    for closed in (*taken_back, *admission.evicted):
+        facts.close(closed, now)
+    n_closed = len(closes) + len(taken_back) + len(admission.evicted)
     return ExtractionResult(len(ids), len(admission.duplicates), n_closed, len(admission.refused))
 
 

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from palimpsest.domain.constraints import as_rule
 from palimpsest.domain.extraction import statement_forms as forms
-from palimpsest.domain.extraction.by_rules import change_of
+from palimpsest.domain.extraction.by_rules import Proposal, Retraction, change_of
 from palimpsest.domain.extraction.code_changes import Change
 from palimpsest.domain.extraction.likeness import RULINGS, LikenessIndex
 from palimpsest.domain.facts import LONGEST_FACT, Candidate, Evidence, Fact, FactId, FactType, Origin, Place, StoredFact
+from palimpsest.domain.messages import MessageId
 from palimpsest.domain.quoting.lexicon import STOP
 from palimpsest.domain.quoting.words import all_pieces
+from palimpsest.domain.rules.superseding import is_near
 
 MOST_OPEN: Final = 150
 """Open facts of a folder in its first `FIRST_EXCHANGES`, pinned ones aside."""
@@ -51,9 +54,11 @@ class Admission:
     """Those that a fact of the store already says."""
     closes: tuple[tuple[FactId, Candidate], ...]
     """Facts that hold no longer, each with the one of `new` that takes its place."""
+    taken_back: tuple[tuple[FactId, Retraction], ...]
+    """Facts that hold no longer, because the user took them back and ruled nothing in their place; each with how."""
     refused: tuple[tuple[Candidate, Refusal], ...]
     evicted: tuple[FactId, ...]
-    """Facts to be closed because there is no room, none of `closes` among them."""
+    """Facts to be closed because there is no room, none of `closes` or `taken_back` among them."""
 
 
 def most_open(n_exchanges: int) -> int:
@@ -61,14 +66,15 @@ def most_open(n_exchanges: int) -> int:
     return max(MOST_OPEN, MOST_OPEN * n_exchanges // FIRST_EXCHANGES)
 
 
-def admit(candidates: Iterable[Candidate], existing: Sequence[StoredFact], cap: int = MOST_OPEN) -> Admission:
-    """Decides about the candidates, the oldest first. `existing` are all facts of the folder, closed ones too."""
-    return _Admitting(list(candidates), existing, cap).run()
+def admit(proposed: Iterable[Proposal], existing: Sequence[StoredFact], cap: int = MOST_OPEN) -> Admission:
+    """Decides about what is proposed and taken back, as it was said. `existing` are all facts of the folder, also
+    closed ones."""
+    return _Admitting(list(proposed), existing, cap).run()
 
 
 @dataclass(slots=True)
 class _Admitting:
-    candidates: list[Candidate]
+    proposed: list[Proposal]
     existing: Sequence[StoredFact]
     cap: int
     _keys: Iterator[int] = field(default_factory=lambda: itertools.count(-1, -1))
@@ -82,23 +88,32 @@ class _Admitting:
     """Under negative keys, so that the index tells them from facts of the store."""
     _duplicates: list[tuple[Candidate, FactId]] = field(default_factory=list)
     _closes: list[tuple[FactId, int]] = field(default_factory=list)
+    _taken_back: dict[int, Retraction] = field(default_factory=dict)
+    """Keys of facts that were taken back, by what."""
     _refused: list[tuple[Candidate, Refusal]] = field(default_factory=list)
 
     def run(self) -> Admission:
-        sound: list[Candidate] = []
-        for candidate in self.candidates:
-            if (why := refusal(candidate)) is None:
-                sound.append(candidate)
+        sound: list[Proposal] = []
+        for each in self.proposed:
+            if isinstance(each, Retraction) or (why := refusal(each)) is None:
+                sound.append(each)
             else:
-                self._refused.append((candidate, why))
-        self._read_existing({each.fact.fact_type for each in sound})
-        for candidate in _one_a_file(sound):
-            self._decide(candidate)
+                self._refused.append((each, why))
+        wanted = {each.fact.fact_type for each in sound if isinstance(each, Candidate)}
+        if len(sound) > sum(isinstance(each, Candidate) for each in sound):
+            wanted.add(FactType.CONSTRAINT)
+        self._read_existing(wanted)
+        for each in _one_a_file(sound):
+            if isinstance(each, Retraction):
+                self._take_back(each)
+            else:
+                self._decide(each)
         evicted = self._make_room()
         return Admission(
             tuple(self._new.values()),
             tuple(self._duplicates),
             tuple((id, self._new[key]) for id, key in self._closes if key in self._new),
+            tuple((FactId(key), by) for key, by in self._taken_back.items() if key >= 0),
             tuple(self._refused),
             (*evicted, *(id for id, key in self._closes if key not in self._new)),
         )
@@ -115,7 +130,7 @@ class _Admitting:
             if stored.fact.fact_type not in wanted:
                 continue
             if stored.fact.fact_type is not FactType.CODE_STATE:
-                self._index.add(stored.id, stored.fact)
+                self._index.add(stored.id, stored.fact, stored.evidence)
                 continue
             self._place(stored.id, (source.place for source in stored.sources))
             if (path := Change.path_in(stored.fact.content)) is not None:
@@ -144,12 +159,14 @@ class _Admitting:
             else:
                 self._refused.append((candidate, Refusal.REPEATED))
             return
-        beaten = dict.fromkeys((*older, *self._index.contradicted(candidate.fact)))
-        rivals = (*(beaten if change is None else ()), *self._index.contradicting(candidate.fact))
+        said = candidate.evidence
+        beaten = dict.fromkeys((*older, *self._index.contradicted(candidate.fact, said)))
+        rivals = (*(beaten if change is None else ()), *self._index.contradicting(candidate.fact, said))
         if any(self._is_later(key, candidate) for key in rivals):
             self._refused.append((candidate, Refusal.OVERTAKEN))
             return
         key = next(self._keys)
+        self._close_in_its_place(candidate, key)
         for closed in beaten:
             if self._index.holds(closed):
                 self._index.remove(closed)
@@ -163,14 +180,68 @@ class _Admitting:
         if candidate.fact.fact_type is FactType.CODE_STATE:
             self._place(key, candidate.places)
         if change is None:
-            self._index.add(key, candidate.fact)
+            self._index.add(key, candidate.fact, said)
+
+    def _take_back(self, retraction: Retraction) -> None:
+        """Closes what the user takes back: what the words name, or the newest ruling of the conversation where they
+        name nothing. What was said later stays."""
+        withdrawal = retraction.withdrawal
+        if withdrawal.subject_words:
+            meant = [key for key in self._index.ended(withdrawal) if not self._is_behind(key, retraction)]
+        else:
+            meant = self._newest_before(retraction)
+        for key in meant:
+            self._index.remove(key)
+            self._gone.add(key)
+            self._taken_back[key] = retraction
+            if key < 0:
+                self._refused.append((self._new.pop(key), Refusal.OVERTAKEN))
+
+    def _newest_before(self, retraction: Retraction) -> list[int]:
+        """The ruling that was said last before it in its conversation; none where it points at what is not near."""
+        known: dict[int, MessageId] = {}
+        for key in (*self._open, *self._new):
+            said = self._evidence(key)
+            is_ruling = key not in self._gone and self._fact(key).fact_type in (FactType.CONSTRAINT, FactType.DECISION)
+            if is_ruling and said is not None and said.conversation_id == retraction.conversation_id:
+                known[key] = said.message_id
+        before = [key for key in known if known[key] <= retraction.message_id]
+        if retraction.withdrawal.is_near:
+            before = [key for key in before if is_near(known[key], retraction.message_id)]
+        newest = max(before, key=lambda key: (known[key], -key if key < 0 else 0), default=None)
+        return [] if newest is None else [newest]
+
+    def _close_in_its_place(self, candidate: Candidate, key: int) -> None:
+        """What the candidate's own sentence took back is closed by it."""
+        said = candidate.evidence
+        if candidate.fact.fact_type not in RULINGS:
+            return
+        for closed, by in list(self._taken_back.items()):
+            is_same = by.message_id == said.message_id and by.conversation_id == said.conversation_id
+            if is_same and said.quote in by.withdrawal.text and not as_rule(said.quote).is_prohibition:
+                del self._taken_back[closed]
+                if closed >= 0:
+                    self._closes.append((FactId(closed), key))
+
+    def _is_behind(self, key: int, retraction: Retraction) -> bool:
+        """Whether a fact was said after what is taken back. Of one message the store has kept what was said last."""
+        said = self._evidence(key)
+        if said is None or said.conversation_id != retraction.conversation_id:
+            return False
+        return said.message_id > retraction.message_id or (key >= 0 and said.message_id == retraction.message_id)
+
+    def _evidence(self, key: int) -> Evidence | None:
+        return self._new[key].evidence if key < 0 else self._open[FactId(key)].evidence
+
+    def _fact(self, key: int) -> Fact:
+        return self._new[key].fact if key < 0 else self._open[FactId(key)].fact
 
     def _is_later(self, key: int, candidate: Candidate) -> bool:
         """Whether a fact was said behind the candidate, so that it is not for the candidate to close it.
 
         Of one message the store has kept what was said last.
         """
-        known = self._new[key].evidence if key < 0 else self._open[FactId(key)].evidence
+        known = self._evidence(key)
         said = candidate.evidence
         if known is None or known.conversation_id != said.conversation_id:
             return False
@@ -195,7 +266,7 @@ class _Admitting:
         return tuple(found)
 
     def _content(self, key: int) -> str:
-        return self._new[key].fact.content if key < 0 else self._open[FactId(key)].fact.content
+        return self._fact(key).content
 
     def _places(self, key: int) -> tuple[Place, ...]:
         if key < 0:
@@ -204,7 +275,7 @@ class _Admitting:
 
     def _make_room(self) -> tuple[FactId, ...]:
         """Facts that go so that `cap` is kept; of the new ones those that are worth least are refused."""
-        closed = {id for id, _ in self._closes}
+        closed = {id for id, _ in self._closes} | {FactId(key) for key in self._taken_back if key >= 0}
         if len(self._open) - len(closed) + len(self._new) <= self.cap:
             return ()
         open_facts = [each for id, each in self._open.items() if id not in closed]
@@ -232,7 +303,9 @@ def refusal(candidate: Candidate) -> Refusal | None:
         return Refusal.NO_EVIDENCE
     if len(fact.content) > LONGEST_FACT or "\n" in fact.content:
         return Refusal.TOO_LONG
-    if len(set(all_pieces(fact.content)) - STOP) < _FEWEST_WORDS:
+    is_ruled = fact.fact_type is FactType.CONSTRAINT and evidence.origin is Origin.USER
+    # "Use tabs" is a rule, however short.
+    if not is_ruled and len(set(all_pieces(fact.content)) - STOP) < _FEWEST_WORDS:
         return Refusal.TOO_SHORT
     if fact.fact_type is not FactType.CONSTRAINT and forms.PRONOUN_SUBJECT.match(fact.content):
         return Refusal.NO_SUBJECT
@@ -251,19 +324,20 @@ def _change(candidate: Candidate) -> Change | None:
     return Change.read(candidate.fact.content) if candidate.fact.fact_type is FactType.CODE_STATE else None
 
 
-def _one_a_file(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates with all changes of a file as one, which stands where the first did and rests on the last."""
-    merged: list[Candidate] = []
-    at: dict[str, int] = {}
-    for candidate in candidates:
-        change = _change(candidate)
-        if change is None:
-            merged.append(candidate)
-        elif (index := at.get(change.path)) is not None and (before := _change(merged[index])) is not None:
-            merged[index] = change_of(candidate, before.followed_by(change))
+def _one_a_file(proposed: Sequence[Proposal]) -> list[Proposal]:
+    """What is proposed, with all changes of a file as one, which stands where the first did and rests on the last."""
+    merged: list[Proposal] = []
+    at: dict[str, tuple[int, Change]] = {}
+    for each in proposed:
+        if isinstance(each, Retraction) or (change := _change(each)) is None:
+            merged.append(each)
+        elif change.path in at:
+            index, before = at[change.path]
+            both = before.followed_by(change)
+            merged[index], at[change.path] = change_of(each, both), (index, both)
         else:
-            at[change.path] = len(merged)
-            merged.append(candidate)
+            at[change.path] = len(merged), change
+            merged.append(each)
     return merged
 
 

@@ -1,24 +1,25 @@
-"""Facts by the form of sentences and calls: no model, the same each time, English.
+"""Facts by the form of sentences and calls: no model, the same each time.
 
-Rules and decisions come from what the user typed, or agreed to; what was changed from calls that succeeded; what a
-file or a symbol is from sentences that name it. Each content is what stands in its quote, at most without a lead-in.
+Rules, decisions and changes of mind come from what the user typed, or agreed to; what was changed from calls that
+succeeded, or from what was said where no call tells it; what a file or a symbol is from sentences that name it, in
+English. Each content is what stands in its quote, at most without a lead-in.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import detect
+from palimpsest.domain.constraints import Withdrawal, read_rulings
 from palimpsest.domain.extraction import statement_forms as forms
 from palimpsest.domain.extraction.code_changes import Change, changes_by
 from palimpsest.domain.extraction.exchange import Exchange, ToolUse
 from palimpsest.domain.extraction.names import entities_in, is_file_name, places_in
 from palimpsest.domain.facts import Candidate, Fact, FactType, Origin, Place
-from palimpsest.domain.messages import MessageId, Role, TextPart
+from palimpsest.domain.messages import ConversationId, MessageId, Role, TextPart
 from palimpsest.domain.offline_texts import is_fixed
 from palimpsest.domain.quoting.lexicon import STOP
 from palimpsest.domain.typed_text import sentences
@@ -42,10 +43,29 @@ _MOVED = re.compile(r"(?:^|&&|;)\s*(?:git )?mv (?:-\w+ )*(\S+) (\S+)\s*(?=$|&&|;
 _DELETED = re.compile(r"(?:^|&&|;)\s*(?:git )?rm (?:-\w+ )*(\S+)\s*(?=$|&&|;|\n)")
 
 
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """What a user took back, for the facts of the folder: the same finding that closes rules of the ledger."""
+
+    conversation_id: ConversationId
+    message_id: MessageId
+    withdrawal: Withdrawal
+
+
+Proposal = Candidate | Retraction
+
+
 def by_rules(exchange: Exchange) -> tuple[Candidate, ...]:
     """What the exchange tells, in its order: rules and decisions, changes, then what things are."""
-    rulings = [*_constraints(exchange), *_decisions(exchange)]
-    ruled = {candidate.evidence.quote for candidate in rulings}
+    return tuple(each for each in proposals(exchange) if isinstance(each, Candidate))
+
+
+def proposals(exchange: Exchange) -> tuple[Proposal, ...]:
+    """What the exchange tells and takes back. What the user rules, decides and takes back comes first, as it was said;
+    a sentence that takes back and rules takes back first."""
+    said = sorted(_user_rulings(exchange), key=lambda each: each[:2])
+    rulings = [*(each for _, _, each in said), *_agreed_decisions(exchange)]
+    ruled = {each.evidence.quote for each in rulings if isinstance(each, Candidate)}
     stated = [each for each in _statements(exchange) if each.evidence.quote not in ruled]
     return (*rulings, *_changes(exchange), *_commits(exchange), *stated)
 
@@ -56,22 +76,26 @@ def _candidate(exchange: Exchange, fact_type: FactType, message: StoredMessage, 
     return Candidate(fact, exchange.evidence(message, quote), places_in(quote, exchange.folder))
 
 
-def _constraints(exchange: Exchange) -> Iterator[Candidate]:
+def _user_rulings(exchange: Exchange) -> Iterator[tuple[MessageId, int, Proposal]]:
+    """Each with its message and where its sentence starts there."""
     for message in exchange.of_role(Role.USER):
-        for rule in detect(message.content):
+        rulings = read_rulings(message.content)
+        for withdrawal in rulings.withdrawals:
+            yield message.id, withdrawal.start, Retraction(exchange.conversation_id, message.id, withdrawal)
+        for rule in rulings.rules:
             quote = _without_aside(rule.text)
             is_told = forms.CHOSEN.match(_bare(quote)) is not None and _is_decision(_bare(quote))
-            fact_type = FactType.DECISION if is_told else FactType.CONSTRAINT
-            yield _candidate(exchange, fact_type, message, quote, _bare(quote))
-
-
-def _decisions(exchange: Exchange) -> Iterator[Candidate]:
-    rules = {rule.text for message in exchange.of_role(Role.USER) for rule in detect(message.content)}
-    for message in exchange.of_role(Role.USER):
+            fact_type = FactType.DECISION if is_told or rule.is_decision else FactType.CONSTRAINT
+            yield message.id, rule.start, _candidate(exchange, fact_type, message, quote, _bare(quote))
+        ruled = {rule.text for rule in rulings.rules}
         for quote in _sentences(message):
             content = _bare(quote)
-            if quote not in rules and _is_decision(content):
-                yield _candidate(exchange, FactType.DECISION, message, quote, content)
+            if quote not in ruled and _is_decision(content):
+                start = max(0, message.content.text.find(quote))
+                yield message.id, start, _candidate(exchange, FactType.DECISION, message, quote, content)
+
+
+def _agreed_decisions(exchange: Exchange) -> Iterator[Candidate]:
     if (agreed := exchange.agreed) is not None:
         for quote in _sentences(agreed):
             content = _bare(quote)
@@ -93,8 +117,10 @@ def _statements(exchange: Exchange) -> Iterator[Candidate]:
             continue
         for quote in _sentences(message):
             content = _bare(quote)
+            if is_report(content) and (message.content.role is Role.USER or not exchange.tool_uses):
+                yield _candidate(exchange, FactType.CODE_STATE, message, quote, content)
             # What only repeats a tool can be had from it again, and as it is then.
-            if is_statement(content) and exchange.origin(message, quote) is not Origin.TOOL:
+            elif is_statement(content) and exchange.origin(message, quote) is not Origin.TOOL:
                 yield _candidate(exchange, FactType.ENTITY, message, quote, content)
 
 
@@ -108,7 +134,14 @@ def is_statement(content: str) -> bool:
         return False
     if any((forms.PASSING.search(content), forms.PRONOUN_SUBJECT.match(content), forms.ORDER.match(content))):
         return False
-    return any(form.match(content) for form in (forms.STATED, forms.DESCRIBED, forms.LOCATED, forms.VALUED))
+    stating = (forms.STATED, forms.DESCRIBED, forms.LOCATED, forms.VALUED, forms.ADDRESSED)
+    return any(form.match(content) for form in stating)
+
+
+def is_report(content: str) -> bool:
+    """Whether a sentence says that something named exactly was added, changed or removed."""
+    closed = not content.rstrip("*_) ").endswith(("?", ":", "\u2026", "..."))
+    return closed and forms.REPORTED.match(content) is not None and forms.EXACTLY_NAMED.search(content) is not None
 
 
 def _sentences(message: StoredMessage) -> Iterator[str]:

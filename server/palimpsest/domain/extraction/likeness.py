@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 import itertools
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-
-from palimpsest.domain.constraints import Constraint, detect, subject_words
-from palimpsest.domain.extraction import statement_forms
-from palimpsest.domain.facts import Fact, FactType
-from palimpsest.domain.ledger import supersedes
-from palimpsest.domain.messages import user_message
+from palimpsest.domain.constraints import Constraint, Withdrawal, as_rule, subject_words
+from palimpsest.domain.facts import Evidence, Fact, FactType
+from palimpsest.domain.rules.languages import LANGUAGES
+from palimpsest.domain.rules.superseding import ends, is_near, supersedes
 
 SAME_SHARE: Final = 0.8
 """Of the stems of two statements together: when they share so many, and all names and numbers, they say the same."""
@@ -29,7 +26,8 @@ _SHORT_RULE: Final = 3
 """Words. Rules as short as "use spaces" may contradict each other without a common word."""
 _STEM_CHARS: Final = 3
 """Words of one stem (`constraints.subject_words`) have so many first letters in common."""
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_\u4e00-\u9fff]+|(?=([\u4e00-\u9fff]{2}))")
+_SMALL_WORDS: Final = frozenset[str]().union(*(forms.stop for forms in LANGUAGES))
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NEGATION = re.compile(r"\b(?:no|not|never|none|without|cannot|avoid|stop|\w+n't)\b", re.I)
 
@@ -42,15 +40,17 @@ class LikenessIndex:
     """
 
     _facts: dict[int, Fact] = field(default_factory=dict)
+    _said: dict[int, Evidence | None] = field(default_factory=dict)
     _by_form: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
     _by_root: dict[tuple[str, str], dict[int, None]] = field(default_factory=dict)
     _roots: dict[int, frozenset[str]] = field(default_factory=dict)
     _short: dict[int, None] = field(default_factory=dict)
 
-    def add(self, key: int, fact: Fact) -> None:
+    def add(self, key: int, fact: Fact, said: Evidence | None = None) -> None:
+        """`said`: what the statement rests on."""
         kind, words = _kind(fact), _words(fact.content)
         roots = _roots_of(words)
-        self._facts[key], self._roots[key] = fact, roots
+        self._facts[key], self._said[key], self._roots[key] = fact, said, roots
         self._by_form.setdefault((kind, words), key)
         for root in roots:
             self._by_root.setdefault((kind, root), {})[key] = None
@@ -59,6 +59,7 @@ class LikenessIndex:
 
     def remove(self, key: int) -> None:
         fact = self._facts.pop(key)
+        del self._said[key]
         kind, words = _kind(fact), _words(fact.content)
         if self._by_form.get((kind, words)) == key:
             del self._by_form[kind, words]
@@ -85,15 +86,36 @@ class LikenessIndex:
                 return key
         return None
 
-    def contradicted(self, fact: Fact) -> tuple[int, ...]:
+    def contradicted(self, fact: Fact, said: Evidence | None = None) -> tuple[int, ...]:
         """The constraints and decisions that this one takes the place of, the oldest first."""
-        rule = as_rule(fact.content)
-        return tuple(key for key in self._rivals(fact) if supersedes(rule, as_rule(self._facts[key].content)))
+        rule = _rule(fact, said)
+        return tuple(
+            key
+            for key in self._rivals(fact)
+            if supersedes(rule, self._rule(key), near=_are_near(self._said[key], said))
+        )
 
-    def contradicting(self, fact: Fact) -> tuple[int, ...]:
+    def contradicting(self, fact: Fact, said: Evidence | None = None) -> tuple[int, ...]:
         """The constraints and decisions that take the place of this one, the oldest first."""
-        rule = as_rule(fact.content)
-        return tuple(key for key in self._rivals(fact) if supersedes(as_rule(self._facts[key].content), rule))
+        rule = _rule(fact, said)
+        return tuple(
+            key
+            for key in self._rivals(fact)
+            if supersedes(self._rule(key), rule, near=_are_near(said, self._said[key]))
+        )
+
+    def ended(self, withdrawal: Withdrawal) -> tuple[int, ...]:
+        """The constraints and decisions that a withdrawal is about by its words, the oldest first."""
+        roots = {stem[:_STEM_CHARS] for stem in withdrawal.subject_words}
+        near = dict.fromkeys(key for root in sorted(roots) for key in self._newest("ruling", root))
+        return tuple(
+            key
+            for key in sorted(near)
+            if self._facts[key].fact_type is not FactType.PINNED and ends(withdrawal, self._rule(key))
+        )
+
+    def _rule(self, key: int) -> Constraint:
+        return _rule(self._facts[key], self._said[key])
 
     def _rivals(self, fact: Fact) -> list[int]:
         """What might contradict a ruling. Of very many with the same words only the nearest."""
@@ -125,11 +147,11 @@ class LikenessIndex:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(text.lower()))
+    return tuple(match[1] or match[0] for match in _WORD.finditer(text.lower()))
 
 
 def _roots_of(words: Iterable[str]) -> frozenset[str]:
-    return frozenset(word[:_STEM_CHARS] for word in words if word not in rule_forms.STOP)
+    return frozenset(word[:_STEM_CHARS] for word in words if word not in _SMALL_WORDS)
 
 
 def _kind(fact: Fact) -> str:
@@ -149,16 +171,16 @@ def _says_same(one: Fact, other: Fact) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=4_096)
-def as_rule(content: str) -> Constraint:
-    """The statement as the ledger compares rules, also where its form is not that of a rule."""
-    detected = detect(user_message(content))
-    rejected = tuple(stem for match in statement_forms.REJECTED.findall(content) for stem in subject_words(match)) or (
-        detected[0].rejected_words if detected else ()
+def _rule(fact: Fact, said: Evidence | None) -> Constraint:
+    """The statement as the ledger compares rules. That it changes something its own words may tell only in full."""
+    rule = as_rule(fact.content)
+    return replace(rule, is_change=as_rule(said.quote).is_change) if said is not None else rule
+
+
+def _are_near(older: Evidence | None, newer: Evidence | None) -> bool:
+    return (
+        older is not None
+        and newer is not None
+        and older.conversation_id == newer.conversation_id
+        and is_near(older.message_id, newer.message_id)
     )
-    is_prohibition = (
-        detected[0].is_prohibition
-        if detected
-        else any(form.match(content) for form in (rule_forms.FORBID, rule_forms.ABANDONED))
-    )
-    return Constraint(content, 0, len(content), subject_words(content), is_prohibition, rejected)

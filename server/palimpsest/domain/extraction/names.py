@@ -11,6 +11,9 @@ from palimpsest.domain.facts import LONGEST_ENTITY, MOST_ENTITIES, Place, Span
 from palimpsest.domain.summaries import names_in
 
 _TICKED = re.compile(r"`([^`\n]{1,120})`")
+_URL = re.compile(
+    r"\b(?:https?|wss?|postgres(?:ql)?|redis|mysql|mongodb|amqps?|s3|ftps?)://[^\s<>\"'`(){}\[\]|\\^]{1,200}"
+)
 _TICKED_NAME = re.compile(r"[\w.@#/:$~+-]+(?:\(\))?[?!]?")
 _PROPER = re.compile(r"(?<=[a-z,] )[A-Z][\w+#]*(?:\.\w+)*")
 _NO_NAMES: Final = frozenset(
@@ -41,8 +44,10 @@ _MOST_PLACES: Final = 8
 
 
 def entities_in(text: str, also: Iterable[str] = ()) -> tuple[str, ...]:
-    """Paths, identifiers, names in backticks and proper names as they are written, `also` first; each once."""
+    """Addresses, paths, identifiers, names in backticks, proper names, as they are written, `also` first; each once."""
     found = dict.fromkeys(also)
+    found.update(dict.fromkeys(match[0].rstrip(".,;:!?*_") for match in _URL.finditer(text)))
+    text = _URL.sub(" ", text)
     for match in _TICKED.finditer(text):
         if _TICKED_NAME.fullmatch(match[1]) and any(char.isalpha() for char in match[1]):
             found[match[1].removesuffix("()")] = None

@@ -82,7 +82,8 @@ _IS = (
     r"|deprecated|private|public)\b)"
 )
 _NOUN = (
-    r"(?!(?i:to|for|when|if|while|after|before|with|by|in|on|at|as|of|and|or|but|not|no|trying|both|[a-z]+ing|[a-z]+ed)\b)"
+    r"(?!(?i:to|for|when|if|while|after|before|with|by|in|on|at|as|of|and|or|but|not|no|trying"
+    r"|both|[a-z]+ing|[a-z]+ed)\b)"
     r"[\w'-]+"
 )
 _QUALIFIER = r"(?:,? (?:which|that) is [^,]{1,40},)?"
@@ -93,10 +94,13 @@ STATED: Final = re.compile(
 )
 """A statement in the present tense about something named exactly."""
 _DEED = (
-    r"(?:made|wrote|built|ran|kept|found|mock|patch|keep|find|run|verify|check|ensure|test|try|see|look|read|build|consider"
+    r"(?:made|wrote|built|ran|kept|found|mock|patch|keep|find|run|verify|check|ensure|test|try"
+    r"|see|look|read|build|consider"
     r"|include|call|ask|commit|push|define|mark|follow|move|clean|review|avoid|allow|put|get|start|stop|show|provide"
-    r"|add|fix|replace|remove|rename|extract|implement|convert|wire|refactor|simplify|handle|expose|delete|rewrite|switch"
-    r"|introduce|inline|split|merge|drop|restore|revert|migrate|register|disable|enable|bump|change|make|update|use|pass"
+    r"|add|fix|replace|remove|rename|extract|implement|convert|wire|refactor|simplify|handle"
+    r"|expose|delete|rewrite|switch"
+    r"|introduce|inline|split|merge|drop|restore|revert|migrate|register|disable|enable|bump"
+    r"|change|make|update|use|pass"
     r"|set|create|write|store|support)"
 )
 DESCRIBED: Final = re.compile(
@@ -111,6 +115,22 @@ LOCATED: Final = re.compile(
     rf"(?:the )?(?:{_NOUN} ){{0,2}}{_NAME}|(?:(?i:the|our) )(?:{_NOUN} ){{1,4}}listens? (?:on|at) \S+",
 )
 """Where something is."""
+ADDRESSED: Final = re.compile(
+    r"(?:(?i:the|our|my|this|their|your) )?(?:[\w./-]+ ){0,5}?[\w./-]+(?: (?i:is|are|runs?|lives?"
+    r"|listens?|sits?|resides?|answers?|points?|can be"
+    r" (?:found|reached))(?: (?i:available|reachable|running|deployed|hosted|served|located|found|up))?"
+    r"(?: (?i:at|on|under|behind|from|to|via|in))?|:) ?[<`]?[a-z][a-z0-9+]{1,11}://\S"
+)
+"""At which address something is."""
+REPORTED: Final = re.compile(
+    r"(?:(?:i|we)(?:'ve| have| had)? (?:just |already |now |also )?)?(?:added|created|renamed"
+    r"|removed|deleted|modified|moved"
+    r"|extracted|implemented|replaced|introduced|split|merged|dropped|changed|rewrote|migrated"
+    r"|wrote)\b(?! (?:it|this|that|them)\b)",
+    re.I,
+)
+"""What a user, or an assistant that called no tool, says was done."""
+EXACTLY_NAMED: Final = re.compile(_NAME)
 VALUED: Final = re.compile(
     r"(?:the|our) (?:[\w-]+ ){0,3}(?:port|version|database|timeout|path|url|endpoint|branch|limit|schema|entry point"
     r"|directory|folder|command|key|format|encoding|host|table|root|package manager|framework|default)"

@@ -121,7 +121,8 @@ _DECIDED = re.compile(
     r"|the (?:decision|convention|rule|policy) is|my preference is"
     r"|we (?:follow|stick to|adhere to) (?:the|our) |i want (?:every|all|each|any|no|only|your)\b"
     r"|(?:we|i)(?:'ve|'re|'ll| have| are| will)? (?:now |just |all |already )?"
-    r"(?:(?:switch(?:ed|ing)?|mov(?:ed?|ing)|migrat(?:ed?|ing)|chang(?:ed?|ing)) (?:[\w.-]+ ){0,4}?to|go(?:ing)? with) [\w.`-]"
+    r"(?:(?:switch(?:ed|ing)?|mov(?:ed?|ing)|migrat(?:ed?|ing)|chang(?:ed?"
+    r"|ing)) (?:[\w.-]+ ){0,4}?to|go(?:ing)? with) [\w.`-]"
     r"|let's (?:just |all |rather |instead )?(?:switch to|move to|go for|take|replace|pick)\b"
     r"|i(?:'d)? (?:strongly |much |really )?(?:prefer|rather you|rather we|insist|expect you to|always want|hate"
     r"|only want)\b)",
@@ -161,7 +162,8 @@ _HABITS = frozenset(
 )
 """Verbs by which people order how things are done."""
 _STYLES = frozenset(
-    "use prefer avoid stick name limit reply answer respond speak indent cite address target follow favor favour".split()
+    "use prefer avoid stick name limit reply answer respond speak indent cite address target"
+    " follow favor favour".split()
 )
 """Of these, those whose bare object already is a kind: "use tabs"."""
 _ACTIONS = frozenset(
@@ -189,7 +191,8 @@ _RULE_NOUN = (
 )
 _NAME = (
     r"((?!(?:the|this|that|those|these|a|an|it|my|your|about|all|any|everything)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
-    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav|for|as|entirely|altogether|completely|now|instead|after all|any ?more|to|with|by)\b)"
+    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav|for|as|entirely|altogether|completely|now|instead"
+    r"|after all|any ?more|to|with|by)\b)"
 )
 _GIVE_UP = (
     r"(?:drop(?:ped|ping)?|ditch(?:ed|ing)?|forget|abandon(?:ed|ing)?|get(?:ting)? rid of|scrap(?:ped|ping)?|throw out"
@@ -202,7 +205,8 @@ ENGLISH: Final = Forms(
     markers=words(
         "the and is are was to of in for with on it you we i they that this not be do don't please should must have has"
         " from at by an as if or no my your our all but so what how why can could would will just always never let's"
-        " instead now any more every each only before after when than may me without new us there their which who while use"
+        " instead now any more every each only before after when than may me without new us"
+        " there their which who while use"
         " need needs were been being does did doing has he she them these those then about into out up over"
     ),
     lead_in=_LEAD_IN,
@@ -228,6 +232,11 @@ ENGLISH: Final = Forms(
     owed_kind=_OWED_KIND,
     owed_bare=form(r"(?:must|has to|have to) (?:not |never |always |also |still )?(?!be kidding|have been)\w+ \w"),
     decided=_DECIDED,
+    choice=form(
+        r"(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|chosen|chose|picked|opted|switched|moved|migrated)\b"
+        r"|we (?:will |'ll )?go with\b|let's (?:just |instead )?(?:use|go with|switch to"
+        r"|stick (?:with|to)|take|adopt)\b"
+    ),
     standing=form(
         r"(?:our|the|my) (?:[\w-]+ ){0,2}(?:convention|rule|policy|style|standard|guideline)s?(?: here)?(?: is\b|:)"
         r"|max(?:imum|imal)? (?:[\w-]+ ){1,3}(?:is|of|=)? ?\d+"
@@ -236,13 +245,17 @@ ENGLISH: Final = Forms(
         r"(?:in|into|next to|under|beside|with)\b"
         r"|(?:all|every|each) (?!the\b|of\b|my\b)(?:[\w-]+ ){1,3}(?:needs?|gets?|requires?|goes|go|has its|have"
         r"|(?:is|are) (?:always )?(?:stored|written|kept|named|typed|reviewed|signed|encrypted|tested|documented)) "
-        r"|nothing (?:[\w-]+ ){0,4}(?:may|must|should|is to|gets?)\b(?! wrong)|without (?:my|our) [\w ]{2,30}[, ] ?(?:nothing|no) "
+        r"|nothing (?:[\w-]+ ){0,4}(?:may|must|should|is to|gets?)\b(?! wrong)|without (?:my"
+        r"|our) [\w ]{2,30}[, ] ?(?:nothing|no) "
         r"|only (?:ever )?(?:use|write|import|commit|deploy|push|log|add|support|target|answer|reply)\b"
-        r"|(?:use|prefer) the [\w.`-]+ (?:library|package|framework|module|driver|client|tool|plugin)\b|(?:write|keep|put) (?:all |our )?[\w -]{2,30}? in (?:english|french|german|spanish|italian|dutch|chinese|japanese)\b"
+        r"|(?:use|prefer) the [\w.`-]+ (?:library|package|framework|module|driver|client|tool"
+        r"|plugin)\b|(?:write|keep|put) (?:all |our )?[\w -]{2,30}? in (?:english|french|german"
+        r"|spanish|italian|dutch|chinese|japanese)\b"
         r"|(?:make sure|be sure|ensure|see to it)(?: that)? (?:you |we |to )(?:always|never)\b"
         r"|leave (?:the |all |any )?[\w /.`-]{2,40} alone\b"
         r"|[\w .+#'-]{3,40},? (?:from now on|going forward)[,.! ]*(?:please)?[.!]*$"
-        r"|(?!restart|make|add|do|try|run|fix)[\w.+#-]+(?: [\w.+#-]+){0,2} (?:instead of|rather than) (?!\w+ing\b)[\w.+#-]+(?: (?!the\b)[\w.+#-]+){0,2}"
+        r"|(?!restart|make|add|do|try|run|fix)[\w.+#-]+(?: [\w.+#-]+){0,2} (?:instead of"
+        r"|rather than) (?!\w+ing\b)[\w.+#-]+(?: (?!the\b)[\w.+#-]+){0,2}"
         r"[,.! ]*(?:please)?[.!]*$"
         r"|[\w.+#-]+ [\w.+#-]+,? please, not [\w ]+\W*$"
     ),
@@ -255,22 +268,25 @@ ENGLISH: Final = Forms(
     actions=_ACTIONS,
     asked=_ASKED,
     told=form(
-        _OPINION.pattern
-        + r"|(?:maybe|perhaps|suppose|supposing|assume|assuming|imagine|say|let's say|what if|if (?:we|i|you) (?:used|had"
+        _OPINION.pattern + r"|(?:maybe|perhaps|suppose|supposing|assume|assuming|imagine|say|let's say|what if"
+        r"|if (?:we|i|you) (?:used|had"
         r"|were|would)|according to|yesterday|last (?:week|month|year|time)|some(?:one| people| say)?\b"
-        r"|(?:he|she|they|someone|somebody|(?:my|the|our) [\w-]+) (?:just )?(?:said|says|told|tells|asked|wants|suggested"
+        r"|(?:he|she|they|someone|somebody|(?:my|the|our) [\w-]+) (?:just )?(?:said|says|told"
+        r"|tells|asked|wants|suggested"
         r"|claims?|complains?|insists|thinks|mentioned|wrote)|the (?:docs?|documentation|readme|manual|linter|compiler)"
         r" (?:says?|tells?|complains?|states?|claims?)|i would\b|i'd never|you must be|that must\b)"
     ),
     told_within=form(r"\b(?:some day|someday|eventually|one day|would you|what do you think|your opinion)\b"),
     task=form(
         r"(?:now )?(?:write|implement|fix|create|add|build|make|develop|generate|draft|refactor|design|code|rewrite"
-        r"|rename|move|change|extract|delete|remove|set up|show) (?:me |us |up )?(?:an?|the|this|that|one|another|some|its?|my"
+        r"|rename|move|change|extract|delete|remove|set up|show) (?:me |us |up )?(?:an?|the|this"
+        r"|that|one|another|some|its?|my"
         r"|(?-i:[A-Z])\w*|`)"
     ),
     relative=form(r"\b(?:that|which|who|where|so that|such that|whose|and (?:make sure|ensure))\b"),
     one_thing=form(
-        r"(?:it|this|that|(?:the|this|that) (?:new |old )?(?:function|method|test|script|parser|class|command|button|query"
+        r"(?:it|this|that|(?:the|this|that) (?:new |old )?(?:function|method|test|script|parser"
+        r"|class|command|button|query"
         r"|result|output|file|page|list|loop|variable|value|field|helper|test case|dialog|handler|component)s?) "
     ),
     once=_ONCE,
@@ -279,23 +295,27 @@ ENGLISH: Final = Forms(
     determined=_DETERMINED,
     purpose=form(r"\s(?:for|as|when|on|wherever|where)\s"),
     change=form(
-        r"\b(?:actually|instead|on second thoughts?|scratch that|change of plans?|changed my mind|after all|switch(?:ed|ing)?"
+        r"\b(?:actually|instead|on second thoughts?|scratch that|change of plans?|changed my mind"
+        r"|after all|switch(?:ed|ing)?"
         r"|mov(?:ed|ing) to|migrat\w+|replac\w+|no longer|any ?more|from now on|rather)\b"
     ),
     withdrawn=form(
-        r"(?:you (?:can|may) |let's |we )?(?:forget|ignore|drop|scratch|cancel|disregard|lift|revoke|withdraw|remove|undo"
+        r"(?:you (?:can|may) |let's |we )?(?:forget|ignore|drop|scratch|cancel|disregard|lift"
+        r"|revoke|withdraw|remove|undo"
         rf"|never ?mind|skip|reversed?)\b(?=.*(?:\b{_RULE_NOUN}\b|\bwhat i (?:said|told you|asked)))"
         r"|(?:you|we|[\w ]{3,40}) (?:no longer (?:need|have)|(?:don't|doesn't|do not|does not|need not)"
         r" ?(?:need|have|be)?(?=.*\bany ?(?:more|longer)\b)) ?to\b"
         r"|no need to\b(?=.*\bany ?(?:more|longer)\b)|you (?:can|may) stop \w+ing\b"
         r"|[\w' -]{3,60} (?:is|are) (?:no longer (?:required|needed|necessary|mandatory|in force|valid)"
         r"|not (?:required|needed|necessary|mandatory) any ?(?:more|longer))\b"
-        rf"|(?:that|the|this)\b(?=[^,]*\b{_RULE_NOUN} (?:(?:\w+ ){{0,4}})(?:no longer applies|(?:is|are) (?:off|gone|withdrawn"
+        rf"|(?:that|the|this)\b(?=[^,]*\b{_RULE_NOUN} (?:(?:\w+ ){{0,4}})(?:no longer applies"
+        rf"|(?:is|are) (?:off|gone|withdrawn"
         r"|lifted|void)))"
         r"|(?:skip|omit)\b(?=.*\bfrom now on\b)"
     ),
     unnamed=form(
-        r"(?:no,? )?(?:scratch|forget|ignore|disregard|strike|cancel) (?:that|this|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b"
+        r"(?:no,? )?(?:scratch|forget|ignore|disregard|strike|cancel) (?:that|this"
+        r"|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b"
         r"|change of plans?\b"
     ),
     dropped=(
@@ -314,18 +334,22 @@ ENGLISH: Final = Forms(
         rf"|[\w' -]{{2,50}} (?:is|are) (?:okay|ok|fine|allowed|permitted|welcome){_NOW}"
     ),
     about=form(
-        rf"\b{_RULE_NOUN}\b|\b(?:applies|apply|gone|earlier|previous|last|fine|okay|allowed|permitted|welcome|asked|request"
+        rf"\b{_RULE_NOUN}\b|\b(?:applies|apply|gone|earlier|previous|last|fine|okay|allowed"
+        rf"|permitted|welcome|asked|request"
         r"|withdrawn|lifted|required|necessary|mandatory|reversed?|against|running|change)\b"
     ),
     rule_noun=form(rf"\b{_RULE_NOUN}\b"),
     rejected=(
         form(r"(?:\b(?:instead of|rather than|over|no longer use|in place of)|(?<=, )not)\s+((?:\w[\w-]*\s*){1,3})"),
     ),
-    chosen=(form(
-        r"\b(?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|stick (?:with|to)|switch(?:ed|ing)? to|mov(?:ed?|ing) to|adopt"
-        r"|prefer|ch[oo]+se|pick(?:ed)?) (?P<what>(?!the\b|an?\b)[\w.+#-]+(?: [\w.+#-]+)?)"
-        r"(?: (?:for|as) (?P<purpose>(?:[\w-]+ ?){1,4}))?"
-    ),),
+    chosen=(
+        form(
+            r"\b(?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|stick (?:with|to)|switch(?:ed"
+            r"|ing)? to|mov(?:ed?|ing) to|adopt"
+            r"|prefer|ch[oo]+se|pick(?:ed)?) (?P<what>(?!the\b|an?\b)[\w.+#-]+(?: [\w.+#-]+)?)"
+            r"(?: (?:for|as) (?P<purpose>(?:[\w-]+ ?){1,4}))?"
+        ),
+    ),
     scopes=words("cod project repo file session everyth function class test"),
     rivals=tuple(
         words(group)

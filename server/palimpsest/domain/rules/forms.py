@@ -35,7 +35,7 @@ class Forms:
     letters: frozenset[str] = frozenset()
     """Letters that none of the other languages writes."""
 
-    # --------------------------------------------------------------------------------------------- parts of a sentence
+    # -------------------------------------------------------------------------------------------- parts of a sentence
     lead_in: re.Pattern[str] = NOTHING
     """What only introduces a sentence."""
     scope: re.Pattern[str] = NOTHING
@@ -49,7 +49,7 @@ class Forms:
     aside: re.Pattern[str] = NOTHING
     """Anywhere: behind it a sentence explains."""
 
-    # ------------------------------------------------------------------------------------------------- marks of a rule
+    # ------------------------------------------------------------------------------------------------ marks of a rule
     always: re.Pattern[str] = NOTHING
     always_we: re.Pattern[str] = NOTHING
     """Anywhere in a sentence that is no story."""
@@ -78,6 +78,8 @@ class Forms:
     owed_bare: re.Pattern[str] = NOTHING
     """A duty without a subject; where a task was set before it, it is the task's."""
     decided: re.Pattern[str] = NOTHING
+    choice: re.Pattern[str] = NOTHING
+    """A rule that is told as a decision, and not as an order."""
     standing: re.Pattern[str] = NOTHING
     """A sentence that states how things are done here."""
     habits: frozenset[str] = frozenset()
@@ -87,7 +89,7 @@ class Forms:
     actions: frozenset[str] = frozenset()
     """Verbs of single actions: a rule only with "each", "before you" and their like."""
 
-    # ------------------------------------------------------------------------------------------- marks of something else
+    # ---------------------------------------------------------------------------------------- marks of something else
     asked: re.Pattern[str] = NOTHING
     told: re.Pattern[str] = NOTHING
     """Guesses, suppositions, reports of what somebody else says."""
@@ -110,7 +112,7 @@ class Forms:
     purpose: re.Pattern[str] = NOTHING
     """Anywhere: behind it stands what for, or where, no longer what."""
 
-    # ----------------------------------------------------------------------------------------------------- changed minds
+    # -------------------------------------------------------------------------------------------------- changed minds
     restated: re.Pattern[str] = NOTHING
     """A bare choice; it is one only in a sentence that says it is a change."""
     change: re.Pattern[str] = NOTHING
@@ -138,7 +140,7 @@ class Forms:
     topics: frozenset[str] = frozenset()
     """Stems that say what such a choice is about."""
 
-    # ------------------------------------------------------------------------------------------------------------- words
+    # ---------------------------------------------------------------------------------------------------- words
     stop: frozenset[str] = frozenset()
     """Words that do not say what a rule is about."""
     suffixes: tuple[str, ...] = ()

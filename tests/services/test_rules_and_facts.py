@@ -1,0 +1,112 @@
+"""Rules of the ledger and facts are one thing seen twice: what the user takes back ends both, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.services.scripted import Bench, Opener, says
+
+from palimpsest.domain.facts import FactType
+from palimpsest.domain.ledger import EntryState
+from palimpsest.services.background import Background
+from palimpsest.services.fact_places import FactPlaces
+from palimpsest.services.librarian import Librarian
+from palimpsest.services.librarian_model import LibrarianModel
+from palimpsest.services.pinning import Pinning
+from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.storage.facts import Wanted
+
+RULINGS = (FactType.CONSTRAINT, FactType.DECISION)
+
+
+def librarian_of(b: Bench, folder: Path) -> Librarian:
+    async def choose(_: object) -> None:
+        return None
+
+    store = b.session.store
+    places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
+    return Librarian(store, places, folder.as_posix(), model, Background())
+
+
+async def said(b: Bench, folder: Path, *texts: str) -> tuple[set[str], set[str]]:
+    """The rules that hold and the facts that are open, by the words they rest on."""
+    librarian = librarian_of(b, folder)
+    for number, text in enumerate(texts):
+        b.provider.replies = [says("Understood.")]
+        assert await b.ask(text, f"request {number} of {b.conversation_id}") == "committed"
+        await librarian.extract_and_store(b.conversation_id)
+    rules = await Pinning(b.session.contexts).rules(b.conversation_id)
+    held = {entry.text for entry in rules.whole.entries if entry.state is EntryState.OPEN}
+    facts = [each for each in await librarian.all_facts() if each.fact.fact_type in RULINGS]
+    return held, {each.evidence.quote for each in facts if each.evidence is not None}
+
+
+BESIDE = "Never log passwords of our customers."
+REDIS = "Let's go with Redis for the queue, since we already run it."
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "is_rule"),
+    [
+        ("use spaces, not tabs", "use tabs", True),
+        (REDIS, "Actually, drop Redis: RabbitMQ instead.", True),
+        (REDIS, "Actually, drop Redis: we go with RabbitMQ for the queue instead.", True),
+        (REDIS, "Forget what I said about Redis for the queue.", False),
+        ("Use npm for all packages.", "We moved from npm to pnpm.", True),
+        ("Always squash commits before merging.", "No need to squash commits any more.", False),
+        ("Never touch the legacy folder.", "You can touch the legacy folder now.", False),
+        ("Keep every answer under 100 words.", "Scratch that.", False),
+        ("Wir nehmen Redis für die Queue.", "Vergiss Redis, wir nehmen RabbitMQ für die Queue.", True),
+        ("On utilise npm.", "On n'utilise plus npm.", True),
+        ("Usa yarn en todas partes.", "Usa npm en lugar de yarn.", True),
+        ("我们用 npm。", "我们已经从 npm 换成 pnpm 了。", True),
+    ],
+)
+async def test_a_change_of_mind_ends_the_rule_and_the_fact(
+    bench: Opener, tmp_path: Path, before: str, change: str, is_rule: bool
+) -> None:
+    held, known = await said(await bench([]), tmp_path, BESIDE, before, change)
+    assert held == known == {BESIDE, *([change] if is_rule else [])}
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        "Drop the temporary table after the import.",
+        "What if we dropped Redis?",
+        "Someone suggested to drop Redis, what is your opinion?",
+        "Restart Redis instead of waiting for it.",
+        "Never mind, I found the typo.",
+    ],
+)
+async def test_what_only_looks_like_a_change_of_mind_ends_nothing(bench: Opener, tmp_path: Path, passing: str) -> None:
+    held, known = await said(await bench([]), tmp_path, BESIDE, REDIS, passing)
+    assert held == known == {BESIDE, REDIS}
+
+
+async def test_the_fact_says_what_took_its_place(bench: Opener, tmp_path: Path) -> None:
+    b = await bench([])
+    await said(b, tmp_path, "use spaces, not tabs", "use tabs")
+    (tabs, spaces) = await librarian_of(b, tmp_path).select(Wanted(includes_closed=True))
+    assert (tabs.fact.content, spaces.fact.content) == ("use tabs", "use spaces, not tabs")
+    assert spaces.superseded_by == tabs.id
+    assert tabs.is_open
+
+
+async def test_a_rule_said_again_after_it_was_taken_back_is_known_again(bench: Opener, tmp_path: Path) -> None:
+    held, known = await said(
+        await bench([]), tmp_path, "Use tabs everywhere.", "Forget that rule.", "Use tabs everywhere."
+    )
+    assert held == known == {"Use tabs everywhere."}
+
+
+async def test_a_change_of_mind_in_another_conversation_ends_the_fact_of_the_folder(
+    bench: Opener, tmp_path: Path
+) -> None:
+    b = await bench([])
+    await said(b, tmp_path, REDIS)
+    other = await b.session.conversations.create("Another", None)
+    b.conversation_id = other.id
+    held, known = await said(b, tmp_path, "Actually, drop Redis: RabbitMQ instead.")
+    assert held == known == {"Actually, drop Redis: RabbitMQ instead."}

@@ -1,0 +1,120 @@
+"""What a user rules or takes back is told from tasks, questions and reports, in each language, within bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from palimpsest.domain.constraints import detect, detect_withdrawals, read_rulings
+from palimpsest.domain.messages import user_message
+from palimpsest.domain.rules.forms import LONGEST_SENTENCE
+from palimpsest.domain.rules.languages import LANGUAGES, languages_of
+from palimpsest.domain.rules.superseding import ends
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fix the bug where it must never crash on empty input",
+        "Write a parser that must never crash on empty input.",
+        "Write a parser. Must never crash on empty input.",
+        "use the staging database for this test",
+        'He said "always use tabs" but that\'s nonsense.',
+        "maybe we could switch to Kafka some day",
+        "The old team never wrote any tests.",
+        "If we used Rust, we would never have this problem.",
+        "The README says you should always run make first.",
+        "Schreib einen Parser, der bei leerer Eingabe nie abstürzen darf.",
+        "Mein Chef meinte, wir müssen Oracle nehmen.",
+        "Écris un analyseur qui ne doit jamais planter sur une entrée vide.",
+        "Certains disent qu'il ne faut jamais utiliser goto.",
+        "Escribe un analizador que nunca debe fallar con una entrada vacía.",
+        "¿Deberíamos usar siempre GraphQL?",
+        "写一个解析器\uff0c遇到空输入时绝不能崩溃。",
+        "有人说永远不要用 goto。",
+    ],
+)
+def test_a_task_a_report_and_a_supposition_are_no_rules(text: str) -> None:
+    assert detect(user_message(text)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("never use print in this project", "English"),
+        ("Must stay compatible with API v2.", "English"),
+        ("Verwende niemals print in diesem Projekt.", "German"),
+        ("Jeder Endpunkt muss die Rechte prüfen.", "German"),
+        ("N'utilise jamais print dans ce projet.", "French"),
+        ("Chaque endpoint doit vérifier les permissions.", "French"),
+        ("Nunca uses print en este proyecto.", "Spanish"),
+        ("Cada endpoint tiene que comprobar los permisos.", "Spanish"),
+        ("在这个项目里不要使用 print。", "Chinese"),
+        ("每个接口都必须检查权限。", "Chinese"),
+    ],
+)
+def test_a_rule_is_found_in_its_language(text: str, language: str) -> None:
+    assert [forms.name for forms in languages_of(text)] == [language]
+    assert [rule.text for rule in detect(user_message(text))] == [text]
+
+
+def test_a_message_of_several_languages_is_read_sentence_by_sentence() -> None:
+    text = "Never log passwords. Antworte ab jetzt auf Deutsch. 不要用分号。以后用双引号。 Thanks!"
+    assert [rule.text for rule in detect(user_message(text))] == [
+        "Never log passwords.",
+        "Antworte ab jetzt auf Deutsch.",
+        "不要用分号。",
+        "以后用双引号。",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("Forget what I said about semicolons.", ("Never use semicolons.", "Never use tabs.")),
+        ("Vergiss, was ich über Semikolons gesagt habe.", ("Benutze keine Semikolons.", "Benutze keine Tabs.")),
+        ("Oublie ce que j'ai dit sur les points-virgules.", ("Pas de points-virgules.", "Pas de tabulations.")),
+        ("Olvida lo que dije sobre los tabuladores.", ("No uses tabuladores.", "No uses espacios.")),
+        ("忘掉我说的关于分号的要求。", ("不要用分号。", "不要用制表符。")),
+    ],
+)
+def test_a_withdrawal_is_about_its_subject_only(text: str, about: tuple[str, str]) -> None:
+    (withdrawal,) = detect_withdrawals(user_message(text))
+    meant, other = (detect(user_message(each))[0] for each in about)
+    assert ends(withdrawal, meant)
+    assert not ends(withdrawal, other)
+
+
+def test_a_choice_is_given_up_only_where_it_was_chosen() -> None:
+    (drop,) = detect_withdrawals(user_message("Drop Redis."))
+    chosen, kept = detect(user_message("Let's use Redis for the queue. Never delete the keys of Redis."))
+    assert ends(drop, chosen)
+    assert not ends(drop, kept)
+
+
+def test_a_sentence_too_long_and_the_middle_of_a_long_message_are_not_read() -> None:
+    padding = ", and so on" * (LONGEST_SENTENCE // 10)
+    assert not read_rulings(user_message(f"Never use tabs{padding}."))
+    many = "\n".join(f"- never use tool number {number}" for number in range(3_000))
+    found = [int(rule.text.rsplit(" ", 1)[1]) for rule in detect(user_message(f"From now on.\n{many}"))]
+    assert len(found) <= 400
+
+
+@pytest.mark.parametrize("forms", LANGUAGES, ids=lambda forms: forms.name)
+def test_every_language_fills_the_same_shape(forms: object) -> None:
+    required = (
+        "lead_in",
+        "scope",
+        "clause",
+        "always",
+        "forbid",
+        "decided",
+        "told",
+        "task",
+        "withdrawn",
+        "permitted",
+        "change",
+    )
+    for name in required:
+        assert getattr(forms, name).pattern != "(?!)", name
+    for name in ("dropped", "rejected", "chosen", "rivals", "stop"):
+        assert getattr(forms, name), name
