@@ -102,7 +102,7 @@ async def test_explaining_changes_nothing_and_says_why(bench: Opener) -> None:
     assert {s.type for s in plan.segments} >= {"system", "summary", "message"}
     assert all(s.reason for s in plan.segments)
     assert sum(s.tokens for s in plan.segments) == plan.used_tokens
-    too_much = await explain(b.session.contexts, b.conversation_id, "word " * 2_600)
+    too_much = await explain(b.session.contexts, b.conversation_id, "word " * 2_300)
     assert isinstance(too_much.problem, SummarizationNeeded)
     assert too_much.problem.excess_tokens == too_much.upper_tokens - too_much.limit_tokens > 0
     assert (state.pieces, state.cut.version) == (pieces, version)

@@ -201,16 +201,20 @@ def stretches_to_merge(
     pieces: Sequence[Piece], boundary: int, protected: Collection[MessageId]
 ) -> list[tuple[int, int]]:
     """Stretches [i, j) before `boundary` that become one higher block each: at least one block and two pieces."""
+    stretches = between_verbatim(pieces, boundary, protected)
+    return [(i, j) for i, j in stretches if j - i > 1 and any(isinstance(each, Block) for each in pieces[i:j])]
+
+
+def between_verbatim(pieces: Sequence[Piece], boundary: int, verbatim: Collection[MessageId]) -> list[tuple[int, int]]:
+    """Stretches [i, j) before `boundary`, as long as they can be, that hold no message of `verbatim`."""
     stretches: list[tuple[int, int]] = []
     start: int | None = None
     for index in range(boundary + 1):
         piece = pieces[index] if index < boundary else None
-        if piece is not None and not (isinstance(piece, Live) and piece.message.id in protected):
+        if piece is not None and not (isinstance(piece, Live) and piece.message.id in verbatim):
             start = index if start is None else start
         elif start is not None:
-            stretch = pieces[start:index]
-            if len(stretch) > 1 and any(isinstance(each, Block) for each in stretch):
-                stretches.append((start, index))
+            stretches.append((start, index))
             start = None
     return stretches
 

@@ -47,7 +47,9 @@ from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.fitting import foldable
 from palimpsest.services.handing_over import hand_over
+from palimpsest.services.least_cut import least_cut
 from palimpsest.services.operations import Operation, Operations
 from palimpsest.services.standing_rules import front_of, read_rules
 from palimpsest.services.summarizers import Written
@@ -99,9 +101,7 @@ class Compactor:
         except RecentMessagesTooLarge:
             if not state.expansions:
                 raise
-            for start, end in state.expansions:
-                await self.store.run(contexts.collapse, state.id, start, end)
-            state.expansions = ()
+            await self._collapse(state)
             await recut()
 
     async def _by_summaries(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
@@ -114,7 +114,7 @@ class Compactor:
     ) -> None:
         rules = await read_rules(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        front = front_of(state, rules, ())
+        front = front_of(state, rules, state.cut.left_out)
         fixed = state.frame_tokens.total + front.tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
         protected = state.kept
@@ -146,7 +146,9 @@ class Compactor:
             operation.changed(now(pieces))
         gain = raw_before - fixed - total_tokens(pieces)
         is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
-        if gain <= 0 or (is_little and not needed):
+        # What was measured whole is sure of its size; put together anew it is not, and may be too large by that alone.
+        is_unsure = state.estimate_of(front, pieces).upper > limit_tokens
+        if gain <= 0 or ((is_little or is_unsure) and not needed):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             if not operations.begun:
                 operations.begin(choice.name)
@@ -174,6 +176,27 @@ class Compactor:
             operations.begin(LEAVING_OUT).changed(state.estimate_of(front_of(state, rules, gone), kept).mean)
             await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
 
+    async def to_the_least(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
+        """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
+        not either."""
+        await self._collapse(state)
+        with self.operations(state, limit_tokens) as operations:
+            rules = await read_rules(self.store, state)
+            n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
+            operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
+            pieces, gone = await least_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
+            left_out = joined([*state.cut.left_out, *gone])
+            operation.changed(state.estimate_of(front_of(state, rules, left_out), pieces).mean)
+            if self.settings.infinity:
+                operation.progress(n_folded)
+            await self.adopt(state, lease, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
+
+    async def _collapse(self, state: ContextState) -> None:
+        """What the user expanded goes back to what stood for it."""
+        for start, end in state.expansions:
+            await self.store.run(contexts.collapse, state.id, start, end)
+        state.expansions = ()
+
     def leaving_out(
         self, state: ContextState, rules: StandingRules, limit_tokens: int
     ) -> tuple[list[Piece], list[Piece], Ranges]:
@@ -190,10 +213,8 @@ class Compactor:
 
     async def distil(self, state: ContextState, lease: HeldLease) -> None:
         """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
-        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
-        kept, more = leave_out(current, 0, self.settings.preserve_recent, state.kept)
-        if more:
-            gone = joined([*state.cut.left_out, *more])
+        kept, gone = distilled(self.settings, state)
+        if gone != state.cut.left_out:
             with self.operations(state, state.budget.budget) as operations:
                 operations.begin(DISTILLING).changed(state.estimate_of(state.front, kept).mean)
                 await self.adopt(state, lease, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
@@ -435,6 +456,13 @@ def pending_summarization(settings: ContextSettings, state: ContextState, run: S
     budget_raw = state.cut.estimator.raw_within(state.budget.budget)
     share = int(total_tokens(run) * settings.target_ratio)
     return PendingSummarization.of(run, min(share, int(BLOCK_SHARE * budget_raw)))
+
+
+def distilled(settings: ContextSettings, state: ContextState) -> tuple[list[Piece], Ranges]:
+    """The pieces that the layout `librarian` sends, and all that is left out then."""
+    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    kept, more = leave_out(current, 0, settings.preserve_recent, state.kept)
+    return kept, joined([*state.cut.left_out, *more]) if more else state.cut.left_out
 
 
 def joined(ranges: Ranges) -> tuple[tuple[MessageId, MessageId], ...]:

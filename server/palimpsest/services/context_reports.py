@@ -6,17 +6,17 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import CutCause, Live, Piece, keep_from, total_tokens
+from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import ContextError, RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.limits import Budget, Model
-from palimpsest.domain.messages import ConversationId, Digest, MessageId, user_message
+from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.prepared import Segment
-from palimpsest.domain.tokens import Certainty, count_content
+from palimpsest.domain.tokens import Certainty
 from palimpsest.domain.usage import ContextUsage
 from palimpsest.services.context_state import ContextState
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.standing_rules import front_of, read_rules
+from palimpsest.services.contexts import ContextEngine, Trial
+from palimpsest.services.fitting import Fit, foldable, least
+from palimpsest.services.standing_rules import front_of
 from palimpsest.storage import contexts
 from palimpsest.storage.contexts import ContextMoment, SummaryCost
 
@@ -91,7 +91,7 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
         kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens
     return UsageReport(
         ContextUsage(kinds.total(), state.budget.budget, state.n_blocks),
-        await _problem(engine, state),
+        await _problem(engine, await engine.try_out(state, None)),
         state.budget,
         state.model,
         certainty(state),
@@ -102,27 +102,22 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
 
 
 async def explain(engine: ContextEngine, conversation_id: ConversationId, text: str | None) -> Plan:
-    """A dry run of the next request, with `text` as its message: nothing is stored or sent."""
+    """A dry run of the next request, with `text` as its message: nothing is stored or sent. What it says of the
+    request's size is what admission and the turn decide by."""
     state = await engine.state(conversation_id)
-    pieces: list[Piece] = list(state.pieces)
-    if text is not None:
-        content = user_message(text)
-        message = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
-        pieces.append(Live(message, count_content(content, state.tokenizer.count)))
-    dry = replace(state, pieces=pieces)
-    budget = dry.budget.budget
-    is_due = engine.is_due(dry, budget)
-    runs = await _would_summarize(engine, dry)
-    dry = await _without_what_is_left_out(engine, dry)
-    problem = await _problem(engine, dry)
+    trial = await engine.try_out(state, None if text is None else user_message(text))
+    tried, limit = trial.state, trial.fitting.limit_tokens
+    runs = await _runs(engine, tried) if engine.is_due(tried, limit) and trial.fitting.fit is not Fit.NEVER else []
+    problem = await _problem(engine, trial)
+    dry = await _without_what_is_left_out(engine, trial)
     return Plan(
         model=dry.model.name,
         used_tokens=dry.estimate.mean,
         upper_tokens=dry.estimate.upper,
-        limit_tokens=budget,
+        limit_tokens=limit,
         certainty=certainty(dry),
         segments=dry.segments,
-        would_summarize=tuple((pieces[i].start, pieces[j - 1].end) for i, j in runs) if is_due else (),
+        would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
         problem=problem,
     )
 
@@ -154,32 +149,35 @@ def certainty(state: ContextState) -> Certainty:
     return Certainty.EXACT if state.model.is_exact else Certainty.ESTIMATED
 
 
-async def _would_summarize(engine: ContextEngine, state: ContextState) -> list[tuple[int, int]]:
+async def _without_what_is_left_out(engine: ContextEngine, trial: Trial) -> ContextState:
+    """As the next request would have it where nothing is summarized."""
+    state, limit = trial.state, trial.fitting.limit_tokens
+    if engine.settings.infinity or not engine.is_due(state, limit):
+        return state
+    _, kept, gone = (await engine.compactor(state)).leaving_out(state, trial.rules, limit)
+    shown = replace(state, pieces=kept, front=front_of(state, trial.rules, gone))
+    if shown.estimate.upper <= limit:
+        return shown
+    front, pieces, _ = least(engine.settings, state, trial.rules)
+    return replace(state, pieces=pieces, front=front)
+
+
+async def _runs(engine: ContextEngine, state: ContextState) -> list[tuple[int, int]]:
     """The stretches of pieces that a re-cut now would make into summaries."""
     return (await engine.compactor(state)).would_summarize(state)
 
 
-async def _without_what_is_left_out(engine: ContextEngine, state: ContextState) -> ContextState:
-    """As the next request would have it where nothing is summarised."""
-    budget = state.budget.budget
-    if engine.settings.infinity or not engine.is_due(state, budget):
-        return state
-    rules = await read_rules(engine.store, state)
-    _, kept, gone = (await engine.compactor(state)).leaving_out(state, rules, budget)
-    return replace(state, pieces=kept, front=front_of(state, rules, gone))
-
-
-async def _problem(engine: ContextEngine, state: ContextState) -> ContextError | None:
-    """Why the state's pieces could not be sent as they stand."""
-    state = await _without_what_is_left_out(engine, state)
-    estimator, budget = state.cut.estimator, state.budget.budget
-    upper = estimator.upper(state.raw_tokens)
-    if upper <= budget:
-        return None
-    runs = await _would_summarize(engine, state)
-    ids = tuple(piece.start for first, after in runs for piece in state.pieces[first:after])
-    if ids:
-        return SummarizationNeeded(upper - budget, ids, budget)
-    n_first = keep_from(state.pieces, 0, engine.settings.preserve_recent)
-    required = estimator.upper(state.fixed_tokens + total_tokens(state.pieces[n_first:]))
-    return RecentMessagesTooLarge(required, budget, len(state.pieces) - n_first)
+async def _problem(engine: ContextEngine, trial: Trial) -> ContextError | None:
+    """Why a turn could not send the request as it stands; None as well where it would leave something out."""
+    found, state = trial.fitting, trial.state
+    match found.fit:
+        case Fit.WHOLE:
+            return None
+        case Fit.NEVER:
+            return RecentMessagesTooLarge(found.least_tokens, found.limit_tokens, found.n_verbatim)
+        case Fit.COMPACTED if not engine.settings.infinity:
+            return None
+        case Fit.COMPACTED:
+            runs = await _runs(engine, state) or foldable(state.pieces)
+            ids = tuple(piece.start for first, after in runs for piece in state.pieces[first:after])
+            return SummarizationNeeded(found.upper_tokens - found.limit_tokens, ids, found.limit_tokens)

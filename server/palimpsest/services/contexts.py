@@ -10,13 +10,14 @@ from typing import Final
 
 from palimpsest.domain.adaptation import ContextAdaptation, adapt
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, choose, keep_from, leave_out, running_request
+from palimpsest.domain.cut import Block, CutCause, Live, Piece, choose, keep_from, leave_out, running_request
 from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
+from palimpsest.domain.forest import Summary
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.layout import Frame, FrameTokens, lay_out
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.measured import Measured
-from palimpsest.domain.messages import Content, ConversationId, MessageId, TurnId
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.recut_sizes import KEEP_SHARE
@@ -26,7 +27,7 @@ from palimpsest.services.acceptance import Accepted, accept, with_previews
 from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
 from palimpsest.services.clock import utc_now
-from palimpsest.services.compaction import AHEAD_SHARE, Compactor
+from palimpsest.services.compaction import AHEAD_SHARE, Compactor, distilled
 from palimpsest.services.context_state import (
     ContextState,
     block,
@@ -37,11 +38,12 @@ from palimpsest.services.context_state import (
 )
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.fitting import Fit, Fitting, fitting
 from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
 from palimpsest.services.recalling import DISTILLED, HEAD, USUAL, Recall
-from palimpsest.services.standing_rules import news_of, read_rules
+from palimpsest.services.standing_rules import front_of, news_of, read_rules
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.services.tokenizers import Tokenizer, Tokenizers
@@ -62,6 +64,16 @@ class Switch:
 
     model: Model
     adaptation: ContextAdaptation
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a turn would begin with."""
+
+    state: ContextState
+    """With the message, and the model that would answer it. Nobody else has it."""
+    rules: StandingRules
+    fitting: Fitting
 
 
 async def quoting(_: Model, __: EditorId | None) -> Summarizer:
@@ -288,6 +300,9 @@ class ContextEngine:
         news = "" if turn_id is None else await news_of(self.store, state)
         news_tokens = state.tokenizer.count(news) if news else 0
         if self.is_due(state, limit_tokens, news_tokens):
+            if turn_id is not None:
+                rules = await read_rules(self.store, state)
+                fitting(self.settings, state, rules, limit_tokens, news_tokens).check()
             await self._compact(state, lease, limit_tokens, news_tokens)
             news = await news_of(self.store, state) if news else ""
         if news and turn_id is not None:
@@ -299,7 +314,8 @@ class ContextEngine:
         return prepared
 
     async def _compact(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
-        """A re-cut, planned by the estimator and held against what was measured; planned smaller where that says more.
+        """A re-cut, planned by the estimator and held against what was measured; planned smaller where that says more,
+        and as small as can be where nothing else makes room.
 
         Raises RecentMessagesTooLarge when what must stay does not fit by what was measured.
         """
@@ -307,10 +323,14 @@ class ContextEngine:
         for _ in range(_PLANS):
             planned = state.model.estimator.upper(state.raw_tokens)
             room = limit_tokens * planned // max(state.estimate.upper, 1)
-            await compactor.by_threshold(state, lease, room, more_tokens)
+            try:
+                await compactor.by_threshold(state, lease, room, more_tokens)
+            except RecentMessagesTooLarge:
+                break
             if state.estimate.upper <= limit_tokens:
                 return
-        raise RecentMessagesTooLarge(state.estimate.upper, limit_tokens, len(state.pieces) - state.n_blocks)
+        if state.estimate.upper > limit_tokens:
+            await compactor.to_the_least(state, lease, limit_tokens)
 
     async def _as_counted(
         self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice
@@ -442,34 +462,61 @@ class ContextEngine:
         )
 
     async def check_admission(self, state: ContextState, content: Content) -> Accepted:
-        """The user's message, counted. Raises RecentMessagesTooLarge when no compaction could make room for it:
-        then nothing is stored, and the text stays with the editor."""
+        """The user's message, counted. Raises RecentMessagesTooLarge when no compaction could make room for it, with no
+        target of the user's: then nothing is stored, and the text stays with the editor."""
         accepted = await self.accept(state, [content])
-        needed = state.cut.estimator.upper(state.fixed_tokens + accepted.tokens[0])
-        if needed > state.budget.budget:
-            raise RecentMessagesTooLarge(needed, state.budget.budget, 1)
+        trial = await self.try_out(state, content)
+        trial.fitting.check()
         return accepted
+
+    async def try_out(self, state: ContextState, content: Content | None) -> Trial:
+        """What a turn with that message would begin with; None: without a new one. Changes nothing."""
+        rules = await read_rules(self.store, state)
+        found = first = self._tried(state, rules, [] if content is None else await self._asked(state, content))
+        if found.fitting.fit is not Fit.NEVER:
+            return found
+        for model in self.models.targets():
+            if model.name == state.model.name or self.models.budget(model).budget <= state.budget.budget:
+                continue
+            with_model = await self._as_with(state, model)
+            rules = await read_rules(self.store, with_model)
+            if rules.pin_tokens <= rules.cap_tokens:
+                asked = [] if content is None else await self._asked(with_model, content)
+                with_model.pieces, gone = await self._chosen_anew(with_model, asked)
+                with_model.cut = replace(with_model.cut, left_out=gone)
+                found = self._tried(with_model, rules, [])
+                if found.fitting.fit is not Fit.NEVER:
+                    return found
+        return first
+
+    async def _asked(self, state: ContextState, content: Content) -> list[Live]:
+        """A message that is not stored, as it would stand behind the state's pieces."""
+        (tokens,) = await state.tokenizer.count_contents([content])
+        return [Live(StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest("")), tokens)]
+
+    def _tried(self, state: ContextState, rules: StandingRules, asked: Sequence[Live]) -> Trial:
+        tried = self._framed(replace(state, pieces=[*state.pieces, *asked]))
+        if asked and self._is_distilled(tried):
+            kept, gone = distilled(self.settings, tried)
+            tried = replace(tried, pieces=kept, cut=replace(tried.cut, left_out=tuple(gone)))
+            tried.front = front_of(tried, rules, gone)
+        return Trial(tried, rules, fitting(self.settings, tried, rules, tried.budget.budget))
+
+    def _framed(self, state: ContextState) -> ContextState:
+        """The state with the frame that the next turn takes up."""
+        if state.cut.frame_digest == self.frame.digest():
+            return state
+        count = state.tokenizer.count
+        tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
+        return replace(state, frame=self.frame, frame_tokens=tokens, n_sent=0)
 
     async def switch_model(self, state: ContextState, lease: HeldLease, model: Model) -> Switch:
         """Goes on with `model`: the cut is chosen anew for its budget, originals first, in one transaction.
 
         Raises LedgerTooLarge when the user's pins would take more than their share of it.
         """
-        budget = self.models.budget(model)
-        tokenizer = await self.tokenizers.get(model.tokenizer)
-        model = await calibrated(self.store, model, tokenizer.name)
-        count = tokenizer.count
-        new = replace(
-            state,
-            model=model,
-            budget=budget,
-            tokenizer=tokenizer,
-            frame_tokens=FrameTokens(state.frame.system_tokens(count), state.frame.tools_tokens(count)),
-            front=front(state.front.text, tokenizer),
-            n_sent=0,
-            cut=replace(state.cut, estimator=model.estimator),
-            measured=Measured(),
-        )
+        new = await self._as_with(state, model)
+        model, budget = new.model, new.budget
         check_pins(new, await read_rules(self.store, new))
         covered = {i for piece in state.pieces if isinstance(piece, Block) for i in range(piece.start, piece.end)}
         await self.adopt_anew(new, lease, CutCause.MODEL)
@@ -480,13 +527,41 @@ class ContextEngine:
         old = state.budget.budget
         return Switch(model, adapt(old, budget.budget, needs_summarization=needs, can_restore=restored))
 
+    async def _as_with(self, state: ContextState, model: Model) -> ContextState:
+        """The state as it would be with another model, but for the sizes of its pieces."""
+        budget = self.models.budget(model)
+        tokenizer = await self.tokenizers.get(model.tokenizer)
+        model = await calibrated(self.store, model, tokenizer.name)
+        count = tokenizer.count
+        return replace(
+            state,
+            model=model,
+            budget=budget,
+            tokenizer=tokenizer,
+            frame_tokens=FrameTokens(state.frame.system_tokens(count), state.frame.tools_tokens(count)),
+            front=front(state.front.text, tokenizer),
+            n_sent=0,
+            cut=replace(state.cut, estimator=model.estimator),
+            measured=Measured(),
+        )
+
     async def adopt_anew(
         self, state: ContextState, lease: HeldLease, cause: CutCause, *, frame_digest: str = ""
     ) -> None:
         """A cut chosen over everything visible, originals first, for the state's model and budget."""
-        messages, summaries = await load_everything(self.store, state, state.tokenizer)
+        pieces, left_out = await self._chosen_anew(state, ())
+        compactor = await self.compactor(state)
+        await compactor.adopt(state, lease, pieces, cause, frame_digest=frame_digest, left_out=left_out)
+
+    async def _chosen_anew(
+        self, state: ContextState, asked: Sequence[Live]
+    ) -> tuple[list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
+        """The pieces of such a cut, and what it leaves out. `asked`: behind the stored messages."""
+        messages, summaries = list[Live](), list[Summary]()
+        if state.n_messages:  # a conversation that begins is not stored yet
+            messages, summaries = await load_everything(self.store, state, state.tokenizer)
         estimator, budget = state.model.estimator, state.budget.budget
-        shown = await asyncio.to_thread(with_previews, self.settings, state, messages)
+        shown = await asyncio.to_thread(with_previews, self.settings, state, [*messages, *asked])
         share = min(self.settings.switch_target, self.settings.threshold)
         target = estimator.raw_within(int(share * budget)) - state.fixed_tokens
         pieces = choose(
@@ -497,11 +572,9 @@ class ContextEngine:
             self.settings.preserve_recent,
             running_request(shown),
         )
-        left_out: tuple[tuple[MessageId, MessageId], ...] = ()
-        if not self.settings.infinity:
-            pieces, left_out = leave_out(pieces, target, self.settings.preserve_recent, running_request(shown))
-        compactor = await self.compactor(state)
-        await compactor.adopt(state, lease, pieces, cause, frame_digest=frame_digest, left_out=left_out)
+        if self.settings.infinity:
+            return pieces, ()
+        return leave_out(pieces, target, self.settings.preserve_recent, running_request(shown))
 
     async def learn_limit(self, state: ContextState, refused: PreparedContext, detail: ErrorDetail) -> None:
         """Takes it that the model's service takes no more than it said, question and answer together, or, where it

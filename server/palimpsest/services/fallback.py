@@ -11,7 +11,6 @@ from typing import Final
 from palimpsest.domain.errors import (
     ErrorKind,
     LedgerTooLarge,
-    NotFound,
     PalimpsestError,
     ProviderError,
     RecentMessagesTooLarge,
@@ -91,12 +90,7 @@ class Fallback:
     def _next_target(self, more_than_tokens: int) -> Model | None:
         """The first target that was not tried yet, can be used, and has a larger budget than that."""
         models = self.contexts.models
-        for name in models.settings.targets:
-            try:
-                model = models.get(name)
-                models.provider(model)
-            except NotFound:
-                continue
+        for model in models.targets():
             if model.name not in self._tried and models.budget(model).budget > more_than_tokens:
                 return model
         return None

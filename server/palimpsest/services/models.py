@@ -7,7 +7,7 @@ taught is the window from then on, where it is less than that: reserve and margi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -113,6 +113,17 @@ class Models:
             raise NotFound(f"No model can be used yet: {how}.")
         # The offline one is for when there is no other.
         return min(usable, key=lambda model: model.provider == OFFLINE)
+
+    def targets(self) -> Iterator[Model]:
+        """The models that the user wants to go on with when one cannot take a request, in their order; those that can
+        be used now."""
+        for name in self.settings.targets:
+            try:
+                model = self.get(name)
+                self.provider(model)
+            except NotFound:
+                continue
+            yield model
 
     def learn(self, model: Model, limit_tokens: int) -> None:
         """From now on the model's window is at most `limit_tokens`, unless the user says otherwise."""

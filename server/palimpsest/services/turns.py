@@ -138,6 +138,8 @@ class TurnEngine:
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
         if not content.text.strip():
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
+        if self.frame_now is not None:
+            self.contexts.frame = await self.frame_now()  # what is admitted must fit beside it
         accepted = await self.contexts.check_admission(state, content)
         await self.contexts.leases.settle(conversation_id)
         admission = await self.store.run(

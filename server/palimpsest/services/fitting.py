@@ -1,0 +1,126 @@
+"""Whether a conversation's next request can be sent: the one decision that admission, dry runs and turns share.
+
+A request that fits is sent as it stands. One that does not is compacted, and how far that can go is known before
+anything is written: the running request verbatim, for all before it one block with the standing rules and a few lines,
+or nothing where summaries are switched off. What is too large even then can never be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
+
+from palimpsest.domain.cut import Block, Live, Piece, between_verbatim, keep_from, running_request, total_tokens
+from palimpsest.domain.errors import RecentMessagesTooLarge
+from palimpsest.domain.extractive import AUTHOR, KIND
+from palimpsest.domain.forest import Summary
+from palimpsest.domain.front import StandingRules
+from palimpsest.domain.layout import Front
+from palimpsest.domain.ledger import Ledger, standing_rules
+from palimpsest.domain.messages import MessageId, SummaryId
+from palimpsest.domain.previews import SMALLEST_PREVIEW
+from palimpsest.domain.settings import ContextSettings
+from palimpsest.services.context_state import ContextState, block
+from palimpsest.services.standing_rules import front_of
+
+LEAST_LINES: Final = 100
+"""Raw tokens: what the smallest block holds beside the standing rules and its frame, at most."""
+
+
+class Fit(Enum):
+    """Of a request and its limit."""
+
+    WHOLE = auto()
+    """As it stands."""
+    COMPACTED = auto()
+    """After a re-cut."""
+    NEVER = auto()
+    """Not even in its smallest form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The decision, with its numbers: the model's tokens by the upper estimate."""
+
+    fit: Fit
+    upper_tokens: int
+    """As it stands."""
+    least_tokens: int
+    """In its smallest form."""
+    limit_tokens: int
+    n_verbatim: int
+    """Messages that stand in every form of it."""
+
+    def check(self) -> None:
+        """Raises RecentMessagesTooLarge when it can never be sent."""
+        if self.fit is Fit.NEVER:
+            raise RecentMessagesTooLarge(self.least_tokens, self.limit_tokens, self.n_verbatim)
+
+
+def fitting(
+    settings: ContextSettings, state: ContextState, rules: StandingRules, limit_tokens: int, more_tokens: int = 0
+) -> Fitting:
+    """How the state's next request, with `more_tokens` (raw) added to it as it stands, fits the limit."""
+    now = replace(state, cut=replace(state.cut, estimator=state.model.estimator))
+    is_frozen = now.cut.estimator.upper(state.raw_tokens) <= limit_tokens
+    upper = (state if is_frozen else now).estimate.upper
+    upper += state.cut.estimator.upper(more_tokens) - state.cut.estimator.overhead
+    if upper <= limit_tokens:
+        return Fitting(Fit.WHOLE, upper, upper, limit_tokens, len(state.pieces) - state.n_blocks)
+    front, pieces, _ = least(settings, now, rules)
+    n_verbatim = sum(isinstance(piece, Live) for piece in pieces)
+    smallest = now.estimate_of(front, pieces).upper
+    fit = Fit.COMPACTED if smallest <= limit_tokens else Fit.NEVER
+    return Fitting(fit, upper, smallest, limit_tokens, n_verbatim)
+
+
+def least(
+    settings: ContextSettings, state: ContextState, rules: StandingRules
+) -> tuple[Front, list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
+    """The smallest form of the state's next request: its front, its pieces, each block as large as it can be, and the
+    ranges [start, end) that would be left out for it."""
+    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    request, stretches = running_request(current), foldable(current)
+    if not settings.infinity:
+        gone = tuple((current[i].start, current[j - 1].end) for i, j in stretches)
+        left = {index for i, j in stretches for index in range(i, j)}
+        kept = [piece for index, piece in enumerate(current) if index not in left]
+        return front_of(state, rules, (*state.cut.left_out, *gone)), _shortened(kept, request), gone
+    pieces: list[Piece] = []
+    done = 0
+    for i, j in stretches:
+        pieces += _shortened(current[done:i], request)
+        smallest = smallest_block(state, current[i:j], rules.ledger)
+        pieces += [smallest] if smallest.tokens < total_tokens(current[i:j]) else current[i:j]
+        done = j
+    pieces += _shortened(current[done:], request)
+    return front_of(state, rules, state.cut.left_out), pieces, ()
+
+
+def foldable(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    """Stretches [i, j) of the pieces that the smallest form of a request does without: all but the running request and
+    the newest exchange."""
+    return between_verbatim(pieces, keep_from(pieces, 0, 1), running_request(pieces))
+
+
+def smallest_block(state: ContextState, run: Sequence[Piece], ledger: Ledger) -> Block:
+    """A block for the run that holds no more than its standing rules and some lines, which are not written yet."""
+    start, end = run[0].start, run[-1].end
+    level = 1 + max((piece.summary.level for piece in run if isinstance(piece, Block)), default=0)
+    text = standing_rules(ledger, start, end)
+    summary = Summary(SummaryId(0), start, end, level, KIND, text, total_tokens(run), AUTHOR, "")
+    empty = block(summary, state.tokenizer)
+    return replace(empty, tokens=empty.tokens + LEAST_LINES)
+
+
+def _shortened(pieces: Sequence[Piece], request: frozenset[MessageId]) -> list[Piece]:
+    """The pieces, those that may be shown as previews as small ones."""
+    smallest = 2 * SMALLEST_PREVIEW
+    return [
+        replace(piece, preview=piece.message.content, preview_tokens=smallest)
+        if isinstance(piece, Live) and piece.message.id not in request and piece.tokens > smallest
+        else piece
+        for piece in pieces
+    ]
