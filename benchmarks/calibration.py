@@ -33,6 +33,7 @@ from palimpsest.domain.provider import Provider, StreamEvent, ToolSchema
 from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
+from palimpsest.services.events import Listeners
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.tokenizers import Tokenizer, Tokenizers, load_tokenizer
 from palimpsest.services.tools import Tool, Toolbox, ToolOutput
@@ -234,7 +235,7 @@ async def talk(wire: str, n_turns: int) -> Figures:
             tokenizers = Tokenizers(Path(directory) / "vocabularies")
             contexts = ContextEngine(store, models, tokenizers, settings.context, frame, lambda _: None)
             turns = TurnEngine(store, contexts, Toolbox((lambda _: tools,)), lambda _: None)
-            conversation = await Conversations(store, contexts, lambda _: None).create("calibration", None)
+            conversation = await Conversations(store, contexts, Listeners()).create("calibration", None)
             failed = []
             for turn in range(1, n_turns + 1):
                 watched.turn = turn

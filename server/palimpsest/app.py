@@ -258,7 +258,7 @@ class Composer:
             store,
             contexts,
             engine,
-            Conversations(store, contexts, changed),
+            Conversations(store, contexts, listeners),
             listeners,
             settings,
             trust,

@@ -141,7 +141,7 @@ async def open_bench(
     def changed(conversation_id: ConversationId) -> None:
         listeners.tell(ConversationChanged(conversation_id))
 
-    conversations = Conversations(store, contexts, changed)
+    conversations = Conversations(store, contexts, listeners)
     turns = TurnEngine(store, contexts, Toolbox((lambda _: tools,)), changed)
     session = FolderSession(directory, store, contexts, turns, conversations, listeners)
     record = await conversations.create("bench", None)

@@ -171,17 +171,53 @@ async def test_what_was_expanded_gives_way_when_a_request_would_not_fit(bench: O
     assert all(c.upper_tokens <= c.limit_tokens for c in b.provider.seen)
 
 
-async def test_undo_goes_back_and_undoing_again_comes_back(bench: Opener) -> None:
+async def test_undo_walks_back_through_every_change_and_redo_comes_forward_again(bench: Opener) -> None:
     b = await talk(bench)
-    with pytest.raises(InvalidRequest, match="never summarised"):
-        await b.session.conversations.undo(b.conversation_id)
-    await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))
-    summarised = summary_ids(await state_of(b))
+    undo, redo = b.session.conversations.undo, b.session.conversations.redo
+    with pytest.raises(InvalidRequest, match="Nothing to undo"):
+        await undo(b.conversation_id)
+    stood = [summary_ids(await state_of(b))]
+    for start, end in ((0, 4), (4, 8), (8, 10)):
+        await b.session.conversations.summarize(b.conversation_id, (MessageId(start), MessageId(end)))
+        stood.append(summary_ids(await state_of(b)))
+    assert [len(each) for each in stood] == [0, 1, 2, 3]
+    for wanted in reversed(stood[:-1]):
+        done = await undo(b.conversation_id)
+        assert summary_ids(await state_of(b)) == wanted
+    assert (done.start, done.end, done.reason) == (0, 4, "Undone: messages 0 to 3 stand without their summary.")
+    with pytest.raises(InvalidRequest, match="Nothing to undo"):
+        await undo(b.conversation_id)
+    for wanted in stood[1:]:
+        done = await redo(b.conversation_id)
+        assert summary_ids(await state_of(b)) == wanted
+    assert done.reason == "Done again: a summary stands for messages 8 to 9."
+    with pytest.raises(InvalidRequest, match="Nothing to redo"):
+        await redo(b.conversation_id)
+    assert len(await b.said()) == 16
+
+
+async def test_a_change_behind_an_undo_ends_what_could_be_redone_and_is_undone_first(bench: Opener) -> None:
+    b = await talk(bench)
+    for start, end in ((0, 4), (4, 8)):
+        await b.session.conversations.summarize(b.conversation_id, (MessageId(start), MessageId(end)))
+    first, _ = summary_ids(await state_of(b))
+    await b.session.conversations.undo(b.conversation_id)
+    await b.session.conversations.expand(b.conversation_id, first)
+    with pytest.raises(InvalidRequest, match="Nothing to redo"):
+        await b.session.conversations.redo(b.conversation_id)
+    await b.session.conversations.undo(b.conversation_id)
+    assert summary_ids(await state_of(b)) == [first]
     await b.session.conversations.undo(b.conversation_id)
     assert summary_ids(await state_of(b)) == []
+
+
+async def test_undo_ends_at_a_roll_back(bench: Opener) -> None:
+    b = await talk(bench)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(14))
+    await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(4)))
     await b.session.conversations.undo(b.conversation_id)
-    assert summary_ids(await state_of(b)) == summarised
-    assert len(await b.said()) == 16
+    with pytest.raises(InvalidRequest, match="A roll back is not undone"):
+        await b.session.conversations.undo(b.conversation_id)
 
 
 async def test_regenerating_keeps_the_old_summary_in_the_forest(bench: Opener) -> None:

@@ -214,7 +214,7 @@ async def test_leaving_out_is_undone_and_done_again(bench: Opener) -> None:
     undone = await checked(b)
     assert undone.pieces[-len(pieces) :] == pieces
     assert (len(undone.pieces) > len(pieces), undone.cut.left_out != left_out) == (True, True)
-    await b.session.conversations.undo(b.conversation_id)
+    await b.session.conversations.redo(b.conversation_id)
     again = await checked(b)
     assert (again.cut.left_out, again.pieces) == (left_out, pieces)
     await b.session.conversations.undo(b.conversation_id)

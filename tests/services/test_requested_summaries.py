@@ -59,3 +59,30 @@ async def test_a_text_written_elsewhere_stands_for_its_messages_under_its_author
     other = asked.prepare_summarization(state, [MessageId(2)])
     assert other is not None
     assert await asked.complete_summarization(state, lease, other, "long " * 5_000, "claude-haiku-4-5") is None
+
+
+async def test_without_a_range_an_older_message_between_two_summaries_is_summarized(bench: Opener) -> None:
+    b = await bench([says(f"Answer {n}. " * 60) for n in range(6)], window=32_000)
+    for number in range(6):
+        await b.ask(f"Question {number}. " * 30)
+    conversations = b.session.conversations
+    for start, end in ((0, 2), (4, 8)):
+        await conversations.summarize(b.conversation_id, (MessageId(start), MessageId(end)))
+    done = await conversations.summarize(b.conversation_id, None)
+    assert done.block is not None
+    assert (done.block.start, done.block.end) == (2, 4)
+    done = await conversations.summarize(b.conversation_id, None)
+    assert (done.block, done.reason) == (None, "Nothing to summarize: the newest 4 messages always stay as they are.")
+
+
+async def test_without_a_range_a_short_message_is_summarized_with_the_summary_behind_it(bench: Opener) -> None:
+    replies = ["Answer. " * 60, "Yes.", *["Answer. " * 60] * 4]
+    b = await bench([says(each) for each in replies], window=32_000)
+    for number in range(6):
+        await b.ask("And?" if number == 1 else f"Question {number}. " * 30)
+    conversations = b.session.conversations
+    for start, end in ((0, 2), (4, 8)):
+        await conversations.summarize(b.conversation_id, (MessageId(start), MessageId(end)))
+    done = await conversations.summarize(b.conversation_id, None)
+    assert done.block is not None
+    assert (done.block.start, done.block.end) == (2, 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,16 @@ from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
 from palimpsest.domain.turns import TurnState
 from palimpsest.services import leases
+from palimpsest.services.clock import utc_now
 from palimpsest.services.conversations import TurnFailed
 from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.models import with_override
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.storage import contexts
+from palimpsest.storage import leases as stored_leases
 from palimpsest.storage import turns as stored_turns
 from palimpsest.storage.leases import holder_of
 
@@ -391,3 +395,43 @@ async def test_a_first_message_that_is_refused_leaves_no_conversation(bench: Ope
     page = await b.session.conversations.read(new.id, None, 10)
     assert [m.content.text for m in page.messages] == ["few words", "yes"]
     assert page.record.title == "few words"
+
+
+async def test_a_switch_during_a_turn_waits_for_its_end_and_switches_keep_their_order(bench: Opener) -> None:
+    began, gate = asyncio.Event(), asyncio.Event()
+    b = await bench([[began.set, gate, *says("An answer.")], says("Another.")])
+    engine = b.session.contexts
+    for name in ("offline-2", "offline-3"):
+        engine.models = with_override(engine.models, replace(engine.models.get("offline"), name=name))
+    asking = asyncio.create_task(b.ask("A question."))
+    await began.wait()
+    switch = b.session.conversations.switch_model
+    given_up = asyncio.create_task(switch(b.conversation_id, "offline-3"))
+    switches = [
+        asyncio.create_task(switch(b.conversation_id, name)) for name in ("offline-2", "offline-3", "offline-2")
+    ]
+    with pytest.raises(ConversationBusy, match="a turn"):
+        await b.session.conversations.undo(b.conversation_id)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    assert not any(each.done() for each in switches)
+    gate.set()
+    assert await asking == "committed"
+    done = await asyncio.wait_for(asyncio.gather(*switches), 20)
+    assert [each.model.name for each in done] == ["offline-2", "offline-3", "offline-2"]
+    page = await b.session.conversations.read(b.conversation_id, None, None)
+    assert page.record.model == "offline-2"
+    assert await b.ask("And now?") == "committed"
+    assert b.session.listeners._listeners == [b.events.append], "nobody listens any more"
+
+
+async def test_a_switch_does_not_wait_for_anything_but_a_turn(bench: Opener) -> None:
+    b = await bench([])
+    store = b.session.store
+    lease = await store.run(
+        stored_leases.acquire, b.conversation_id, store.server_id, "a summary", store.is_alive, utc_now()
+    )
+    with pytest.raises(ConversationBusy, match="a summary"):
+        await b.session.conversations.switch_model(b.conversation_id, "offline")
+    await store.run(stored_leases.release, lease)

@@ -6,6 +6,8 @@ const CAUSES: Readonly<Record<string, string>> = {
     rollback: "messages were taken back",
     frame: "instructions or tools changed",
     layout: "the layout is made for each turn",
+    undo: "you took a change back",
+    redo: "you took a change back and made it again",
 };
 
 /** As it stands behind "because". */

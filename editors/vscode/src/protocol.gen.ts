@@ -396,7 +396,7 @@ export interface ContextEvent {
     operationId?: string;
     /** What makes the context smaller. Summaries: `tool_calls`, `threshold`, `goal_batch` (older ones are merged) or `manual` (the user asked). Without summaries: `leave_out` (the oldest messages are not sent, where summaries are switched off), `distil` (only the newest are, in the layout `librarian`), `previews` (the largest are shortened) or `injections` (what was added behind earlier messages is dropped). */
     strategy?: string;
-    /** Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked for it), `rollback` (messages were taken back or purged), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each turn). */
+    /** Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked for it), `rollback` (messages were taken back or purged), `undo` and `redo` (a change of summaries was taken back, or made again), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each turn). */
     cause?: string;
     /** Tokens of the context before. */
     currentTokens?: number;
@@ -866,6 +866,8 @@ export interface RecutResult {
     covers: MessageRange;
     /** How full the context is now. */
     usage: ContextUsage;
+    /** What was done, in a sentence for the user. */
+    reason: string;
 }
 
 /** What one strategy has brought. */
@@ -1799,8 +1801,11 @@ export const SummaryExpandRequest = new lc.RequestType<SummaryParams, RecutResul
 /** Write a summary again. */
 export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/regenerate");
 
-/** Go back to the summaries that stood in the context before the last change of them. */
+/** Go back to the summaries that stood in the context before the last change of them; each further one goes back by one more change, up to the last roll back. */
 export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/undo");
+
+/** Take the last undo back, while no other change of summaries was made since. */
+export const SummaryRedoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/redo");
 
 /** The user's standing rules. */
 export const LedgerListRequest = new lc.RequestType<ConversationParams, ListRulesResult, void>("palimpsest/ledger/list");

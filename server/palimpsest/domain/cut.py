@@ -32,6 +32,8 @@ class CutCause(StrEnum):
     """Tools, system prompt or instruction files changed."""
     LAYOUT = "layout"
     """The layout `librarian` sends only what is new, every turn."""
+    UNDO = "undo"
+    REDO = "redo"
 
 
 @dataclass(frozen=True, slots=True)

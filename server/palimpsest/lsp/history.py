@@ -35,6 +35,7 @@ def register(server: PalimpsestServer) -> None:
     server.feature("palimpsest/summary/expand")(expand)
     server.feature("palimpsest/summary/regenerate")(regenerate)
     server.feature("palimpsest/summary/undo")(undo)
+    server.feature("palimpsest/summary/redo")(redo)
 
 
 @answers
@@ -122,9 +123,17 @@ async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
     return await _to_result(session, conversation_id, done)
 
 
+@answers
+async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.redo(conversation_id)
+    return await _to_result(session, conversation_id, done)
+
+
 async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
     from palimpsest.lsp.translate import to_usage
     from palimpsest.services.context_reports import usage_status
 
     usage = to_usage(await usage_status(session.contexts, conversation_id))
-    return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage)
+    return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Final, get_args
 
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
+from palimpsest.domain.errors import ConversationBusy, ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
 from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.journal import shown_text
+from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
 from palimpsest.domain.settings import Layout
 from palimpsest.domain.turns import TurnState, title_of
@@ -19,16 +21,20 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Switch
 from palimpsest.services.editor_models import EditorId
+from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.history import HistoryEditor, Recut, RolledBack
 from palimpsest.services.requested_summaries import RequestedSummaries, Summarized
 from palimpsest.storage import contexts, conversations, ledger, turns
 from palimpsest.storage.conversations import ConversationRecord
-from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.leases import TURN, HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import TurnRecord
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 200
+_SWITCH: Final = "a model switch"
+_LOOK_AGAIN_S: Final = 1.0
+"""How long a switch that waits goes without looking whether the conversation is free."""
 
 
 class TurnFailed(PalimpsestError):
@@ -79,7 +85,7 @@ class Conversations:
 
     store: Store
     contexts: ContextEngine
-    changed: Callable[[ConversationId], None]
+    listeners: Listeners
 
     async def create(self, title: str | None, model: str | None) -> ConversationRecord:
         """A new conversation; without a title, its first message will give one. Raises NotFound for the model."""
@@ -263,6 +269,10 @@ class Conversations:
         async with self._writing(conversation_id, "an undo") as (state, lease):
             return await self._editor.undo(state, lease)
 
+    async def redo(self, conversation_id: ConversationId) -> Recut:
+        async with self._writing(conversation_id, "a redo") as (state, lease):
+            return await self._editor.redo(state, lease)
+
     @property
     def _editor(self) -> HistoryEditor:
         return HistoryEditor(self.contexts)
@@ -279,15 +289,44 @@ class Conversations:
             return await RequestedSummaries(self.contexts).summarize(state, lease, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
-        """Raises NotFound for a model that is unknown or not configured, ConversationBusy while a turn runs."""
+        """Waits for the end of a turn that runs; switches take place in the order in which they were asked for. Who is
+        cancelled while waiting has switched nothing.
+
+        Raises NotFound for a model that is unknown or not configured, ConversationBusy while anything else but a turn
+        or a switch holds the conversation.
+        """
         models = self.contexts.models
         model = models.get(name)
         models.provider(model)
-        async with self._writing(conversation_id, "a model switch") as (state, lease):
-            try:
+        news = asyncio.Event()
+        unsubscribe = self.listeners.add(lambda _: news.set())
+        try:
+            while True:
+                news.clear()  # before the try: what happens from then on is not missed
+                try:
+                    return await self._switch(conversation_id, model)
+                except ConversationBusy as busy:
+                    if busy.holder not in (TURN, _SWITCH):
+                        raise
+                # A server that dies tells nobody, so it is looked at again without news.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), _LOOK_AGAIN_S)
+        finally:
+            unsubscribe()
+
+    async def _switch(self, conversation_id: ConversationId, model: Model) -> Switch:
+        is_held = False
+        try:
+            async with self._writing(conversation_id, _SWITCH) as (state, lease):
+                is_held = True
                 return await self.contexts.switch_model(state, lease, model)
-            finally:
+        finally:
+            if is_held:  # told when the lease is given back, because others may wait for it
                 self.changed(conversation_id)
+
+    def changed(self, conversation_id: ConversationId) -> None:
+        """Tells everybody that a conversation is another one now, or free."""
+        self.listeners.tell(ConversationChanged(conversation_id))
 
     def _writing(
         self, conversation_id: ConversationId, holder: str

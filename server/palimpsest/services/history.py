@@ -5,17 +5,19 @@ Each changes the cut and only the cut (invariant 6): no message and no summary i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Block, CutCause, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.cut_history import Ranges, Standing
 from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
 from palimpsest.domain.forest import children_of
 from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.services.acceptance import with_previews
 from palimpsest.services.clock import utc_now
-from palimpsest.services.compaction import Ranges, pending_summarization
+from palimpsest.services.compaction import pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.storage import contexts, conversations, facts, leases
@@ -45,6 +47,8 @@ class Recut:
     start: MessageId
     end: MessageId
     """One more than the last message it concerned."""
+    reason: str
+    """What was done, in a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,10 @@ class HistoryEditor:
             )
         pieces = [*state.pieces[:index], *finer, *state.pieces[index + 1 :]]
         shown = (old.start, old.end) if all(isinstance(piece, Live) for piece in finer) else None
-        return await self._adopt(state, lease, pieces, old.start, old.end, expanded=shown)
+        reason = f"Messages {old.start} to {old.end - 1} stand for themselves again."
+        if shown is None:
+            reason = f"What the summary of messages {old.start} to {old.end - 1} was made of stands in its place."
+        return await self._adopt(state, lease, pieces, old.start, old.end, reason, expanded=shown)
 
     async def regenerate(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
         """Writes the summary again, over what it was made of; the old one stays in the forest."""
@@ -126,21 +133,36 @@ class HistoryEditor:
         before = state.estimate.mean
         if await (await self.engine.compactor(state)).write_again(state, lease, old, pending) is None:
             raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
-        return Recut(before, state.estimate.mean, old.start, old.end)
+        reason = f"The summary of messages {old.start} to {old.end - 1} was written again."
+        return Recut(before, state.estimate.mean, old.start, old.end, reason)
 
     async def undo(self, state: ContextState, lease: HeldLease) -> Recut:
-        """Goes back to the blocks of the cut before this one; undoing again comes back.
+        """Goes back to what stood before the last change of summaries, and with each further undo to what stood before
+        that.
 
-        Raises InvalidRequest when there is none, when messages were rolled back since, or when it would not fit.
+        Raises InvalidRequest when nothing did, when messages were rolled back since, or when it would not fit.
         """
-        store, version = self.engine.store, state.cut.version
-        if version == 0:
-            raise InvalidRequest("Nothing to undo: this conversation was never summarised.")
-        if state.cut.cause is CutCause.ROLLBACK:
+        walked = await self.engine.store.read(contexts.cut_history, state.id)
+        if len(walked.done) > 1:
+            return await self._put_back(state, lease, walked.done[-2], CutCause.UNDO)
+        if walked.ends_at_roll_back:
             raise InvalidRequest("A roll back is not undone here: what it hid was offered as a draft, and can be read.")
-        previous = await store.read(contexts.read_cut, state.id, version - 1)
-        ids = () if previous is None else previous.blocks
-        summaries = await store.read(contexts.read_summaries, state.id, ids)
+        raise InvalidRequest("Nothing to undo: the context is as it was before any summary was written.")
+
+    async def redo(self, state: ContextState, lease: HeldLease) -> Recut:
+        """Takes the last undo back.
+
+        Raises InvalidRequest when there is none, when summaries changed since, or when it would not fit.
+        """
+        walked = await self.engine.store.read(contexts.cut_history, state.id)
+        if not walked.undone:
+            raise InvalidRequest("Nothing to redo: no change of summaries was undone, or others were made since.")
+        return await self._put_back(state, lease, walked.undone[-1], CutCause.REDO)
+
+    async def _put_back(
+        self, state: ContextState, lease: HeldLease, standing: Standing, cause: Literal[CutCause.UNDO, CutCause.REDO]
+    ) -> Recut:
+        summaries = await self.engine.store.read(contexts.read_summaries, state.id, standing.blocks)
         blocks = sorted((block(each, state.tokenizer) for each in summaries), key=lambda each: each.start)
         pieces: list[Piece] = []
         position = MessageId(0)
@@ -148,12 +170,20 @@ class HistoryEditor:
             pieces += [*await self._originals(state, position, each.start), each]
             position = each.end
         pieces += await self._originals(state, position, MessageId(state.n_messages))
-        left_out = () if previous is None else previous.left_out
+        left_out = standing.left_out
         pieces = [piece for piece in pieces if not any(start <= piece.start < end for start, end in left_out)]
         room = state.cut.estimator.raw_within(state.budget.wall) - state.fixed_tokens
         if total_tokens(pieces) > room:
             raise InvalidRequest("The context as it was before does not fit any more, so it stays as it is.")
-        return await self._adopt(state, lease, pieces, MessageId(0), MessageId(state.n_messages), left_out)
+        before, sent_before = _blocks(state.pieces), state.cut.left_out
+        gone = [each for key, each in before.items() if key not in _blocks(pieces)]
+        back = [each for key, each in _blocks(pieces).items() if key not in before]
+        verb = "Undone" if cause is CutCause.UNDO else "Done again"
+        concerned = [*gone, *back]
+        start = min((each.start for each in concerned), default=MessageId(0))
+        end = max((each.end for each in concerned), default=MessageId(state.n_messages))
+        reason = f"{verb}: {_difference(gone, back, sent_before, left_out)}."
+        return await self._adopt(state, lease, pieces, start, end, reason, cause=cause, left_out=left_out)
 
     async def _adopt(
         self,
@@ -162,15 +192,16 @@ class HistoryEditor:
         pieces: list[Piece],
         start: MessageId,
         end: MessageId,
+        reason: str,
+        *,
+        cause: CutCause = CutCause.USER,
         left_out: Ranges | None = None,
         expanded: tuple[MessageId, MessageId] | None = None,
     ) -> Recut:
         compactor = await self.engine.compactor(state)
         operations = compactor.operations(state, state.budget.budget)
-        await compactor.adopt(
-            state, lease, pieces, CutCause.USER, left_out=left_out, operations=operations, expanded=expanded
-        )
-        return Recut(operations.tokens_before, state.estimate.mean, start, end)
+        await compactor.adopt(state, lease, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
+        return Recut(operations.tokens_before, state.estimate.mean, start, end, reason)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
         for index, piece in enumerate(state.pieces):
@@ -217,3 +248,20 @@ class HistoryEditor:
             )
         starts = [pieces[index].start for index in piece_starts(pieces)]
         return max((start for start in starts if start <= message_id), default=message_id)
+
+
+def _blocks(pieces: Sequence[Piece]) -> dict[SummaryId, Block]:
+    return {piece.summary.id: piece for piece in pieces if isinstance(piece, Block)}
+
+
+def _difference(gone: Sequence[Block], back: Sequence[Block], sent_before: Ranges, sent_now: Ranges) -> str:
+    """What stands otherwise, in words."""
+    said = [f"a summary stands for messages {each.start} to {each.end - 1}" for each in back]
+    for each in gone:
+        if not any(other.start <= each.start and each.end <= other.end for other in back):
+            said.append(f"messages {each.start} to {each.end - 1} stand without their summary")
+    said += [f"messages {start} to {end - 1} are sent" for start, end in sent_before if (start, end) not in sent_now]
+    said += [
+        f"messages {start} to {end - 1} are left out" for start, end in sent_now if (start, end) not in sent_before
+    ]
+    return ", ".join(said) or "the context stands as it did"

@@ -38,29 +38,29 @@ class RequestedSummaries:
     async def summarize(
         self, state: ContextState, lease: HeldLease, wanted: tuple[MessageId, MessageId] | None
     ) -> Summarized:
-        """Summarises `wanted` ([start, end), widened), or everything live behind the last summary but the newest."""
+        """Summarizes `wanted` ([start, end), widened). Without it, what stands for itself: everything behind the last
+        summary but the newest messages, else the oldest that stand before a summary, alone or together with it."""
         if not self.engine.settings.infinity:
             raise InvalidRequest("Summaries are switched off (context.infinity). Switch them on to have one written.")
         if state.cut.left_out:  # a summary must not reach over what it does not speak of
             await self.engine.adopt_anew(state, lease, CutCause.USER)
-        if wanted is None:
-            last = max((piece.end for piece in state.pieces if isinstance(piece, Block)), default=MessageId(0))
-            start, end = last, MessageId(state.n_messages)
-        else:
-            start, end = wanted
-            _check_range(state, start, end)
-        pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
+        if wanted is not None:
+            _check_range(state, *wanted)
+        candidates = [wanted] if wanted is not None else _unsummarized(state.pieces)
         state.renew_estimator()
         before = state.estimate.mean
-        if pending is None:
-            n_kept = self.engine.settings.preserve_recent
-            reason = f"Nothing to summarize: the newest {n_kept} messages always stay as they are."
-            return Summarized(before, before, None, reason)
-        new = await (await self.engine.compactor(state)).on_request(state, lease, pending)
-        if new is None:
-            return Summarized(before, before, None, "A summary would not be shorter than what it stands for.")
-        after = state.estimate.mean
-        return Summarized(before, after, new, f"Summarized messages {new.start} to {new.end - 1} into one block.")
+        n_kept = self.engine.settings.preserve_recent
+        reason = f"Nothing to summarize: the newest {n_kept} messages always stay as they are."
+        for start, end in candidates:
+            pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
+            if pending is None:
+                continue
+            new = await (await self.engine.compactor(state)).on_request(state, lease, pending)
+            if new is not None:
+                said = f"Summarized messages {new.start} to {new.end - 1} into one block."
+                return Summarized(before, state.estimate.mean, new, said)
+            reason = "A summary would not be shorter than what it stands for."
+        return Summarized(before, before, None, reason)
 
     def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
         """What a summary of the first contiguous run of `ids` would be about, widened to whole exchanges and whole
@@ -93,6 +93,20 @@ class RequestedSummaries:
             raise InvalidRequest("What this summary stands for is not in the context any more. Ask for it again.")
         compactor = await self.engine.compactor(state)
         return await compactor.complete(state, lease, pending, Written(content, "given", generated_by))
+
+
+def _unsummarized(pieces: Sequence[Piece]) -> list[tuple[MessageId, MessageId]]:
+    """The stretches of live messages a person may mean who names none: the newest, then the older ones from the oldest
+    on. One that is too short for a summary of its own follows once more, with the summary behind it."""
+    runs: list[tuple[int, int]] = []
+    for index, piece in enumerate(pieces):
+        if isinstance(piece, Live):
+            first = runs.pop()[0] if runs and runs[-1][1] == index else index
+            runs.append((first, index + 1))
+    newest = [run for run in runs if run[1] == len(pieces)]
+    older = [run for run in runs if run not in newest]
+    wanted = [*newest, *older, *((first, after + 1) for first, after in older)]
+    return [(pieces[first].start, pieces[after - 1].end) for first, after in wanted]
 
 
 def _check_range(state: ContextState, start: MessageId, end: MessageId) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from peewee import fn
 
 from palimpsest.domain.cut import CutCause
+from palimpsest.domain.cut_history import CutHistory, Standing
 from palimpsest.domain.extractive import AUTHOR
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
@@ -91,6 +92,21 @@ def read_cut(conversation_id: ConversationId, version: int) -> CutRecord | None:
     """A cut as it was; None for a version that was never stored, such as 0."""
     row = tables.Cut.get_or_none(tables.Cut.conversation == conversation_id, tables.Cut.version == version)
     return None if row is None else _cut(row)
+
+
+def cut_history(conversation_id: ConversationId) -> CutHistory:
+    """The conversation's cuts, as a person walks through them."""
+    rows = execute("SELECT cause, blocks, left_out FROM cut WHERE conversation = ? ORDER BY version", conversation_id)
+    return CutHistory.of(
+        (
+            CutCause(cause),
+            Standing(
+                tuple(SummaryId(each) for each in json.loads(blocks)),
+                tuple((MessageId(start), MessageId(end)) for start, end in json.loads(left_out)),
+            ),
+        )
+        for cause, blocks, left_out in rows
+    )
 
 
 def _cut(row: tables.Cut) -> CutRecord:

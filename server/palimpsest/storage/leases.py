@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from palimpsest.domain.errors import ConversationBusy, LeaseLost
 from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.tables import Lease
+
+TURN: Final = "a turn"
+"""The holder of a lease that a turn has."""
 
 
 @dataclass(frozen=True, slots=True)

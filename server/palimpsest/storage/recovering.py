@@ -114,7 +114,7 @@ def reopen(
     existing = Turn.get_or_none(Turn.request_id == request_id)
     if existing is not None:
         return Reopened(turns.find(TurnId(existing.id)), None, False)
-    lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
+    lease = leases.acquire(conversation_id, server_id, leases.TURN, is_alive, now)
     turns.close_open_turns(conversation_id, now)
     row = _resolvable(ended, conversation_id)
     is_whole = TurnState(row.state) is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF

@@ -132,7 +132,7 @@ def admit(
     if new is not None:
         conversations.create(conversation_id, new.title, new.model, now)
     record = conversations.get(conversation_id)
-    lease = leases.acquire(conversation_id, server_id, "a turn", is_alive, now)
+    lease = leases.acquire(conversation_id, server_id, leases.TURN, is_alive, now)
     has_closed = bool(close_open_turns(conversation_id, now))
     if record.draft:
         conversations.set_draft(conversation_id, "", now)

@@ -122,6 +122,8 @@ class RecutResult(Wire):
     """The messages it concerned."""
     usage: ContextUsage
     """How full the context is now."""
+    reason: str
+    """What was done, in a sentence for the user."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -217,6 +219,13 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/summary/undo",
         ConversationParams,
         RecutResult,
-        "Go back to the summaries that stood in the context before the last change of them.",
+        "Go back to the summaries that stood in the context before the last change of them; each further one goes back "
+        "by one more change, up to the last roll back.",
+    ),
+    Request(
+        "palimpsest/summary/redo",
+        ConversationParams,
+        RecutResult,
+        "Take the last undo back, while no other change of summaries was made since.",
     ),
 )

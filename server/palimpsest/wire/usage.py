@@ -161,8 +161,9 @@ class ContextEvent(Wire):
     `injections` (what was added behind earlier messages is dropped)."""
     cause: str | None = None
     """Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked
-    for it), `rollback` (messages were taken back or purged), `frame` (tools, system prompt or instructions changed) or
-    `layout` (the layout `librarian`, each turn)."""
+    for it), `rollback` (messages were taken back or purged), `undo` and `redo` (a change of summaries was taken back,
+    or made again), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each
+    turn)."""
     current_tokens: int | None = None
     """Tokens of the context before."""
     max_tokens: int | None = None

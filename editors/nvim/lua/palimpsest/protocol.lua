@@ -244,7 +244,7 @@
 ---@field timestamp string When.
 ---@field operationId? string The same in a start event, in its progress, and in the one complete or error event that ends it.
 ---@field strategy? string What makes the context smaller. Summaries: `tool_calls`, `threshold`, `goal_batch` (older ones are merged) or `manual` (the user asked). Without summaries: `leave_out` (the oldest messages are not sent, where summaries are switched off), `distil` (only the newest are, in the layout `librarian`), `previews` (the largest are shortened) or `injections` (what was added behind earlier messages is dropped).
----@field cause? string Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked for it), `rollback` (messages were taken back or purged), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each turn).
+---@field cause? string Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked for it), `rollback` (messages were taken back or purged), `undo` and `redo` (a change of summaries was taken back, or made again), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each turn).
 ---@field currentTokens? integer Tokens of the context before.
 ---@field maxTokens? integer The limit it is measured against.
 ---@field itemsProcessed? integer Messages summarized so far.
@@ -515,6 +515,7 @@
 ---@field tokensAfter integer Tokens after.
 ---@field covers palimpsest.MessageRange The messages it concerned.
 ---@field usage palimpsest.ContextUsage How full the context is now.
+---@field reason string What was done, in a sentence for the user.
 
 --- What one strategy has brought.
 ---@class palimpsest.StrategyStats
@@ -1071,8 +1072,10 @@ return {
     SummaryExpandRequest = "palimpsest/summary/expand",
     --- Write a summary again.
     SummaryRegenerateRequest = "palimpsest/summary/regenerate",
-    --- Go back to the summaries that stood in the context before the last change of them.
+    --- Go back to the summaries that stood in the context before the last change of them; each further one goes back by one more change, up to the last roll back.
     SummaryUndoRequest = "palimpsest/summary/undo",
+    --- Take the last undo back, while no other change of summaries was made since.
+    SummaryRedoRequest = "palimpsest/summary/redo",
     --- The user's standing rules.
     LedgerListRequest = "palimpsest/ledger/list",
     --- Make a rule hold in every conversation of a folder.
