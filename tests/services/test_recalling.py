@@ -23,7 +23,7 @@ async def with_something_to_recall(bench: Opener, window: int = 8_000) -> Bench:
     b.provider.replies = [says("I see.")] + [says(f"Answer {n}.") for n in range(6)]
     await b.ask(SECRET, "first")
     for number in range(6):
-        await b.ask(f"Something else, number {number}, about tiles and paint. " + "It is dry. " * 30, f"r{number}")
+        await b.ask(f"Something else, number {number}, about tiles, not the pump. " + "It is dry. " * 30, f"r{number}")
     engine, conversations = b.session.contexts, b.session.conversations
     state = await engine.state(b.conversation_id)
     assert (await conversations.summarize(b.conversation_id, (MessageId(0), MessageId(8)))).block is not None
@@ -52,6 +52,15 @@ async def test_what_an_earlier_turn_was_told_is_not_told_again(bench: Opener) ->
     assert sum(text.count("Rosalind") for text in told) == 1
     lines = [line for text in told for line in text.partition(FOOT)[0].splitlines() if line.startswith(("user:", "- "))]
     assert len(lines) == len(set(lines))
+
+
+async def test_what_was_told_leaves_no_room_for_what_is_less_to_the_point(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    await ask(b, QUESTION)
+    n_told = len("".join(injections(b)))
+    for number in range(4):
+        await ask(b, QUESTION + "?" * (number + 1))
+    assert len("".join(injections(b))) == n_told
 
 
 async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_it_any_more(bench: Opener) -> None:

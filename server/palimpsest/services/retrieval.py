@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
@@ -239,7 +239,7 @@ class _Found:
     has_speakers: bool
 
     def excerpts(self, is_told: Callable[[str], bool]) -> Iterator[Excerpt]:
-        """Of a message of which the context holds a passage, nothing is shown again."""
+        """A message of which the context holds a passage counts as told."""
         for position, each in enumerate(self.ranked):
             match each.found:
                 case Turn() as turn:
@@ -248,8 +248,8 @@ class _Found:
                     excerpt = _fact_excerpt(each, fact, position)
             if excerpt is None:  # nothing is left of it that tells something
                 continue
-            if not is_told(excerpt.whole) and not (excerpt.passage and is_told(excerpt.passage)):
-                yield excerpt
+            told = is_told(excerpt.whole) or (excerpt.passage is not None and is_told(excerpt.passage))
+            yield replace(excerpt, is_told=told)
 
     def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt | None:
         """None where nothing is left that tells something."""

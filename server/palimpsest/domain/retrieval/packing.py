@@ -42,6 +42,9 @@ class Excerpt:
     """Shown instead where `whole` would take too much; None where there is nothing shorter."""
     position: tuple[int, int]
     """By which groups, and excerpts within a group, are ordered."""
+    is_told: bool = False
+    """Whether the reader has it already: it takes its part of the budget and is not shown, so that no worse one takes
+    its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
             chosen.append((excerpt, text))
         if budget_tokens - used < _SMALLEST:
             break
-    chosen.sort(key=lambda each: each[0].position)
+    chosen = sorted((each for each in chosen if not each[0].is_told), key=lambda each: each[0].position)
     return Packed("".join(_lines(chosen)), tuple(excerpt for excerpt, _ in chosen), used)
 
 
