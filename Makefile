@@ -153,8 +153,9 @@ generate: dev-ready node-ready
 	$(python) -m palimpsest.settings_schema
 	cd editors/vscode && npm run --silent contribute
 
-vscode: node-ready
-	cd editors/vscode && npm run --silent package
+# The extension carries the server: a wheel of it, and requirements/run.txt.
+vscode: dev-ready node-ready
+	cd editors/vscode && PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) npm run --silent package
 
 # A VS Code is installed from the package registries under build/, and driven in Chromium; about ten minutes.
 test-vscode: dev-ready node-ready

@@ -1,6 +1,6 @@
 /** Without any setting the extension makes an environment for the server, once, and says what it does meanwhile. */
 import assert from "node:assert/strict";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
@@ -23,7 +23,9 @@ after(async () => {
 
 afterEach((context) => window.shotOfFailure(context));
 
-const ready = () => path.join(lab.root, "user/User/globalStorage/palimpsest.palimpsest/server-0.1.0/ready");
+const storage = () => path.join(lab.root, "user/User/globalStorage/palimpsest.palimpsest");
+const environments = () => readdirSync(storage()).filter((name) => name.startsWith("server-"));
+const ready = () => path.join(storage(), environments()[0] ?? "", "ready");
 
 test("the first window sets up the server, and a conversation works", async () => {
     await window.page.getByRole("tab", { name: "Palimpsest" }).first().click();
@@ -35,10 +37,13 @@ test("the first window sets up the server, and a conversation works", async () =
     assert.equal(lab.servers().length, 1);
 });
 
-test("a later window finds it as it is", async () => {
-    const made = statSync(ready()).mtimeMs;
+test("a later window finds it as it is, and an older one is removed", async () => {
+    const kept = environments();
+    mkdirSync(path.join(storage(), "server-0123456789abcdef"));
+    const made = statSync(path.join(storage(), kept[0], "ready")).mtimeMs;
     await window.page.reload();
     await window.panelReady();
+    assert.deepEqual(environments(), kept);
     await window.panel.getByTestId("message-1").waitFor();
     assert.equal(statSync(ready()).mtimeMs, made);
 });

@@ -40,17 +40,16 @@ if [ "${VSCODE:-}" = oldest ]; then
     vscode=$lab/oldest
     install "$here/e2e/oldest" "$vscode"
 fi
-# What the extension installs by itself in a test: the packages that the server wants, and the server as it is now.
+# What the extension installs by itself in a test, beside the server that it carries: the packages that wants.
 wheels=$lab/wheels
 if ! cmp -s "$root/requirements/run.txt" "$wheels/.installed"; then
     rm -rf "$wheels"
     "$python" -I -m pip --quiet --disable-pip-version-check download --no-deps --require-hashes -d "$wheels" -r "$root/requirements/run.txt"
     cp "$root/requirements/run.txt" "$wheels/.installed"
 fi
-(cd "$root" && rm -f "$wheels"/palimpsest_ls-*.whl && "$python" -P -m hatchling build --target wheel --directory "$wheels" >/dev/null)
 # Tests find their packages here; nothing of it is in the repository.
 ln -sfn "$lab/node_modules" "$here/e2e/node_modules"
-(cd "$here" && npm run --silent package)
+(cd "$here" && PYTHON=$python npm run --silent package)
 
 export E2E_NODE E2E_CODE_SERVER=$vscode/node_modules/code-server E2E_VSIX=$here/build/palimpsest.vsix
 E2E_NODE=$(node_of "$vscode")/bin/node

@@ -52,6 +52,13 @@ export function activate(context: vscode.ExtensionContext): void {
             facts.refresh();
             ready.fire();
         },
+        async (name, answer) => {
+            const conversationId = name === "palimpsest.fact.ask" ? conversationOf(answer) : undefined;
+            if (conversationId !== undefined) {
+                await panel.reveal();
+                await controller.openDraft(conversationId);
+            }
+        },
     );
     const keys = new Keys(context.secrets, life);
     const models = new OfferedModels(
@@ -138,4 +145,10 @@ export function activate(context: vscode.ExtensionContext): void {
     );
     registerParticipant(context, life, ready.event);
     void life.start();
+}
+
+/** Of the answer `{conversationId, draft}` of a command. */
+function conversationOf(answer: unknown): string | undefined {
+    const id: unknown = typeof answer === "object" && answer !== null && "conversationId" in answer ? answer.conversationId : undefined;
+    return typeof id === "string" ? id : undefined;
 }

@@ -144,3 +144,12 @@ test("what goes wrong is told as the server said it", async () => {
     await controller.handle({ type: "archive", conversationId: "c", isArchived: true });
     expect(of("notice").at(-1)).toEqual({ type: "notice", level: "error", text: "It is in use." });
 });
+
+test("a draft that somebody else has written is opened with the focus on it, and nothing is sent", async () => {
+    const answers = stored(0);
+    const { controller, of, server, told } = await panel(answers);
+    await controller.openDraft("c");
+    expect(of("setDraft")).toHaveLength(1);
+    expect(told.at(-1)).toEqual({ type: "focus" });
+    expect(server.asked.some((each) => each.method === "chat")).toBe(false);
+});

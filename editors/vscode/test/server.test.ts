@@ -1,12 +1,12 @@
 /** The server is started so that no workspace can shadow it, started again with patience, and refused with a reason. */
-import { mkdtemp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { Backoff } from "../src/server/backoff";
 import { chooseLaunch, serverEnvironment } from "../src/server/launch";
-import { ensureEnvironment, isRecent } from "../src/server/managed";
+import { ensureEnvironment, isRecent, NoPython } from "../src/server/managed";
 import { explainMismatch, PROTOCOL_VERSION } from "../src/server/version";
 
 let storage: string;
@@ -59,12 +59,16 @@ test("a server of another protocol is refused with what to update", () => {
     expect(explainMismatch(undefined)).toMatch(/not a Palimpsest server/);
 });
 
-function options(run: (command: string, args: readonly string[]) => Promise<string>) {
+async function options(run: (command: string, args: readonly string[]) => Promise<string>) {
     const steps: string[] = [];
+    const carried = path.join(storage, "carried");
+    await mkdir(carried, { recursive: true });
+    await writeFile(path.join(carried, "palimpsest_ls-9.8.7-py3-none-any.whl"), "a wheel");
+    await writeFile(path.join(carried, "requirements.txt"), "attrs==1 --hash=sha256:0");
     const value = {
-        storage,
-        wheels: path.join(storage, "wheels"),
-        version: "9.8.7",
+        storage: path.join(storage, "kept"),
+        carried,
+        python: "",
         platform: "linux" as const,
         signal: new AbortController().signal,
         report: (step: string) => steps.push(step),
@@ -73,48 +77,85 @@ function options(run: (command: string, args: readonly string[]) => Promise<stri
     return { steps, value };
 }
 
-test("the environment is made once, and anew when it was not finished", async () => {
-    const calls: string[] = [];
-    let isBroken = true;
-    const { value } = options(async (command, args) => {
-        calls.push([path.basename(command), ...args.slice(0, 3)].join(" "));
+/** A machine on which everything works: what was run, and what `pip` did. */
+function machine() {
+    const calls: string[][] = [];
+    const run = async (command: string, args: readonly string[]) => {
+        calls.push([path.basename(command), ...args]);
         if (args.includes("venv")) {
-            await mkdir(path.join(storage, "server-9.8.7", "bin"), { recursive: true });
-            await writeFile(path.join(storage, "server-9.8.7", "bin", "python"), "");
+            const home = String(args.at(-1));
+            await mkdir(path.join(home, "bin"), { recursive: true });
+            await writeFile(path.join(home, "bin", "python"), "");
         }
+        return "3.12\n";
+    };
+    return { calls, run, pip: () => calls.filter((each) => each.includes("pip")).map((each) => each.slice(each.indexOf("install"))) };
+}
+
+test("the environment is made once, and anew when it was not finished", async () => {
+    const { calls, run } = machine();
+    let isBroken = true;
+    const { value } = await options(async (command, args) => {
         if (args.includes("pip") && isBroken) {
             throw new Error("no network");
         }
-        return "3.12\n";
+        return run(command, args);
     });
     await expect(ensureEnvironment(value)).rejects.toThrow("no network");
     isBroken = false;
     const python = await ensureEnvironment(value);
-    expect(python).toBe(path.join(storage, "server-9.8.7", "bin", "python"));
-    expect(await readFile(path.join(storage, "server-9.8.7", "ready"), "utf8")).toBe("9.8.7");
+    expect(path.relative(value.storage, python)).toMatch(/^server-[0-9a-f]{16}.bin.python$/);
     const before = calls.length;
-    await ensureEnvironment(value);
+    expect(await ensureEnvironment(value)).toBe(python);
     expect(calls.length).toBe(before);
 });
 
-test("a wheel that came with the extension is installed instead of a download", async () => {
-    await mkdir(path.join(storage, "wheels"));
-    const wheel = path.join(storage, "wheels", "palimpsest_ls-9.8.7-py3-none-any.whl");
-    await writeFile(wheel, "");
-    let installed: string | undefined;
-    const { value } = options(async (_, args) => {
-        installed = args.includes("pip") ? args.at(-1) : installed;
-        if (args.includes("venv")) {
-            await mkdir(path.join(storage, "server-9.8.7"));
-        }
-        return "3.11";
-    });
+test("the server that came with the extension is installed, with the packages it is pinned to", async () => {
+    const { run, pip } = machine();
+    const { value } = await options(run);
     await ensureEnvironment(value);
-    expect(installed).toBe(wheel);
+    expect(pip()).toEqual([
+        ["install", "--no-deps", "--require-hashes", "-r", path.join(value.carried, "requirements.txt")],
+        ["install", "--no-deps", "--no-index", path.join(value.carried, "palimpsest_ls-9.8.7-py3-none-any.whl")],
+    ]);
+});
+
+test("another server of the same version takes the place of the old one", async () => {
+    const { run } = machine();
+    const { value } = await options(run);
+    const old = await ensureEnvironment(value);
+    await writeFile(path.join(value.carried, "palimpsest_ls-9.8.7-py3-none-any.whl"), "another wheel");
+    const python = await ensureEnvironment(value);
+    expect(python).not.toBe(old);
+    await ensureEnvironment(value);
+    expect(await readdir(value.storage)).toEqual([path.basename(path.dirname(path.dirname(python)))]);
+});
+
+test("a build that carries no server says what to set", async () => {
+    const { value } = await options(machine().run);
+    await rm(value.carried, { recursive: true });
+    await expect(ensureEnvironment(value)).rejects.toThrow(/carries no server/);
+});
+
+test("a Python without what environments are made with is passed over, and what to install is said", async () => {
+    const bare = await options(() => Promise.resolve("3.11\nbare\n"));
+    await expect(ensureEnvironment(bare.value)).rejects.toThrow(/python3.11-venv/);
+    await expect(ensureEnvironment(bare.value)).rejects.toBeInstanceOf(NoPython);
+    const { calls, run } = machine();
+    const { value } = await options(async (command, args) => (command === "python3" && !args.includes("venv") ? "3.11\nbare\n" : run(command, args)));
+    await ensureEnvironment(value);
+    expect(calls.find((each) => each.includes("venv"))?.[0]).toBe("python3.14");
+});
+
+test("the Python that the user has chosen is the only one that is tried", async () => {
+    const { calls, run } = machine();
+    const { value } = await options(run);
+    await ensureEnvironment({ ...value, python: "/opt/python/bin/python3.13" });
+    expect(calls.filter((each) => !each.includes("pip")).map(([command]) => command)).toEqual(["python3.13", "python3.13"]);
 });
 
 test("a Python that is too old is passed over, and its lack is explained", async () => {
-    const { value } = options(() => Promise.resolve("3.9"));
+    const { value } = await options(() => Promise.resolve("3.9"));
     await expect(ensureEnvironment(value)).rejects.toThrow(/No Python 3.11 or newer/);
     expect([isRecent("3.10"), isRecent("3.11"), isRecent("4.0")]).toEqual([false, true, true]);
 });

@@ -96,6 +96,15 @@ export class ChatController {
         await this.conversation.open(conversationId, this.turns, messageId);
     }
 
+    /** A conversation with what stands as its draft, to be read over and sent: the composer has the focus. */
+    async openDraft(conversationId: string): Promise<void> {
+        await this.guard(async () => {
+            await this.open(conversationId);
+            this.tell({ type: "setDraft", text: this.conversation.info?.draft ?? "" });
+            this.tell({ type: "focus" });
+        });
+    }
+
     private async act(message: FromView): Promise<void> {
         const conversationId = this.conversation.id;
         switch (message.type) {

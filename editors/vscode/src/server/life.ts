@@ -10,8 +10,11 @@ import type { TurnDelta } from "../protocol.gen";
 import { forServer } from "../settings";
 import { Backoff } from "./backoff";
 import { chooseLaunch, launchInterpreter, serverEnvironment } from "./launch";
-import { ensureEnvironment } from "./managed";
+import { ensureEnvironment, NoPython } from "./managed";
 import { explainMismatch } from "./version";
+
+/** Where the Python is kept that the user chose. */
+const BASE_PYTHON = "basePython";
 
 export type Phase = "starting" | "ready" | "stopped";
 
@@ -27,12 +30,16 @@ export class ServerLife implements ServerPort, vscode.Disposable {
     /** Whether the last phase that was told is "ready". */
     private isGreeted = false;
 
-    /** `prepare`: registers handlers on a client before it starts. `started`: said to each server when it answers. */
+    /**
+     * `prepare`: registers handlers on a client before it starts. `started`: said to each server when it answers.
+     * `executed`: told what the server answered to a command.
+     */
     constructor(
         private readonly context: vscode.ExtensionContext,
         private readonly log: vscode.LogOutputChannel,
         private readonly prepare: (client: LanguageClient) => void,
         private readonly started: () => Promise<void>,
+        private readonly executed: (command: string, answer: unknown) => Promise<void>,
     ) {}
 
     async start(): Promise<void> {
@@ -124,26 +131,44 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         if (launch.kind !== "managed") {
             return { command: launch.command, args: [...launch.args] };
         }
-        const title = "Palimpsest: setting up the server";
-        const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
-        const python = await vscode.window.withProgress(progress, (report, token) => {
-            const abort = new AbortController();
-            token.onCancellationRequested(() => {
-                abort.abort(new Error("The set-up was stopped."));
-            });
-            return ensureEnvironment({
-                storage: this.context.globalStorageUri.fsPath,
-                wheels: path.join(this.context.extensionPath, "server"),
-                version: String((this.context.extension.packageJSON as { version: unknown }).version),
-                platform: process.platform,
-                signal: abort.signal,
-                report: (message) => {
-                    report.report({ message });
-                },
-            });
-        });
+        const python = await this.environment();
         const launched = launchInterpreter(python);
         return { command: launched.command, args: [...launched.args] };
+    }
+
+    /** The interpreter of the extension's own environment. Asks for a Python where none is found. */
+    private async environment(): Promise<string> {
+        const chosen = this.context.globalState.get(BASE_PYTHON, "");
+        const title = "Palimpsest: setting up the server";
+        const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+        try {
+            return await vscode.window.withProgress(progress, (report, token) => {
+                const abort = new AbortController();
+                token.onCancellationRequested(() => {
+                    abort.abort(new Error("The set-up was stopped."));
+                });
+                return ensureEnvironment({
+                    storage: this.context.globalStorageUri.fsPath,
+                    carried: path.join(this.context.extensionPath, "server"),
+                    python: chosen,
+                    platform: process.platform,
+                    signal: abort.signal,
+                    report: (message) => {
+                        report.report({ message });
+                    },
+                });
+            });
+        } catch (error) {
+            if (!(error instanceof NoPython)) {
+                throw error;
+            }
+            const python = await choosePython(error.message);
+            if (python === undefined) {
+                throw error;
+            }
+            await this.context.globalState.update(BASE_PYTHON, python);
+            return this.environment();
+        }
     }
 
     private makeClient({ command, args }: { command: string; args: string[] }): LanguageClient {
@@ -158,6 +183,12 @@ export class ServerLife implements ServerPort, vscode.Disposable {
             initializationFailedHandler: () => false,
             initializationOptions: () => ({ palimpsest: { trust: vscode.workspace.isTrusted } }),
             middleware: {
+                // Whoever asked for it: an action on the line, a lens, a key.
+                executeCommand: async (command, args, next) => {
+                    const answer: unknown = await next(command, args);
+                    await this.executed(command, answer);
+                    return answer;
+                },
                 workspace: {
                     configuration: async (params, token, next) => {
                         const values: unknown = await next(params, token);
@@ -223,6 +254,16 @@ class QuietClient extends LanguageClient {
     override error(message: string, data?: unknown): void {
         super.error(message, data, false);
     }
+}
+
+/** A Python of the user's to make the environment with; undefined when they choose none. */
+async function choosePython(problem: string): Promise<string | undefined> {
+    const choose = "Choose Python…";
+    if ((await vscode.window.showErrorMessage(`Palimpsest: ${problem}`, choose)) !== choose) {
+        return undefined;
+    }
+    const [file] = (await vscode.window.showOpenDialog({ title: "A Python 3.11 or newer", openLabel: "Choose" })) ?? [];
+    return file?.fsPath;
 }
 
 /** The settings of the server's schema, as they stand in the extension's manifest. */

@@ -1,10 +1,13 @@
 /**
- * An environment of the extension's own for the server, in its global storage. It is made once for each version of the
- * server: `ready` is written last, so one that broke off half-way is made anew.
+ * An environment of the extension's own for the server, in its global storage. What goes into it comes with the extension:
+ * the server as a wheel, and the list of the packages it runs with, pinned by their hashes; pip gets those from where the
+ * user has told it to look. An environment is made once for each server: its name holds a digest of both, and `ready` is
+ * written last, so one that broke off half-way is made anew.
  */
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 import { serverEnvironment } from "./launch";
@@ -15,10 +18,10 @@ export type Run = (command: string, args: readonly string[], signal: AbortSignal
 export interface ManagedOptions {
     /** The extension's global storage. */
     readonly storage: string;
-    /** Where a wheel may lie that came with the extension. */
-    readonly wheels: string;
-    /** The version of the server to install. */
-    readonly version: string;
+    /** Where the wheel and `requirements.txt` lie that came with the extension. */
+    readonly carried: string;
+    /** The interpreter the user has chosen to make environments with; empty to look for one. */
+    readonly python: string;
     readonly platform: NodeJS.Platform;
     readonly signal: AbortSignal;
     /** Told what is being done, a few words each. */
@@ -26,49 +29,71 @@ export interface ManagedOptions {
     readonly run?: Run;
 }
 
+/** No interpreter was found that an environment can be made with: the user may know of one. */
+export class NoPython extends Error {}
+
 const OLDEST = [3, 11] as const;
-const VERSION_QUERY = "import sys; print('%d.%d' % sys.version_info[:2])";
+// Debian's python3 comes without ensurepip, and an environment made by it would be without pip.
+const QUERY = "import sys\nprint('%d.%d' % sys.version_info[:2])\ntry:\n    import ensurepip, venv\nexcept ImportError:\n    print('bare')";
 
 /** The environment's interpreter, after everything that was missing was set up. Throws with a sentence for the user. */
 export async function ensureEnvironment(options: ManagedOptions): Promise<string> {
-    const { platform, report, signal } = options;
+    const { platform, report, signal, storage } = options;
     const run = options.run ?? runProgram;
-    const home = path.join(options.storage, `server-${options.version}`);
+    const { wheel, requirements, digest } = await findCarried(options.carried);
+    const name = `server-${digest}`;
+    const home = path.join(storage, name);
     const python = platform === "win32" ? path.join(home, "Scripts", "python.exe") : path.join(home, "bin", "python");
     const ready = path.join(home, "ready");
     if (existsSync(ready) && existsSync(python)) {
+        await removeOthers(storage, name);
         return python;
     }
     report("looking for Python");
-    const base = await findPython(platform, run, signal);
+    const base = await findPython(options.python === "" ? namesOf(platform) : [options.python], run, signal);
     await rm(home, { recursive: true, force: true });
-    await mkdir(options.storage, { recursive: true });
+    await mkdir(storage, { recursive: true });
     report("making an environment");
     await run(base, ["-I", "-m", "venv", home], signal);
+    const install = (...args: string[]) => run(python, ["-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps", ...args], signal);
+    report("installing the packages the server needs");
+    await install("--require-hashes", "-r", requirements);
     report("installing the server");
-    const wheel = await findWheel(options.wheels);
-    await run(
-        python,
-        ["-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", wheel ?? `palimpsest-ls==${options.version}`],
-        signal,
-    );
-    await writeFile(ready, options.version);
+    await install("--no-index", wheel);
+    await writeFile(ready, digest);
     return python;
 }
 
-async function findPython(platform: NodeJS.Platform, run: Run, signal: AbortSignal): Promise<string> {
-    const names = platform === "win32" ? ["py", "python"] : ["python3", "python3.13", "python3.12", "python3.11", "python"];
+/** Environments of earlier servers. Not when a new one is made: another window may still run the old one. */
+async function removeOthers(storage: string, name: string): Promise<void> {
+    for (const other of await readdir(storage)) {
+        if (other.startsWith("server-") && other !== name) {
+            await rm(path.join(storage, other), { recursive: true, force: true }).catch(() => undefined);
+        }
+    }
+}
+
+function namesOf(platform: NodeJS.Platform): readonly string[] {
+    return platform === "win32" ? ["py", "python"] : ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"];
+}
+
+async function findPython(names: readonly string[], run: Run, signal: AbortSignal): Promise<string> {
+    let bare: string | undefined;
     for (const name of names) {
         try {
-            if (isRecent(await run(name, ["-I", "-c", VERSION_QUERY], signal))) {
+            const [version = "", lack = ""] = (await run(name, ["-I", "-c", QUERY], signal)).split(/\r?\n/);
+            if (isRecent(version) && lack === "") {
                 return name;
             }
+            bare ??= isRecent(version) ? version : undefined;
         } catch {
             signal.throwIfAborted();
         }
     }
-    throw new Error(
-        `No Python ${OLDEST.join(".")} or newer was found. Install one, or set palimpsest.server.python or palimpsest.server.path.`,
+    throw new NoPython(
+        bare === undefined
+            ? `No Python ${OLDEST.join(".")} or newer was found. Install one, or choose one.`
+            : `Python ${bare} cannot make environments. Install its package python${bare}-venv, or choose another Python.`,
     );
 }
 
@@ -77,10 +102,19 @@ export function isRecent(version: string): boolean {
     return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
-async function findWheel(folder: string): Promise<string | undefined> {
+async function findCarried(folder: string): Promise<{ wheel: string; requirements: string; digest: string }> {
     const names = existsSync(folder) ? await readdir(folder) : [];
     const name = names.find((each) => each.startsWith("palimpsest_ls-") && each.endsWith(".whl"));
-    return name === undefined ? undefined : path.join(folder, name);
+    const requirements = path.join(folder, "requirements.txt");
+    if (name === undefined || !existsSync(requirements)) {
+        throw new Error("This build of the extension carries no server. Set palimpsest.server.path or palimpsest.server.python.");
+    }
+    const wheel = path.join(folder, name);
+    const hash = createHash("sha256");
+    for (const file of [wheel, requirements]) {
+        hash.update(await readFile(file));
+    }
+    return { wheel, requirements, digest: hash.digest("hex").slice(0, 16) };
 }
 
 const LAST_WORDS = 2000;
