@@ -28,6 +28,7 @@ from palimpsest.domain.quoting.passages import HistoryLine, Passage
 from palimpsest.domain.settings import Settings, to_entries
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
+from palimpsest.services.accepted_edits import AcceptedEdits
 from palimpsest.services.adoption import Left, find_left, recognise
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.asking import Helpers, HelpingModel
@@ -224,7 +225,8 @@ class Composer:
         files = WorkspaceFiles(root)
         model = _librarian_model(store, contexts, helpers, settings)
         contexts.recall = _recall(store, model, settings)
-        librarian = _librarian(store, files, root, model, contexts, settings)
+        edits = AcceptedEdits() if facts is None else facts.librarian.places.edits
+        librarian = _librarian(store, files, root, model, contexts, settings, edits)
         if facts is None:
             facts = FactKeeping(root, librarian, listeners)
         else:
@@ -236,7 +238,7 @@ class Composer:
             lambda _: ReadingTools(files, editors.texts).tools(),
             conversation_tools(store),
             FactsTool(lambda: facts.librarian, has_facts=has_facts),
-            EditTool(files, editors, approvals),
+            EditTool(files, editors, approvals, edits),
             EditorTools(editors, approvals),
         ]
         if settings.run_command:
@@ -299,10 +301,11 @@ def _librarian(
     model: LibrarianModel,
     contexts: ContextEngine,
     settings: Settings,
+    edits: AcceptedEdits,
 ) -> Librarian:
     return Librarian(
         store,
-        FactPlaces(store, files),
+        FactPlaces(store, files, edits),
         root.as_posix(),
         model,
         contexts.background,

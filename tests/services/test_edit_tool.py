@@ -140,6 +140,20 @@ async def test_the_editors_refusal_is_told_and_so_is_that_it_went_away(desk: Des
     assert desk.editor.applied == []
 
 
+async def test_what_facts_follow_is_what_may_have_been_applied(desk: Desk) -> None:
+    (desk.root / "a.py").write_text("one\n")
+    edits = desk.tool.edits
+    desk.editor.refusal = "It says: wrong version"
+    with pytest.raises(InvalidRequest, match="wrong version"):
+        await desk.edit("a.py", ("one", "1"))
+    assert edits.of("a.py") == ()
+    desk.editor.refusal = None
+    await desk.edit("a.py", ("one", "1"))
+    await desk.edit("new.py", content="text\n")
+    assert [(each.before, each.after) for each in edits.of("a.py")] == [("one\n", "1\n")]
+    assert [(each.before, each.after) for each in edits.of("new.py")] == [(None, "text\n")]
+
+
 async def test_without_an_editor_that_can_apply_it_nobody_is_asked(desk: Desk) -> None:
     (desk.root / "a.py").write_text("one\n")
     desk.editor.can_apply = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from palimpsest.domain.approvals import PROPOSE_EDIT, edit_request
 from palimpsest.domain.deny_list import holds_private_key
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.provider import ToolSchema
+from palimpsest.services.accepted_edits import AcceptedEdits
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.editors import AttachedEditor, Change, EditorGone, Editors, Replacement
 from palimpsest.services.file_text import decode
@@ -76,6 +77,8 @@ class EditTool:
     files: WorkspaceFiles
     editors: Editors
     approvals: Approvals
+    edits: AcceptedEdits = field(default_factory=AcceptedEdits)
+    """What the user accepted, for the facts whose places it changes."""
 
     def __call__(self, scope: TurnScope) -> Sequence[Tool]:
         async def run(text: str) -> ToolOutput:
@@ -99,8 +102,11 @@ class EditTool:
         await self.approvals.require(scope, edit_request(path, diff))
         if await self._text(asked.path) != (path, before):
             raise InvalidRequest(_STALE)
+        editor, accepted = self._editor(path), self.edits.add(path, before, after)
         try:
-            problem = await self._editor(path).apply(change)
+            problem = await editor.apply(change)
+            if problem is not None:
+                self.edits.remove(path, accepted)
         except EditorGone:
             problem = "It went away, and it is unknown whether it applied them: read the file before you go on."
         if problem is not None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.facts import FactId, Place, Span
+from palimpsest.domain.facts import FactId, Place, Span, StoredFact
 from palimpsest.domain.staleness.symbols import find_symbol
+from palimpsest.services.accepted_edits import AcceptedEdits, ahead_of_disk, follow_on_disk, followed
 from palimpsest.services.clock import utc_now
 from palimpsest.services.file_text import split_lines
 from palimpsest.services.place_checks import News, PlaceNow, SourceFile, Tie, check_links, places_in, read_source
 from palimpsest.services.workspace_files import PlaceKind, WorkspaceFiles
-from palimpsest.storage import fact_sources
+from palimpsest.storage import fact_sources, facts
 from palimpsest.storage.fact_sources import Link
 from palimpsest.storage.store import Store
 
@@ -75,6 +76,8 @@ class FactPlaces:
 
     store: Store
     files: WorkspaceFiles
+    edits: AcceptedEdits = field(default_factory=AcceptedEdits)
+    """Those of the folder."""
 
     async def tie(self, places: Sequence[Place]) -> list[list[Tie]]:
         """For each place how it is stored: nothing where there is no such file, or none that may be read."""
@@ -91,7 +94,7 @@ class FactPlaces:
             nonlocal has_moved
             async with room:
                 links = await self.store.search(fact_sources.links_of, some)
-                found = await carry_out(self.files, links)
+                found = await self._with_edits(links, await carry_out(self.files, links))
                 if found:
                     changed.update(await self.store.run(_write, found, utc_now()))
                     has_moved |= any(news.is_in_another_file for news in found)
@@ -103,7 +106,33 @@ class FactPlaces:
     async def in_text(self, path: str, text: str) -> list[PlaceNow]:
         """The places in a file as they are in a text that an editor holds. Stores nothing."""
         links = await self.store.read(fact_sources.links_of, [path])
-        return await asyncio.to_thread(lambda: list(places_in(links, path, text)))
+        found = await asyncio.to_thread(lambda: list(places_in(links, path, text)))
+        stale = [each.link for each in found if each.state.is_stale]
+        if not stale or not self.edits.of(path):
+            return found
+        known = await self._facts_of(stale)
+
+        def follow() -> list[PlaceNow]:
+            fresh = {link.id: followed(link, known, self.edits, text) for link in stale}
+            return [fresh.get(each.link.id) or each for each in found]
+
+        return await asyncio.to_thread(follow)
+
+    async def _with_edits(self, links: Sequence[Link], found: list[News]) -> list[News]:
+        """What was found on disk, seen with the edits that the user accepted."""
+        edited = [link for link in links if self.edits.of(link.version.path)]
+        told = {news.now.link.id: news for news in found} if edited else {}
+        stale = [link for link in edited if (told[link.id].now.state if link.id in told else link.state).is_stale]
+        if not stale:
+            return found
+        known = await self._facts_of(stale)
+        instead = await asyncio.to_thread(follow_on_disk, self.files, stale, known, self.edits)
+        kept = [news for news in found if news.now.link.id not in instead]
+        return kept + [news for news in instead.values() if news is not None]
+
+    async def _facts_of(self, links: Sequence[Link]) -> dict[FactId, StoredFact]:
+        found = await self.store.search(facts.read, list(dict.fromkeys(link.fact_id for link in links)))
+        return {fact.id: fact for fact in found}
 
     async def now(self, fact_id: FactId) -> PlacesNow:
         """The fact's places as they are on disk. Stores nothing."""
@@ -124,6 +153,9 @@ class FactPlaces:
                     alike = _named_so(names, place.path)
                     files[place.path] = None if alike is None else self._at(alike)
             known = files[place.path]
+            path = place.path if known is None else known.path
+            if self.edits.of(path):
+                known = files[place.path] = ahead_of_disk(path, self.edits, known)
             found.append([] if known is None else [known.tie(place.span, place.symbol, said=place.said)])
         return found
 

@@ -164,6 +164,11 @@ def _news(links: Sequence[Link], file: SourceFile) -> list[News]:
     return found
 
 
+def anchor_of(link: Link) -> Anchor | None:
+    """None for a file that is no text, or too large."""
+    return None if link.anchor == _BYTES_ALONE else _anchor(link)
+
+
 def _anchor(link: Link) -> Anchor:
     return _read_anchor(link.anchor)
 
