@@ -212,6 +212,8 @@ class MessagesDecoder:
         self._model = model
         self._thinking: dict[int, dict[str, Any]] = {}
         """By block index: the block as it came, and the position after which it stood (`_position`)."""
+        self._thoughts: dict[int, list[str]] = {}
+        """The pieces of the text of each of them."""
         self._calls: dict[int, Block] = {}
         self._calls_with_arguments: set[int] = set()
         self._position = 0
@@ -249,7 +251,10 @@ class MessagesDecoder:
             cache_write_tokens=self._usage.get("cache_creation_input_tokens", 0),
             output_tokens=self._usage.get("output_tokens", 0),
         )
-        opaque = (OpaquePart(_NAME, self._model, canonical_json(at)) for _, at in sorted(self._thinking.items()))
+        for at, each in self._thinking.items():
+            if "thinking" in each["block"] or len(self._thoughts[at]) > 1:
+                each["block"]["thinking"] = "".join(self._thoughts[at])
+        opaque = (OpaquePart(_NAME, self._model, canonical_json(each)) for _, each in sorted(self._thinking.items()))
         return Finished(reason, usage, tuple(opaque))
 
     def _count(self, usage: object) -> None:
@@ -262,6 +267,7 @@ class MessagesDecoder:
                 return self._text(string(block.get("text") or ""))
             case "thinking" | "redacted_thinking":
                 self._thinking[at] = {"after": self._position, "block": dict(block)}
+                self._thoughts[at] = [string(block.get("thinking") or "")]
                 return _thinking_delta(block.get("thinking"))
             case "tool_use":
                 self._calls[at] = dict(block)
@@ -275,8 +281,7 @@ class MessagesDecoder:
             case "text_delta":
                 return self._text(string(delta["text"]))
             case "thinking_delta" if at in self._thinking:
-                block = self._thinking[at]["block"]
-                block["thinking"] = block.get("thinking", "") + delta["thinking"]
+                self._thoughts[at].append(string(delta["thinking"]))
                 return _thinking_delta(delta["thinking"])
             case "signature_delta" if at in self._thinking:
                 self._thinking[at]["block"]["signature"] = string(delta["signature"])

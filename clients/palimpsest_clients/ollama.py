@@ -204,7 +204,7 @@ class ChatDecoder:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._thinking = ""
+        self._thinking: list[str] = []
         self._call_ids: list[str] = []
         self._usage = TokenUsage()
         self._done_reason = ""
@@ -214,7 +214,7 @@ class ChatDecoder:
         message = event.get("message") or {}
         items: list[StreamEvent] = []
         if thought := string(message.get("thinking") or ""):
-            self._thinking += thought
+            self._thinking.append(thought)
             items.append(ThinkingDelta(thought))
         if text := string(message.get("content") or ""):
             items.append(TextDelta(text))
@@ -243,4 +243,4 @@ class ChatDecoder:
         """Thinking that led to calls: models go on from it when the results come."""
         if not self._thinking or not self._call_ids:
             return ()
-        return (OpaquePart(_NAME, self._model, canonical_json({"thinking": self._thinking})),)
+        return (OpaquePart(_NAME, self._model, canonical_json({"thinking": "".join(self._thinking)})),)

@@ -188,8 +188,8 @@ class ChatDecoder:
         self._calls: list[_Call] = []
         self._call_at: dict[int | None, _Call] = {}
         """The newest call with each index."""
-        self._reasoning: str | None = None
-        """What came as `reasoning_content`; None when that field never came."""
+        self._reasoning: list[str] = []
+        """The pieces that came as `reasoning_content`; none when that field never came."""
         self._usage: object = None
         self._finish_reason: str | None = None
         self._has_refused = False
@@ -221,7 +221,7 @@ class ChatDecoder:
     def _delta(self, delta: Mapping[str, Any]) -> list[StreamEvent]:
         items: list[StreamEvent] = []
         if delta.get("reasoning_content") is not None:
-            self._reasoning = (self._reasoning or "") + string(delta["reasoning_content"])
+            self._reasoning.append(string(delta["reasoning_content"]))
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
             items.append(ThinkingDelta(string(thought)))
         if delta.get("content"):
@@ -252,9 +252,9 @@ class ChatDecoder:
 
     def _opaque(self) -> tuple[OpaquePart, ...]:
         """Services that think in `reasoning_content` refuse the results of calls whose thinking does not come back."""
-        if self._reasoning is None or not self._calls:
+        if not self._reasoning or not self._calls:
             return ()
-        data = canonical_json({"reasoning_content": self._reasoning})
+        data = canonical_json({"reasoning_content": "".join(self._reasoning)})
         return (OpaquePart(self._provider, self._model, data),)
 
 

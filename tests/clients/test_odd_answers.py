@@ -305,3 +305,48 @@ async def test_a_line_without_an_end_is_given_up(content_type: str, monkeypatch:
     ended = await collect(service.stream("/", {"model": "m"}, lambda: ollama.ChatDecoder("m")))
     assert ended.error is not None
     assert n_sent <= 1200
+
+
+class Piece(str):
+    """Text that must not be added to other text: long thinking would be copied once a piece."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> str:
+        raise AssertionError("a piece was added")
+
+    __radd__ = __add__
+
+
+@pytest.mark.parametrize(
+    ("decoder", "start", "piece", "end"),
+    [
+        (
+            MessagesDecoder("m"),
+            [{"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}],
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": Piece("t")}},
+            [{"type": "message_stop"}],
+        ),
+        (
+            openai_compatible.ChatDecoder("p", "m"),
+            [{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": CALL}]}}]}],
+            {"choices": [{"delta": {"reasoning_content": Piece("t")}}]},
+            [{"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}],
+        ),
+        (
+            ollama.ChatDecoder("m"),
+            [{"message": {"tool_calls": [{"id": "c", "function": {"name": "f"}}]}}],
+            {"message": {"thinking": Piece("t")}},
+            [{"done": True}],
+        ),
+    ],
+    ids=["anthropic", "chat", "ollama"],
+)
+def test_thinking_of_many_pieces_is_put_together_at_once(
+    decoder: Decoder, start: list[Any], piece: Any, end: list[Any]
+) -> None:
+    for event in [*start, *[piece] * 50, *end]:
+        decoder.feed(event)
+    finished = decoder.finish()
+    assert finished is not None
+    assert f'"{"t" * 50}"' in finished.opaque[0].data

@@ -155,3 +155,34 @@ def test_a_title_is_the_first_line_with_text_in_it_at_most_60_characters() -> No
     assert title_of("\n  Fix the parser  \nmore") == "Fix the parser"
     assert len(title_of("x" * 200)) == 60
     assert title_of(" \n") == ""
+
+
+class Piece(str):
+    """Text that must not be added to other text: a long answer would be copied once a piece."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> str:
+        raise AssertionError("a piece was added")
+
+    __radd__ = __add__
+
+
+def test_an_answer_of_many_pieces_is_put_together_at_once() -> None:
+    events = [
+        *(JournalEvent(EventType.THINKING, Piece("t")) for _ in range(50)),
+        *(JournalEvent(EventType.TEXT, Piece("x")) for _ in range(50)),
+        JournalEvent(EventType.TOOL_CALL, "", "c", "f"),
+        *(JournalEvent(EventType.TOOL_ARGUMENTS, Piece("[]"), "c") for _ in range(50)),
+        JournalEvent(EventType.DONE),
+    ]
+    assert [event.text for event in merge(events)] == ["t" * 50, "x" * 50, "", "[]" * 50, ""]
+    message, _ = to_messages(events, Ending.COMPLETE)
+    assert message.text == "x" * 50
+    assert message.calls[0].arguments == "[]" * 50
+
+
+def test_many_calls_of_one_id_get_ids_of_their_own() -> None:
+    events = [*(JournalEvent(EventType.TOOL_CALL, "", "c", "f") for _ in range(2000)), JournalEvent(EventType.DONE)]
+    calls = to_messages(events, Ending.COMPLETE)[0].calls
+    assert [call.call_id for call in calls] == ["c", *(f"c-{n}" for n in range(2, 2001))]

@@ -7,7 +7,7 @@ server died: so what an editor was shown is what is stored.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -65,12 +65,13 @@ _MERGEABLE = frozenset((EventType.TEXT, EventType.THINKING, EventType.TOOL_ARGUM
 def merge(events: Iterable[JournalEvent]) -> list[JournalEvent]:
     """Neighbouring pieces of the same thing as one event: one row, one message to the editor."""
     merged: list[JournalEvent] = []
-    for event in events:
-        last = merged[-1] if merged else None
-        if last and event.type in _MERGEABLE and (last.type, last.call_id) == (event.type, event.call_id):
-            merged[-1] = JournalEvent(event.type, last.text + event.text, event.call_id, event.name)
+    for (kind, call_id), neighbours in itertools.groupby(events, key=lambda event: (event.type, event.call_id)):
+        if kind in _MERGEABLE:
+            first, *rest = neighbours
+            text = "".join((first.text, *(event.text for event in rest)))  # at once: an answer has 100,000 pieces
+            merged.append(JournalEvent(kind, text, call_id, rest[-1].name) if rest else first)
         else:
-            merged.append(event)
+            merged += neighbours
     return merged
 
 
@@ -131,10 +132,10 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
 def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> list[Part]:
     parts: list[Part] = []
     events = _with_distinct_calls(events)
-    arguments: dict[str, str] = {}
+    arguments: dict[str, list[str]] = {}
     for event in events:
         if event.type is EventType.TOOL_ARGUMENTS and event.call_id:
-            arguments[event.call_id] = arguments.get(event.call_id, "") + event.text
+            arguments.setdefault(event.call_id, []).append(event.text)
     for event in merge(e for e in events if e.type is not EventType.TOOL_ARGUMENTS):
         match event.type:
             case EventType.TEXT:
@@ -142,7 +143,7 @@ def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> lis
             case EventType.THINKING:
                 parts.append(ReasoningPart(event.text))
             case EventType.TOOL_CALL if keep_calls and event.call_id is not None:
-                written = arguments.get(event.call_id, "") or "{}"
+                written = "".join(arguments.get(event.call_id, ())) or "{}"
                 parts.append(ToolCallPart(event.call_id, event.name or "", written))
             case EventType.OPAQUE:
                 provider, _, rest = event.text.partition("\n")
@@ -158,12 +159,14 @@ def _with_distinct_calls(events: Sequence[JournalEvent]) -> list[JournalEvent]:
     call of their id."""
     taken = {event.call_id for event in events if event.type is EventType.TOOL_CALL}
     called: dict[str | None, str | None] = {}
+    numbers: dict[str | None, Iterator[int]] = {}
     found: list[JournalEvent] = []
     for event in events:
         if event.type is EventType.TOOL_CALL:
             call_id = event.call_id
             if call_id in called:
-                call_id = next(name for n in itertools.count(2) if (name := f"{event.call_id}-{n}") not in taken)
+                tried = numbers.setdefault(call_id, itertools.count(2))
+                call_id = next(name for n in tried if (name := f"{event.call_id}-{n}") not in taken)
                 taken.add(call_id)
             called[event.call_id] = call_id
         if event.type in (EventType.TOOL_CALL, EventType.TOOL_ARGUMENTS):
