@@ -121,3 +121,12 @@ def test_a_document_without_an_input_gives_up_what_is_not_of_the_view() -> None:
     assert rescued(view.replace("Two.", "Mine.\nTwo."), view) == "Mine."
     with pytest.raises(ValueError, match="no input"):
         edit_of_view("nothing", view)
+
+
+@pytest.mark.parametrize("piece", ["\\", "#", " ", "<", "`", "\n", "## ", "<!-- palimpsest-"])
+def test_a_stream_holds_back_no_more_than_structure_can_be(piece: str) -> None:
+    stream, shown = EscapedStream(), ""
+    for _ in range(1000):
+        shown += stream.feed(piece)
+        assert len(stream._held) < 200
+    assert shown + stream.end() == escape(piece * 1000)

@@ -42,9 +42,10 @@ _MOST_OF_RESULT: Final = 4_000
 
 _HEAD_START: Final = "<!-- palimpsest-chat "
 _MARKER_START: Final = "<!-- palimpsest-input"
-_STRUCTURE: Final = re.compile(r"^\\*(?:#{2,3} [0-9]|<!-- palimpsest-)", re.MULTILINE)
-_MAY_BECOME: Final = re.compile(r"\\*(?:#{1,3}|#{2,3} |<(?:!(?:-(?:-(?: p?[a-z]{0,9}-?)?)?)?)?)?")
-"""The beginning of a line that may turn out to be structure, or is too short to tell."""
+_STRUCTURE: Final = re.compile(r"^\\{0,99}(?:#{2,3} [0-9]|<!-- palimpsest-)", re.MULTILINE)
+_MAY_BECOME: Final = re.compile(r"\\{0,99}(?:#{1,3}|#{2,3} |<(?:!(?:-(?:-(?: p?[a-z]{0,9}-?)?)?)?)?)?")
+"""The beginning of a line that may turn out to be structure, or is too short to tell. A line of backslashes that never
+ends is held back no longer than structure can be."""
 _ENDS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _HEADING: Final = re.compile(r"(#{2,3}) ([0-9]{1,18})(?:-([0-9]{1,18}))? · (.*)")
 _SUMMARY: Final = re.compile(r"summary ([0-9]{1,18})")

@@ -86,7 +86,7 @@ def places_in(text: str, folder: str) -> tuple[Place, ...]:
         if not is_file_name(match[0].rstrip(".")) or _WORDS_ONLY.fullmatch(match[0]):
             continue
         if (
-            text[: match.start()].endswith(("://", "~", "/", "\\"))
+            text.endswith(("://", "~", "/", "\\"), 0, match.start())
             or (path := below(match[0].rstrip("."), folder)) is None
         ):
             continue
