@@ -34,7 +34,7 @@ from palimpsest.services.approvals import Approvals
 from palimpsest.services.asking import Helpers, HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.clock import utc_now
-from palimpsest.services.command_tool import CommandTool
+from palimpsest.services.command_tool import HOLDS_ALL, MAY_ESCAPE, CommandTool
 from palimpsest.services.context_debug import LOGGER_NAME
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversation_tools import conversation_tools
@@ -151,6 +151,8 @@ class Composer:
         folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
         if (left := await find_left(store, store.directory.parent, folder)) is not None:
             notes.append(_adoptable(root, left))
+        if session.settings.run_command and not HOLDS_ALL:
+            notes.append(MAY_ESCAPE)
         await following.start()
         if session.facts is not None and store.refusal is None:
             session.facts.start()

@@ -220,7 +220,9 @@ def _mcp(arguments: argparse.Namespace) -> int:
 def _load_folders_to_read() -> Folders:
     """Without what asks models by itself."""
     from palimpsest.app import load_folders
+    from palimpsest.sealing import seal
 
+    seal()
     return load_folders({**os.environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
 
 
@@ -234,7 +236,9 @@ def _has_extra(name: str) -> bool:
 
 def _load_folders() -> Folders:
     from palimpsest.app import load_folders
+    from palimpsest.sealing import seal
 
+    seal()
     folders = load_folders()
     gc.freeze()  # what was loaded stays: the collector need not look at it again, which holds everybody up for 40 ms
     return folders

@@ -1,19 +1,20 @@
 """`run_command`: one program, without a shell, after the user has seen it and said yes.
 
-It runs in a session of its own with nothing on stdin and an environment that holds no keys. Whatever it leaves running
-ends with it. Its output is taken as it comes and only head and tail of it are kept.
+It runs in a session of its own with nothing on stdin and an environment that holds no keys, under a `command_warden`:
+whatever it leaves running ends with it, and all of it with the server, however that ends. Its output is taken as it
+comes and only head and tail of it are kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import json
 import os
-import signal
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from palimpsest.domain.approvals import RUN_COMMAND, command_request
 from palimpsest.domain.errors import InvalidRequest
@@ -32,10 +33,17 @@ KEPT_BYTES: Final = 12 * 1024
 MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 """A program that says more than this is ended."""
 
+_WARDEN: Final = Path(__file__).with_name("command_warden.py")
 _ASKED_S: Final = 2.0
 """From being asked to end to being ended."""
 _CLOSING_S: Final = 2.0
 """For what was written before the end to come out of the pipe."""
+HOLDS_ALL: Final = sys.platform.startswith("linux")
+"""Whether everything that a program starts is found again."""
+MAY_ESCAPE: Final = (
+    "On this system what run_command starts can go on running in a session of its own after its end, and may read the "
+    "environment of this server. Approve only programs you know, or turn tools.run_command off."
+)
 _PASSED_ON: Final = frozenset(
     (
         *("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"),
@@ -181,19 +189,29 @@ class BoundedOutput:
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """What happens to one program."""
+    """What happens to one program, as its warden tells it."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.output = BoundedOutput()
+        self._said = b""
         self.has_ended: asyncio.Future[None] = loop.create_future()
         """The program itself has, or has said too much."""
         self.is_closed: asyncio.Future[None] = loop.create_future()
-        """And nobody else holds its output either."""
+        """And so has everything it started."""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the warden has said of its end; empty while it has not."""
+        told: dict[str, Any] = json.loads(self._said) if self._said.endswith(b"\n") else {}
+        return told
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self.output.feed(data)
-        if self.output.n_bytes > MAX_OUTPUT_BYTES:
+        if fd == 1:
+            self._said += data
+        else:
+            self.output.feed(data)
+        if self.told or self.output.n_bytes > MAX_OUTPUT_BYTES:
             self.process_exited()
 
     def process_exited(self) -> None:
@@ -211,54 +229,48 @@ async def run_program(command: Sequence[str], cwd: Path, environ: Mapping[str, s
     try:
         transport, watch = await asyncio.get_running_loop().subprocess_exec(
             _Watch,
+            sys.executable,
+            "-I",
+            "-S",
+            str(_WARDEN),
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
             cwd=cwd,
             env=environ,
             start_new_session=True,
         )
     except OSError as error:
-        raise InvalidRequest(f"The program {command[0][:200]!r} cannot be started: {error.strerror}.") from None
+        raise _not_started(command, error.strerror or "") from None
+    control = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
     try:
         has_time = bool((await asyncio.wait({watch.has_ended}, timeout=timeout_s))[0])
-        status = transport.get_returncode()
-        if status is None:
-            _signal_all(transport, _ASK)
+        told = watch.told
+        if not told:
+            control.write(b"t")
             await asyncio.wait({watch.has_ended if not has_time else watch.is_closed}, timeout=_ASKED_S)
-        _signal_all(transport, _END)
-        await asyncio.wait({watch.is_closed}, timeout=_CLOSING_S)
-    except BaseException:
-        _signal_all(transport, _END)
-        await asyncio.wait({watch.is_closed}, timeout=_CLOSING_S)
-        raise
     finally:
-        transport.close()
-    return _report(watch.output, status, timeout_s, has_time=has_time)
+        control.close()
+        try:
+            await asyncio.wait({watch.is_closed}, timeout=_CLOSING_S)
+        finally:
+            transport.close()
+    if "error" in told:
+        raise _not_started(command, told["error"])
+    return _report(watch.output, told.get("status"), timeout_s, has_time=has_time)
 
 
-_ASK: Final = signal.SIGTERM
-_END: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
-
-
-def _signal_all(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
-    """To the program and everything in its session that has not left its process group. Nothing where all have ended.
-
-    A group keeps its number while anything in it runs. After that the system may give the number away, but hands out
-    all others first.
-    """
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(transport.get_pid(), number)
-        else:
-            transport.send_signal(number)
+def _not_started(command: Sequence[str], why: str) -> InvalidRequest:
+    return InvalidRequest(f"The program {command[0][:200]!r} cannot be started: {why}.")
 
 
 def _report(output: BoundedOutput, status: int | None, timeout_s: float, *, has_time: bool) -> ToolOutput:
     """`status`: None when it had not ended by itself."""
     if not has_time:
         end = f"Ended after {timeout_s:g} s, because its time was up. Name a longer timeout_s if it needs one."
+    elif status is None and output.n_bytes <= MAX_OUTPUT_BYTES:
+        end = "It has ended, and nobody saw how."
     elif status is None:
         end = f"Ended, because it wrote more than {MAX_OUTPUT_BYTES} bytes."
     elif status < 0:
