@@ -328,8 +328,8 @@ class SlowStore:
     def __init__(self, store: Store) -> None:
         self._store, self.has_read, self.may_answer = store, asyncio.Event(), asyncio.Event()
 
-    async def read(self, function: Callable[[], object]) -> object:
-        found = await self._store.read(function)
+    async def read(self, function: Callable[..., object], *args: object) -> object:
+        found = await self._store.read(function, *args)
         self.has_read.set()
         await self.may_answer.wait()
         return found

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
+from palimpsest.__about__ import __version__
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.constraints import read_rulings
 from palimpsest.domain.cut import Live
+from palimpsest.domain.errors import StoreError
 from palimpsest.domain.front import RulesBasis, StandingRules, derive, front_text, news_text
 from palimpsest.domain.layout import Front
 from palimpsest.domain.ledger import EntryId, Pin
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context_state import ContextState, front
-from palimpsest.storage import conversations
+from palimpsest.storage import conversations, rule_marks
 from palimpsest.storage import ledger as stored
 from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.store import Store
 
 LEDGER_SHARE: Final = 0.15
 """Of the budget: what standing rules may take; older ones over it become ordinary text, pins never."""
+
+
+_BATCH: Final = 400
+"""Messages that are looked at before others have their turn."""
+_WORTH_KEEPING: Final = 100
+"""Messages looked at after which what was found is stored."""
 
 
 async def read_rules(store: Store, state: ContextState) -> StandingRules:
@@ -30,18 +39,13 @@ async def read_rules(store: Store, state: ContextState) -> StandingRules:
     Needs no lease: while this waits, a turn may add messages, a roll back may hide some, and another call may do the
     same work.
     """
-    known, since, until = state.ruling, state.ruling_until, MessageId(state.n_messages)
+    ruling = await _ruling(store, state)
 
-    def read() -> tuple[list[StoredMessage], list[HiddenRange], list[Pin], list[Pin], list[EntryId]]:
-        said = conversations.read_user_messages(state.id, since) if since < until else []
+    def read() -> tuple[list[HiddenRange], list[Pin], list[Pin], list[EntryId]]:
         hidden = conversations.hidden_ranges(state.id)
-        return said, hidden, stored.pins(), stored.closed_pins(), stored.withdrawals(state.id)
+        return hidden, stored.pins(), stored.closed_pins(), stored.withdrawals(state.id)
 
-    said, hidden, pins, closed, taken_back = await store.read(read)
-    looked_at = [message for message in said if message.id < until]
-    ruling = known + (await asyncio.to_thread(_ruling, looked_at) if looked_at else ())
-    if state.ruling_until == since:
-        state.ruling, state.ruling_until = ruling, until
+    hidden, pins, closed, taken_back = await store.read(read)
     visible = tuple(each for each in ruling if not any(h.start <= each.id < h.end for h in hidden))
     cap = int(LEDGER_SHARE * state.cut.estimator.raw_within(state.budget.budget))
     basis = RulesBasis(visible, tuple(pins), tuple(closed), tuple(taken_back), cap)
@@ -49,6 +53,38 @@ async def read_rules(store: Store, state: ContextState) -> StandingRules:
     if rules is None or not rules.basis.is_same(basis):
         rules = state.rules = await asyncio.to_thread(derive, basis, state.tokenizer.count)
     return rules
+
+
+async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...]:
+    """The user's messages that make or take back a rule, oldest first. In batches, so that others are answered while a
+    long conversation is looked through, and that is stored: the next one who loads it begins where this one ended."""
+    until = MessageId(state.n_messages)
+    if not state.ruling_until and until > _WORTH_KEEPING:
+        known, since = await _remembered(store, state)
+        if not state.ruling_until:
+            state.ruling, state.ruling_until = known, since
+    found, since, n_looked_at = state.ruling, state.ruling_until, 0
+    while since < until:
+        after = min(since + _BATCH, until)
+        said = await store.read(conversations.read_user_messages, state.id, since, after)
+        found += await asyncio.to_thread(_those_that_rule, said) if said else ()
+        if state.ruling_until == since:
+            state.ruling, state.ruling_until = found, after
+        n_looked_at += after - since
+        since = after
+    if n_looked_at >= _WORTH_KEEPING:
+        with contextlib.suppress(StoreError):  # a store that cannot be written can be read all the same
+            await store.run(rule_marks.write, state.id, __version__, [each.id for each in found], until)
+    return found
+
+
+async def _remembered(store: Store, state: ContextState) -> tuple[tuple[StoredMessage, ...], int]:
+    """What was found before, and how far."""
+    ids, until = await store.read(rule_marks.read, state.id, __version__)
+    found: tuple[StoredMessage, ...] = ()
+    for chunk in (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH)):
+        found += tuple(await store.read(conversations.read_user_messages, state.id, chunk[0], chunk[-1] + 1, chunk))
+    return found, until
 
 
 def front_of(state: ContextState, rules: StandingRules, left_out: Sequence[tuple[MessageId, MessageId]]) -> Front:
@@ -63,6 +99,6 @@ async def news_of(store: Store, state: ContextState) -> str:
     return news_text(rules.lines(state.cut.left_out), rules.basis.closed_pins, "\n".join(told))
 
 
-def _ruling(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+def _those_that_rule(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     """Those that make or take back a standing rule."""
     return tuple(m for m in messages if read_rulings(m.content))

@@ -348,17 +348,20 @@ def read_visible(conversation_id: ConversationId, start: int, end: int | None = 
     return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]
 
 
-def read_user_messages(conversation_id: ConversationId, start: int) -> list[StoredMessage]:
-    """The visible messages of the user from `start` on, oldest first."""
+def read_user_messages(
+    conversation_id: ConversationId, start: int, end: int | None = None, among: Sequence[MessageId] | None = None
+) -> list[StoredMessage]:
+    """The visible messages of the user in [start, end), oldest first. `among`: only those; at most some hundred."""
     ranges = hidden_ranges(conversation_id)
     found: list[StoredMessage] = []
-    for owner, first, after in lineage(conversation_id, start):
+    for owner, first, after in lineage(conversation_id, start, end):
         # A quick look at the canonical JSON; what only speaks of such a role is sorted out below.
         query = Message.select().where(
             Message.conversation == owner,
             Message.message_id >= first,
             Message.message_id < after,
             Message.content.contains('"role":"user"'),
+            *(() if among is None else (Message.message_id.in_(among),)),
         )
         going = pending_work.being_purged(owner)
         found += [_message(row, going) for row in query.order_by(Message.message_id)]

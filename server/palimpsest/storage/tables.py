@@ -239,6 +239,13 @@ class Withdrawal(_Base):
         primary_key = CompositeKey("conversation", "message_id", "rule")
 
 
+class RuleMark(_Base):
+    conversation = TextField(primary_key=True)
+    reader = TextField()
+    until = IntegerField()
+    message_ids = TextField()
+
+
 class Injection(_Base):
     id = AutoField()
     conversation = TextField()

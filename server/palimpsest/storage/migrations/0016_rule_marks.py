@@ -1,0 +1,15 @@
+"""How far a conversation was looked through for standing rules, and which of its messages rule."""
+
+STATEMENTS = (
+    """CREATE TABLE rule_mark (
+        conversation TEXT PRIMARY KEY,
+        reader TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        message_ids TEXT NOT NULL
+    )""",
+)
+
+
+def up(_migrator, db):
+    for statement in STATEMENTS:
+        db.execute_sql(statement)
