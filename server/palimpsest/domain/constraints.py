@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.messages import Content, Role, TextPart
-from palimpsest.domain.rules.forms import LONGEST_SENTENCE, Forms
+from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, stems
 from palimpsest.domain.typed_text import sentences
 
@@ -306,7 +306,7 @@ class _Reading:
             # What must hold of the thing that is to be made.
             return _Reading.of(bare[: relative.start()], forms).score(in_task)
         marks = max(self._clause_marks(clause, in_task) for clause in self.clauses)
-        is_order = _first_word(bare) in forms.habits | forms.actions
+        is_order = _verb(bare, forms) in forms.habits | forms.actions
         scope = 2 if forms.scope.search(text) and (marks >= 2 or is_order) else 0
         # A scope alone is talk about time; with an order it makes a rule.
         marks = max(marks, 1 if scope else 0)
@@ -319,10 +319,12 @@ class _Reading:
     def _clause_marks(self, clause: str, in_task: bool) -> int:
         """The marks of a clause, which runs to the end of its sentence."""
         forms = self.forms
-        verb = _first_word(clause)
+        verb = _verb(clause, forms)
         is_whole = clause == self.bare and not forms.one_thing.match(clause)
         head = forms.purpose.split(clause, maxsplit=1)[0]
         is_pointed = forms.pointed.match(head if n_words(head) >= 2 else clause) is not None
+        if self.is_task and n_words(clause) <= 2:
+            return 0
         if in_task and is_whole and forms.owed_bare.match(clause):
             return 0
         if forms.always.match(clause) or (
@@ -332,7 +334,7 @@ class _Reading:
         if forms.forbid.match(clause) or forms.forbid_we.match(clause) or (is_whole and forms.forbid_we.search(clause)):
             return 1 if is_pointed and not forms.forbid_we.search(clause) else 2
         if (
-            (is_whole or _first_word(self.bare) in forms.habits)
+            (is_whole or _verb(self.bare, forms) in forms.habits)
             and forms.no_kind.fullmatch(clause)
             and n_words(clause) <= 10
         ):
@@ -345,7 +347,8 @@ class _Reading:
             return 2
         if (is_whole or self.is_changing) and not self.is_task and forms.standing.match(clause):
             return 2
-        if self.is_changing and not self.is_task and forms.restated.match(clause):
+        is_scoped = forms.opening_scope.match(_past_lead_in(self.text, forms)) is not None
+        if (self.is_changing or is_scoped) and not self.is_task and forms.restated.match(clause):
             return 2
         if forms.condition.match(clause) and self._has_order(clause):
             return 2
@@ -356,7 +359,8 @@ class _Reading:
             if self.is_task:
                 return 2 if forms.each.search(order) else 1
             object_ = forms.purpose.split(order, maxsplit=1)[0]
-            is_unspecific = n_words(object_) >= 2 and not forms.specific.search(object_) and not set(order) & set("@/")
+            object_ = object_ if n_words(object_) >= 2 else order
+            is_unspecific = not forms.specific.search(object_) and not set(order) & set("@/")
             is_bare_kind = is_unspecific and verb in forms.styles and n_words(order) <= 8
             is_weak_kind = forms.weak_kind.search(order) and not forms.determined.match(order)
             return 2 if is_bare_kind or is_weak_kind or forms.kind.search(order) or forms.each.search(order) else 1
@@ -375,7 +379,7 @@ class _Reading:
         if rests and forms.order_after_condition.match(rests[0]):
             return True
         return any(
-            _first_word(rest) in forms.habits | forms.actions or forms.forbid.match(rest) or forms.always.match(rest)
+            _verb(rest, forms) in forms.habits | forms.actions or forms.forbid.match(rest) or forms.always.match(rest)
             for rest in rests
         )
 
@@ -417,6 +421,15 @@ def _lead_in_stripped(text: str, forms: Forms) -> str:
     return bare
 
 
-def _first_word(text: str) -> str:
+def _verb(text: str, forms: Forms) -> str:
+    """The first word, without the pronoun that is joined to it where without it is an order."""
     match = WORD.search(text)
-    return match[0].lower() if match else ""
+    word = match[0].lower() if match else ""
+    orders = forms.habits | forms.actions
+    if word in orders or forms.enclitic is NOTHING:
+        return word
+    bare = forms.enclitic.sub("", word).translate(_UNACCENTED)
+    return bare if bare in orders else word
+
+
+_UNACCENTED: Final = str.maketrans("áéíóú", "aeiou")

@@ -26,7 +26,8 @@ _SCOPE = re.compile(
     re.I,
 )
 _OPENING_SCOPE = re.compile(
-    rf"(?:{_SCOPE.pattern})(?:\s+(?=(?:we|you|i|please|always|never|use|do|don't)\b)|(?<=\bon)\s+|(?<=forward)\s+"
+    rf"(?:{_SCOPE.pattern})(?:\s+(?=(?:we|you|i|please|always|never|use|do|don't)\b)|(?<=\bon)\s+"
+    rf"|(?<=forward)\s+|(?<=circumstances)\s+"
     r"|[^,.:!]{0,30}[,.:!]\s*)",
     re.I,
 )
@@ -77,7 +78,10 @@ _NO_KIND = re.compile(
     re.I,
 )
 _ABANDONED = re.compile(
-    r"(?:we(?:'re| are)? |let's |i )?no longer (?:use|using|want|do|doing|follow|following|support)\b", re.I
+    r"(?:we(?:'re| are)? |let's |i )?no longer (?:us(?:e|ing)|want|do(?:ing)?|follow(?:ing)?"
+    r"|support(?:ing)?|stor(?:e|ing)|writ(?:e|ing)|keep(?:ing)?|log(?:ging)?|nam(?:e|ing)"
+    r"|build(?:ing)?|deploy(?:ing)?)\b",
+    re.I,
 )
 _NEGATIVE = re.compile(r"\bnever\b|\blet's (?:not|avoid)\b|\bwe (?:don't|do not)\b|\bi hate\b", re.I)
 _CONDITION = re.compile(
@@ -89,7 +93,7 @@ _ORDER_AFTER_CONDITION = re.compile(r"(?:you|we) (?:must|should|have to|need to)
 _KIND = re.compile(
     r"\b(?:every|each|any|all(?! (?:the|my|of)\b)|only(?! the\b)|instead of|rather than|unless"
     r"|whenever|at most|at least|everywhere|throughout|never|always|both|maximum|exclusively|consistently|under \d+"
-    r"|where possible|your (?:repl|answer|response|message|commit|summar|explanation)\w*)\b",
+    r"|(?:wherever|where|if|whenever) possible|your (?:repl|answer|response|message|commit|summar|explanation)\w*)\b",
     re.I,
 )
 _WEAK_KIND = re.compile(r"\b(?:no|not|nothing|without)\b", re.I)
@@ -100,12 +104,16 @@ _EACH = re.compile(
     re.I,
 )
 _OWED = re.compile(
-    r"\b(?:must(?! have been)|should(?! have)|shall|ought to|have to|are (?:required|mandatory))\b(?! (?:probably|i"
+    r"\b(?:must(?! have been)|should(?! have)|shall|ought to|have to|has to|needs? to"
+    r"|are (?:required|mandatory))\b(?! (?:probably|i"
     r"|we|you)\b)",
     re.I,
 )
 _OWED_KIND = re.compile(
-    r"(?:all|any|every|each|only|both|no|new)\b(?! the)"
+    r"(?:all|any|every|each|only|both|no|new|nobody|no one)\b(?! the)"
+    r"|(?:the|our) (?:[\w-]+ )?(?:api|app|application|service|server|system|product|library|cli"
+    r"|client|backend|frontend|database"
+    r"|schema|interface|site|website|package|codebase|program|tool)s? (?:must|has to|have to|shall)\b"
     r"|(?:(?!(?:the|my|these|those|some|more|this|our|its)\b)[\w-]+ ){0,2}(?!this|its|is |was |has |does )[a-z]+s"
     r" (?:must|should|shall|have to|are )"
     r"|(?:you|we) (?:must|should|have to) (?:\w+ ){0,8}(?:every|each|whenever|before|only)\b",
@@ -115,7 +123,8 @@ _DECIDED = re.compile(
     r"(?:we(?:'ve| have)? (?:decided|agreed|settled|chosen|chose|standardi[sz]ed)"
     r"|let's (?:always |just |all )?(?:use|stick (?:with|to)|go with|standardi[sz]e|adopt|settle on|avoid|never|not)\b"
     r"|(?:we'll|we will|we're going to) (?:always |only )?(?:use|stick (?:with|to)|go with|target|support)\b"
-    r"|we (?:only |always )?(?:use|write|follow|prefer|target|support|indent|deploy)\b(?! (?:it|this|that|the|these"
+    r"|we (?:only |always )?(?:use|write|follow|prefer|target|support|indent|deploy|store|keep"
+    r"|name|format|log|host|document|build)\b(?! (?:it|this|that|the|these"
     r"|them|to)\b)"
     r"|we (?:do not|don't) (?:use|write|want|do|commit|support|allow|add|log|mock|target|ship|deploy|put|name)\b"
     r"|the (?:decision|convention|rule|policy) is|my preference is"
@@ -123,13 +132,15 @@ _DECIDED = re.compile(
     r"|(?:we|i)(?:'ve|'re|'ll| have| are| will)? (?:now |just |all |already )?"
     r"(?:(?:switch(?:ed|ing)?|mov(?:ed?|ing)|migrat(?:ed?|ing)|chang(?:ed?"
     r"|ing)) (?:[\w.-]+ ){0,4}?to|go(?:ing)? with) [\w.`-]"
-    r"|let's (?:just |all |rather |instead )?(?:switch to|move to|go for|take|replace|pick)\b"
+    r"|(?:keep|stay with) (?-i:[A-Z])[\w.]+\W*$|let's (?:just |all |rather "
+    r"|instead )?(?:switch to|move to|go for|take|replace|pick)\b"
     r"|i(?:'d)? (?:strongly |much |really )?(?:prefer|rather you|rather we|insist|expect you to|always want|hate"
     r"|only want)\b)",
     re.I,
 )
 _ONCE = re.compile(
-    r"\b(?:just yet|yet|for now|this time|this one|right now|for the moment|(?:for )?today|next|at the moment|now)\b"
+    r"\b(?:just yet|yet|for now|this time|this one|right now|for the moment|(?:for )?today"
+    r"|(?<!do )next(?! to\b)|at the moment|now)\b"
     r"[.!]?(?=$|[\s,;)])|^(?!we\b).{0,200}\bhere\b[.!]?(?=$|[\s,;)])|\b(?:for|in|on|with) this (?:one |single )?"
     r"(?:test|commit|example|run|time|case|branch|pr|file|function|step|task|ticket|release|change)\b",
     re.I,
@@ -191,7 +202,7 @@ _RULE_NOUN = (
 )
 _NAME = (
     r"((?!(?:the|this|that|those|these|a|an|it|my|your|about|all|any|everything)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
-    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav|for|as|entirely|altogether|completely|now|instead"
+    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav\w*|for|as|entirely|altogether|completely|now|instead"
     r"|after all|any ?more|to|with|by)\b)"
 )
 _GIVE_UP = (
@@ -244,11 +255,13 @@ ENGLISH: Final = Forms(
         r"|(?!(?:the|this|that|these|those|is|as)\b)(?:[\w-]+ ){0,2}[\w-]*[a-z]s (?:always )?(?:go|belong|live|stay) "
         r"(?:in|into|next to|under|beside|with)\b"
         r"|(?:all|every|each) (?!the\b|of\b|my\b)(?:[\w-]+ ){1,3}(?:needs?|gets?|requires?|goes|go|has its|have"
-        r"|(?:is|are) (?:always )?(?:stored|written|kept|named|typed|reviewed|signed|encrypted|tested|documented)) "
+        r"|(?:is|are) (?:always )?(?:based|stored|written|kept|named|typed|reviewed|signed"
+        r"|encrypted|tested|documented)) "
         r"|nothing (?:[\w-]+ ){0,4}(?:may|must|should|is to|gets?)\b(?! wrong)|without (?:my"
         r"|our) [\w ]{2,30}[, ] ?(?:nothing|no) "
         r"|only (?:ever )?(?:use|write|import|commit|deploy|push|log|add|support|target|answer|reply)\b"
-        r"|(?:use|prefer) the [\w.`-]+ (?:library|package|framework|module|driver|client|tool"
+        r"|(?:all|every) (?:new|our) [\w-]+ (?:is|are|gets?) [a-z]|(?:use"
+        r"|prefer) the [\w.`-]+ (?:library|package|framework|module|driver|client|tool"
         r"|plugin)\b|(?:write|keep|put) (?:all |our )?[\w -]{2,30}? in (?:english|french|german"
         r"|spanish|italian|dutch|chinese|japanese)\b"
         r"|(?:make sure|be sure|ensure|see to it)(?: that)? (?:you |we |to )(?:always|never)\b"
@@ -261,7 +274,8 @@ ENGLISH: Final = Forms(
     ),
     restated=form(
         r"[\w.+#-]+(?: [\w.+#-]+){0,2} instead[,.! ]*(?:please)?[.!]*$|[\w.+#-]+ it is\W*$"
-        r"|[\w.+#-]+(?: (?:for|in|as) [\w.+#-]+){1,2}(?:,? (?:not|please)\b[\w ,.]{0,30})?\W*$"
+        r"|[\w.+#-]+(?: (?:for|in|as) [\w.+#-]+){1,2}(?:,? and [\w.+#-]+ (?:for|in"
+        r"|as) [\w.+#-]+)?(?:,? (?:not|please)\b[\w ,.]{0,30})?\W*$"
     ),
     habits=_HABITS,
     styles=_STYLES,
@@ -279,7 +293,7 @@ ENGLISH: Final = Forms(
     told_within=form(r"\b(?:some day|someday|eventually|one day|would you|what do you think|your opinion)\b"),
     task=form(
         r"(?:now )?(?:write|implement|fix|create|add|build|make|develop|generate|draft|refactor|design|code|rewrite"
-        r"|rename|move|change|extract|delete|remove|set up|show) (?:me |us |up )?(?:an?|the|this"
+        r"|rename|move|change|extract|delete|remove|set up|set|put|turn|show|open) (?:me |us |up )?(?:an?|the|this"
         r"|that|one|another|some|its?|my"
         r"|(?-i:[A-Z])\w*|`)"
     ),
@@ -330,19 +344,28 @@ ENGLISH: Final = Forms(
         ),
     ),
     permitted=form(
-        rf"(?:it is |it's )?(?:you|we|ok(?:ay)? to|fine to|allowed to)(?: can| may)?\b(?=.*{_NOW}[.!]?$)"
+        rf"(?:it is |it's )?(?:(?:you|we)(?: can| may|'re allowed to| are allowed to)|ok(?:ay)? to"
+        rf"|fine to|allowed to)\b(?=.*{_NOW}[.!]?$)"
         rf"|[\w' -]{{2,50}} (?:is|are) (?:okay|ok|fine|allowed|permitted|welcome){_NOW}"
     ),
     about=form(
         rf"\b{_RULE_NOUN}\b|\b(?:applies|apply|gone|earlier|previous|last|fine|okay|allowed"
         rf"|permitted|welcome|asked|request"
-        r"|withdrawn|lifted|required|necessary|mandatory|reversed?|against|running|change)\b"
+        r"|withdrawn|lifted|required|necessary|mandatory|reversed?|against|running)\b"
     ),
     rule_noun=form(rf"\b{_RULE_NOUN}\b"),
     rejected=(
-        form(r"(?:\b(?:instead of|rather than|over|no longer use|in place of)|(?<=, )not)\s+((?:\w[\w-]*\s*){1,3})"),
+        form(
+            r"(?:\b(?:instead of|rather than|over|no longer use|in place of)"
+            r"|(?<=, )not)\s+((?:(?!(?:we|i|you|use|let's|please|take|for|after"
+            r"|everywhere)\b)\w[\w.-]*\s*){1,3})"
+        ),
     ),
     chosen=(
+        form(
+            r"\buse the (?P<what>[\w.-]+) (?:library|package|framework|module|driver|client|tool|plugin)"
+            r"(?: for (?P<purpose>[\w-]+))?"
+        ),
         form(
             r"\b(?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|stick (?:with|to)|switch(?:ed"
             r"|ing)? to|mov(?:ed?|ing) to|adopt"

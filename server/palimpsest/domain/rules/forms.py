@@ -151,6 +151,8 @@ class Forms:
     """A whole word whose first group is its stem."""
     alike: tuple[tuple[str, str], ...] = ()
     """Ends of stems that are spelled in two ways, and the way that is kept."""
+    enclitic: re.Pattern[str] = NOTHING
+    """Anywhere in a verb: a pronoun that is joined to its end."""
     elided: str = ""
     """Articles and their like that are joined to a noun by an apostrophe, as alternatives of a pattern."""
     known_by: frozenset[str] = field(init=False)

@@ -9,7 +9,7 @@ from palimpsest.domain.rules.forms import Forms, form, words
 _SCOPE = (
     r"(?:à partir de maintenant|à partir d'aujourd'hui|désormais|dorénavant|à l'avenir|à chaque fois|en règle générale"
     r"|(?:dans|pour) (?:ce|cette|notre|tout le) (?:dépôt|projet|repo|code|session|conversation)"
-    r"|par défaut|en aucun cas|sans exception"
+    r"|par défaut|sans exception"
     r"|sous aucun prétexte|pour le reste de)"
 )
 _RULE_NOUN = r"(?:règle|consigne|contrainte|limite|décision|convention|instruction|restriction|exigence)s?"
@@ -63,6 +63,7 @@ FRENCH: Final = Forms(
         r"|il n'y a jamais|la dernière fois)\b|^(?:ça|cela|il|elle) (?!faut)\w+ (?:toujours|jamais)\b"
     ),
     forbid=form(
+        r"en aucun cas (?:de |d')?\w|"
         r"(?:ne |n')(?!importe|est|ont|a |ai |y |hésite|t'inquiète)(?:pas |jamais |rien )?(?:me "
         r"|te |nous |le |la |les |l')?[\w-]+ (?:pas|jamais|rien|que|plus|aucun\w*|nulle part"
         r"|à rien)\b"
@@ -95,7 +96,12 @@ FRENCH: Final = Forms(
     weak_kind=form(r"\b(?:pas|sans|aucun\w*)\b"),
     each=form(r"\b(?:chaque|avant (?:de|d'|toute?)|quand tu|après chaque|à chaque)"),
     owed=form(r"\b(?:doi(?:t|vent)|faut|a besoin|ont besoin)\b"),
-    owed_kind=form(r"(?:tous|toutes|chaque|tout|les|nos) (?!deux\b)"),
+    owed_kind=form(
+        r"(?:l'|la |le |notre )(?:api|application|appli|service|serveur|interface|base de données"
+        r"|bibliothèque|client|cli|programme"
+        r"|paquet|site) doit |"
+        r"(?:tous|toutes|chaque|tout|les|nos) (?!deux\b)"
+    ),
     owed_bare=form(
         r"(?:doit|il faut|devra) (?!plaisanter|y avoir)(?:ne pas |toujours |encore )?(?:\w+) \w"
         r"|il ne faut (?:jamais|pas) \w"
@@ -159,7 +165,7 @@ FRENCH: Final = Forms(
     told_within=form(r"\b(?:un jour|qu'en penses-tu|et toi|n'importe quoi|coûterait|à cause de)\b"),
     task=form(
         r"(?:écris|implémente|corrige|crée|ajoute|construis|fais|rends|développe|génère|renomme"
-        r"|supprime|déplace|remplace|change|montre-moi|traduis) "
+        r"|supprime|déplace|remplace|change|mets|ouvre|montre-moi|traduis) "
         r"(?:-moi |moi )?(?:un|une|le|la|l'|ce|cette|cet|mon|ma|comment)\b"
     ),
     relative=form(r"(?: ?:|\b(?:qui|que|pour que|afin que|où|dont)\b)"),
@@ -230,7 +236,7 @@ FRENCH: Final = Forms(
     chosen=(
         form(
             r"\b(?:utilise[rz]?|utilisons|prends|prenez|prenons|passons à|restons sur"
-            r"|part(?: finalement)? sur|mise sur|choisi|adoptons|opté pour|reste sur)(?: plutôt"
+            r"|prend|part(?: finalement)? sur|mise sur|choisi|adoptons|opté pour|reste sur)(?: plutôt"
             r"| finalement)? "
             r"(?P<what>(?!(?:le|la|les|un|une|cette|ce)\b|l')(?:des )?[\w.+#-]+(?: (?!pour"
             r"|comme)[\w.+#-]+)?)(?: (?:pour|comme) (?P<purpose>(?:[\w'-]+ ?){1,4}))?"
@@ -240,7 +246,7 @@ FRENCH: Final = Forms(
     rivals=tuple(
         words(group)
         for group in (
-            "tabulation espac",
+            "tabulation tabulations espac",
             "métriqu impérial",
             "simpl doubl",
             "camelcas snake_cas kebab-cas pascalcas",
@@ -264,7 +270,7 @@ FRENCH: Final = Forms(
         " maintenant lieu place plutôt passons restons"
         " avoir être as ai a es soit nouveau finalement plaît merci très projet dépôt uniquement"
         " seulement maximum part parte"
-        " utile où partout surtout dès après avant sous va vont chez choisi choisir reste mise"
+        " partir préfère préférez utile où partout surtout dès après avant sous va vont chez choisi choisir reste mise"
         " dit nouvelle nouvelles compte"
     ),
     suffixes=(
@@ -281,11 +287,13 @@ FRENCH: Final = Forms(
         "ales",
         "ale",
         "er",
+        "re",
         "es",
         "é",
         "e",
         "s",
         "x",
     ),
+    enclitic=form(r"-(?:moi|nous|le|la|les|lui|leur)$"),
     elided="l|d|n|s|qu|j|c|m|t|jusqu|lorsqu",
 )

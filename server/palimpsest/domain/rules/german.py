@@ -11,7 +11,7 @@ _WORK = r"(?:projekt|repo(?:sitory)?|codebasis|code|sitzung|gespräch|unterhaltu
 _SCOPE = (
     r"(?:ab (?:jetzt|sofort|heute|nun)|von (?:jetzt|nun) an|künftig|zukünftig|in zukunft|fortan|jedes mal"
     rf"|(?:in|für) {_THIS}{_WORK}\b|im (?:ganzen |gesamten )?(?:projekt|repo(?:sitory)?|code)\b"
-    r"|für den rest|standardmäßig|unter keinen umständen|auf keinen fall|ausnahmslos|bis auf weiteres)"
+    r"|für den rest|standardmäßig|ausnahmslos|bis auf weiteres)"
 )
 _RULE_NOUN = (
     r"(?:regel|vorgabe|anweisung|einschränkung|beschränkung|grenze|konvention|richtlinie|entscheidung|limit|vorschrift)"
@@ -60,6 +60,7 @@ GERMAN: Final = Forms(
     aside=form(r"\s(?:(?:--?|[\u2013\u2014]|weil|da|damit)\s|\()"),
     always=form(rf"{_ALWAYS}\s+(?!mehr\b|wieder\b|gut\b)[\w`]"),
     always_we=form(
+        rf"^(?:ist|sind|wird|werden) (?:[\w-]+ ){{1,3}}{_ALWAYS}\b|"
         rf"^(?:{_VERB}\w{{0,3}}|nimm|gib|sprich|fass|fang|stell|leg|mach|schick) (?:[\w.'`/-]+ ){{0,6}}?{_ALWAYS}\b"
         rf"|\b(?:muss|müssen|darf|dürfen|soll|sollst|sollen|sollte|sollten) (?:[\w.'`/-]+ ){{0,6}}?{_ALWAYS}\b"
         rf"|^(?:(?!(?:der|die|das|es|ich|er|sie|dies\w*|mein\w*|da)\b)[\w-]+ ){{1,2}}(?:werden"
@@ -75,6 +76,7 @@ GERMAN: Final = Forms(
         r"(?!.*\b(?:entschieden|geeinigt|beschlossen|umgestiegen|gewechselt|migriert|aufgegeben|gewählt)\b)"
     ),
     forbid=form(
+        r"(?:auf keinen fall|unter keinen umständen) \w|"
         r"(?:verwend\w*|benutz\w*|nutz\w*|nimm|schreib\w*|mock\w*|commit\w*|push\w*|lösch\w*"
         r"|änder\w*|fass|rühr|logg?\w*|deploy\w*"
         r"|füg\w*|formatier\w*|fang|mach|setz\w*|bearbeit\w*|entfern\w*|installier\w*|erstell\w*) (?:[\w.'`/-]+ ){0,5}?"
@@ -107,6 +109,9 @@ GERMAN: Final = Forms(
     each=form(r"\b(?:jede[rsnm]?|bevor du|bevor etwas|nach jede\w|vor jede\w|wenn du)\b"),
     owed=form(r"\b(?:muss|müssen|soll|sollen|brauch(?:t|en)|hat|haben)\b"),
     owed_kind=form(
+        r"(?:die|das|der|unsere?) (?:\w+ )?(?:api|app|anwendung|schnittstelle|server|dienst|cli"
+        r"|oberfläche|datenbank|seite"
+        r"|bibliothek|programm|paket|client) (?:muss|soll) |"
         r"(?:alle|jede[rs]?|neue[rn]?|sämtliche) (?!der\b)|(?:(?!(?:der|die|das|den|diese\w?"
         r"|meine?|unsere?|es|ich|er|sie|was|da)\b)[\w-]+ ){0,2}?"
         r"[\w-]+(?:en|s|e|er) (?:müssen|sollen|brauchen)\b"
@@ -175,7 +180,7 @@ GERMAN: Final = Forms(
         r"|letzte[snr]?|manche|einige|jemand|leute|schauen wir"
         r"|mal sehen|egal|ich (?:glaube|denke|vermute|würde|habe|hatte|sehe|frage|weiß)(?! es mir anders)"
         r"|(?:er|sie|mein\w*|der|die|das|unser\w*|ein\w*) (?:[\w-]+ )?(?:sagte|sagt|meinte|meint"
-        r"|sagen|beschwert|behauptet|schrieb|fragte|wollte|will|hat)\b"
+        r"|beschwert|behauptet|schrieb|fragte|wollte|will|hat)\b"
         r"|in der (?:readme|doku|dokumentation|anleitung) (?:steht|heißt)|das muss ein|in meinem letzten)"
     ),
     told_within=form(
@@ -186,7 +191,7 @@ GERMAN: Final = Forms(
     task=form(
         r"(?:schreib|schreibe|implementiere|behebe|erstelle|erstell|baue|bau|füg|füge|mach|mache"
         r"|entwickle|korrigiere|ändere|benenne|lösche"
-        r"|entferne|ersetze|verschiebe|repariere|zeig|zeige|übersetze) (?:mir |bitte "
+        r"|entferne|ersetze|öffne|stell|setz|verschiebe|repariere|zeig|zeige|übersetze) (?:mir |bitte "
         r"|hier )?(?:de[nmr]|die|das|ein\w{0,2}|eine\w?|diese\w?|\w+ eine|`)\b"
     ),
     relative=form(
@@ -263,11 +268,12 @@ GERMAN: Final = Forms(
     rejected=(
         form(
             r"\b(?:statt|anstatt|anstelle von|gegenüber)\s+((?:(?!(?:für|zu|als|bitte|in|zum"
-            r"|nehmen|verwenden|wir)\b)[\w.+#-]+\s*){1,2})(?!zu \w)"
+            r"|nehmen|verwenden|wir)\b)[\w.+#-]+\b\s*){1,2})(?!\w)(?!\s*zu \w)"
         ),
         form(r"\b(?:nicht|kein\w*|und nicht)\s+([\w.+#-]+)(?=\s*[.!]?$|,)"),
     ),
     chosen=(
+        form(r"wir haben (?P<what>[\w.+#-]+) (?:für (?P<purpose>(?:[\w-]+ ){1,3}))?gewählt"),
         form(r"(?:für|zum) (?P<purpose>(?:[\w-]+ ){1,3})(?:auf|zu) (?P<what>[\w.+#-]+) (?:wechseln|umsteigen)"),
         form(
             r"(?:\b(?:verwende\w?|benutze?\w?|nutze?\w?|nimm|nehmen(?: wir)?|setzen (?:wir )?auf"
@@ -325,7 +331,6 @@ GERMAN: Final = Forms(
         "er",
         "em",
         "es",
-        "te",
         "et",
         "st",
         "t",

@@ -25,6 +25,10 @@ def plain(text: str) -> str:
     return text.translate(_NOT_PLAIN)
 
 
+_FOLDED: Final = str.maketrans("áéíóúàèìòùâêîôûäëïöüçñ", "aeiouaeiouaeiouaeioucn")
+"""Accents come and go with inflection, and with the keyboard."""
+
+
 @functools.lru_cache(maxsize=4_096)
 def languages_of(text: str) -> tuple[Forms, ...]:
     """The languages that have the most of a sentence's small words and letters; English where none has any. Several
@@ -44,6 +48,18 @@ def stems(text: str, forms: Forms) -> tuple[str, ...]:
     """Stems of the words that say what a text is about, in its order, each once."""
     found = _pieces(text, forms) if forms is CHINESE else _content_words(text, forms)
     return tuple(dict.fromkeys(stem(word, forms) for word in found))
+
+
+@functools.cache
+def rivals_of(forms: Forms) -> tuple[frozenset[str], ...]:
+    """Groups of stems of which only one can be chosen."""
+    return tuple(frozenset(each for word in group for each in (word, stem(word, forms))) for group in forms.rivals)
+
+
+@functools.cache
+def topics_of(forms: Forms) -> frozenset[str]:
+    """Stems that say what such a choice is about."""
+    return frozenset(each for word in forms.topics for each in (word.translate(_FOLDED), stem(word, forms)))
 
 
 def n_words(text: str) -> int:
@@ -78,11 +94,17 @@ def _pieces(text: str, forms: Forms) -> list[str]:
     return [piece for piece in found if piece]
 
 
+@functools.cache
+def _suffixes(forms: Forms) -> tuple[str, ...]:
+    return tuple(suffix.translate(_FOLDED) for suffix in forms.suffixes)
+
+
 def stem(word: str, forms: Forms) -> str:
     """A crude stem: enough to know "tabs" for "tab" and "commits" for "committing"."""
+    word = word.translate(_FOLDED)
     if forms.participle and (match := forms.participle.fullmatch(word)) is not None:
         word = match[1]
-    for suffix in forms.suffixes:
+    for suffix in _suffixes(forms):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
             cut = word[: -len(suffix)] + ("y" if suffix in ("ied", "ies") else "")
             word = cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and suffix in forms.doubling else cut

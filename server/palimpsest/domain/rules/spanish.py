@@ -10,7 +10,7 @@ _SCOPE = (
     r"(?:(?:a partir|desde|de) (?:de )?ahora(?: en adelante)?|de aquí en adelante|en adelante"
     r"|en el futuro|cada vez|como regla general|por regla general"
     r"|(?:en|para) (?:este|esta|nuestro|todo el) (?:repositorio|proyecto|repo|código|sesión"
-    r"|conversación)|por defecto|bajo ningún concepto|en ningún caso"
+    r"|conversación)|por defecto"
     r"|sin excepción|durante el resto)"
 )
 _RULE_NOUN = r"(?:reglas?|instrucci(?:ón|ones)|restricción|límite|decisión|convención|normas?|requisito|directriz)"
@@ -66,6 +66,7 @@ SPANISH: Final = Forms(
         r"|anterior nunca|el \w+ antiguo pasó)\b"
     ),
     forbid=form(
+        r"(?:bajo ningún concepto|en ningún caso) \w|"
         r"no (?:me |te |lo |la |los |las |se )?(?!hay|es|está|sé|hace falta|tengo|tenía|funciona"
         r"|puedo|entiendo|importa|te preocupes|preocupes|olvides|pasa|dudes)"
         r"(?:\w+es|\w+as|\w+ar|\w+er|\w+ir|uses|toques|hagas|añadas|modifiques"
@@ -98,7 +99,12 @@ SPANISH: Final = Forms(
     weak_kind=form(r"\b(?:no|sin|ningún\w*)\b"),
     each=form(r"\b(?:cada|antes de|cuando \w+es|después de cada|todas? l[oa]s)\b"),
     owed=form(r"\b(?:debe|deben|tienen? que|necesitan?|hay que)\b"),
-    owed_kind=form(r"(?:todos|todas|cada|todo|los|las|nuestros|nuestras) (?!dos\b)"),
+    owed_kind=form(
+        r"(?:la|el|nuestra|nuestro) (?:\w+ )?(?:api|aplicación|servicio|servidor|interfaz"
+        r"|base de datos|biblioteca|cliente|cli|programa"
+        r"|paquete|sitio) (?:debe|tiene que) |"
+        r"(?:todos|todas|cada|todo|los|las|nuestros|nuestras) (?!dos\b)"
+    ),
     owed_bare=form(r"(?:debe|hay que|tiene que) (?!haber|ser una broma)(?:no |siempre )?\w+ \w|nunca debemos \w"),
     decided=form(
         r"(?:hemos|nos hemos|he) (?:decidido|elegido|acordado|optado|pasado de|migrado de"
@@ -119,7 +125,7 @@ SPANISH: Final = Forms(
     standing=form(
         r"(?:nuestra|la) (?:[\w-]+ ){0,2}(?:convención|regla|política|norma)(?: es|:)|(?:longitud"
         r"|tamaño|ancho|[\w']+) máxim[oa](?: de [\w]+)?(?: es(?: de)?|:)? ?\d+"
-        r"|[\w'-]+(?: [\w'-]+){0,3} (?:solo|sólo|únicamente) en [\w' -]{2,30}$"
+        r"|[\w'-]+(?: [\w'-]+){0,3} (?:solo|sólo|únicamente) en [\w' -]{2,30}(?:, por favor)?\W*$"
         r"|cada [\w'-]+ (?:necesita|debe|tiene|lleva)|(?:los|las) [\w'-]+(?: [\w'-]+)? (?:van"
         r"|se guardan|se ponen|se arreglan)\b"
         r"|aquí (?:los|las|no|se) \w|todo el código nuevo|(?!(?:reinicia|pon|haz"
@@ -157,7 +163,7 @@ SPANISH: Final = Forms(
     told_within=form(r"\b(?:algún día|qué opinas|y tú|es una tontería|cuánto costaría|debe haber)\b"),
     task=form(
         r"(?:escribe|implementa|arregla|crea|añade|construye|haz|desarrolla|genera|renombra|borra"
-        r"|elimina|mueve|reemplaza|sustituye|cambia|muéstrame|traduce|corrige) "
+        r"|elimina|mueve|reemplaza|sustituye|cambia|muéstrame|traduce|corrige|pon|abre) "
         r"(?:un|una|el|la|este|esta|mi|cómo)\b"
     ),
     relative=form(r"(?::|\b(?:que|para que|donde|cuyo|cuya)\b)"),
@@ -174,7 +180,7 @@ SPANISH: Final = Forms(
     pointed=form(r"^\W*(?:lo|la|eso|esto)\b|^\W*\w+ (?:eso|esto)\b|^\W*\w+(?:[áéí]\w+)l[oa]s?\b"),
     specific=form(r"\b(?:el|la|este|esta|ese|esa|estos|estas|un|una|mi|eso|esto)\b"),
     determined=form(r"\w+ (?:el|la|los|las|este|esta|un|una|mi)\b"),
-    purpose=form(r"\s(?:para|como|en|de|donde|por|según|a)\s"),
+    purpose=form(r"\s(?:para|como|en|donde|por|según)\s"),
     change=form(
         r"\b(?:en realidad|mejor|en lugar de|en vez de|pensándolo mejor|cambio de planes"
         r"|cambiado de opinión|ya no|a partir de ahora|desde ahora|pasado de|pasamos a|migrado"
@@ -259,9 +265,11 @@ SPANISH: Final = Forms(
         " mejor usa use usar usamos usemos usaremos uses vamos"
         " puede puedes pueden solo sólo aquí favor sigamos sea ser está están muy final realidad"
         " proyecto repositorio máximo donde tenga"
-        " sentido antes después desde sí hace elegimos elegir decidimos decidido seguimos tener"
+        " partir otra otro otras otros nuevo sentido antes después desde sí hace elegimos elegir"
+        " decidimos decidido seguimos tener"
         " tiene tienen nuevo quedamos da"
     ),
+    enclitic=form(r"(?:me|nos|lo|la|les)$"),
     alike=(("qu", "c"), ("gu", "g"), ("j", "g")),
     suffixes=(
         "amientos",
@@ -281,6 +289,10 @@ SPANISH: Final = Forms(
         "ido",
         "ado",
         "arme",
+        "ame",
+        "eme",
+        "enme",
+        "aciones",
         "arse",
         "ar",
         "er",

@@ -12,7 +12,7 @@ from typing import Final
 
 from palimpsest.domain.constraints import Constraint, Withdrawal, normal_form, subject_words
 from palimpsest.domain.rules.forms import Forms
-from palimpsest.domain.rules.languages import languages_of
+from palimpsest.domain.rules.languages import languages_of, rivals_of, topics_of
 
 _CHOOSING: Final = frozenset(
     "use prefer reply answer respond write speak indent name call stick target format we let's i".split()
@@ -81,9 +81,9 @@ def _share(words: Sequence[str], among: Sequence[str]) -> float:
 def _is_rival(new: set[str], old: set[str], languages: Sequence[Forms]) -> bool:
     """Two choices from one group, where the newer is at least as general."""
     for forms in languages:
-        for group in forms.rivals:
+        for group in rivals_of(forms):
             if new & group and old & group and not new & old & group:
-                return new - group - forms.topics <= old - group
+                return new - group - topics_of(forms) <= old - group
     return False
 
 
