@@ -313,10 +313,10 @@ class Server:
             self.send({"method": "$/progress", "params": {"token": token, "value": value}})
 
         work(kind="begin", title="Summarising")
-        event("summarization_start", totalItems=8)
-        event("summarization_progress", itemsProcessed=4, totalItems=8)
+        event("summarization_start", strategy="threshold", totalItems=8)
+        event("summarization_progress", strategy="threshold", itemsProcessed=4, totalItems=8)
         work(kind="report", message="half way", percentage=50)
-        event("summarization_complete", itemsProcessed=8, tokensSaved=6000)
+        event("summarization_complete", strategy="threshold", itemsProcessed=8, tokensSaved=6000)
         work(kind="end")
 
 

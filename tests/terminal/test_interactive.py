@@ -237,8 +237,8 @@ def test_a_summary_is_one_line_that_is_rewritten(chats: Chats) -> None:
         shown = terminal.expect(USAGE)
         terminal.expect_prompt()
         assert terminal.leave() == 0
-    assert "Summarising: 4 of 8 messages…" in shown
-    assert left_standing(shown)[-3:-1] == ["Summarised 8 messages: 6,000 tokens fewer.", "after it"]
+    assert "Summarizing: 4 of 8 messages…" in shown
+    assert left_standing(shown)[-3:-1] == ["Summarized 8 messages: 6,000 tokens fewer.", "after it"]
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

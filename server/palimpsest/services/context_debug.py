@@ -24,11 +24,20 @@ Topic = Literal[
 ]
 
 
-def init_counters(*, n_messages: int, current_tokens: int, window: int, margin: int, tokenizer: str) -> None:
-    """A conversation's context was loaded. Raw tokens; `window` and `margin` are the model's."""
+def init_counters(
+    *, n_messages: int, current_tokens: int, schema_tokens: int, window: int, margin: int, tokenizer: str
+) -> None:
+    """A conversation's context was loaded. Raw tokens, which add up to the next request; `window` and `margin` are the
+    model's."""
     _write(
         "init-counters",
-        {"n_messages": n_messages, "current": current_tokens, "window": window, "margin": margin},
+        {
+            "n_messages": n_messages,
+            "current": current_tokens,
+            "schema": schema_tokens,
+            "window": window,
+            "margin": margin,
+        },
         {"tokenizer": tokenizer},
     )
 

@@ -194,7 +194,8 @@ class ContextEngine:
         self._keep(state)
         context_debug.init_counters(
             n_messages=state.n_messages,
-            current_tokens=state.raw_tokens,
+            current_tokens=state.raw_tokens - state.frame_tokens.total,
+            schema_tokens=state.frame_tokens.total,
             window=budget.window,
             margin=budget.margin,
             tokenizer=tokenizer.name,
