@@ -167,6 +167,35 @@ async def test_a_command_is_answered_in_the_document_and_is_no_message(desk: Des
     assert desk.fake.requests == []
 
 
+async def test_what_a_user_can_do_is_a_command_whose_answer_stands_in_the_document(desk: Desk) -> None:
+    desk.fake.script += [Reply(text="Blue."), Reply(text="Red.")]
+    editor = await desk.chat()
+    editor.type("Which color?")
+    conversation_id = (await editor.command("send"))["result"]["conversationId"]
+    await editor.until("Blue.")
+    await editor.settled()
+    editor.type("typed and not sent")
+
+    async def execute(name: str, **given: str) -> Message:
+        params = {"command": f"palimpsest.command.{name}", "arguments": [given]}
+        return await editor.client.request("workspace/executeCommand", params)
+
+    assert "called" in (await execute("rename", uri=editor.uri, argument="Colors"))["result"]["text"]
+    await editor.until("/rename Colors")
+    await editor.until("# Colors")
+    again = (await execute("retry", uri=editor.uri))["result"]
+    attached = await editor.client.result("palimpsest/turn/attach", {"turnId": again["turnId"]})
+    assert attached["status"] == "committed"
+    await editor.until("Red.")
+    await editor.until("Blue.", is_there=False)
+    assert editor.text.partition(MARKER)[2].strip() == "typed and not sent"
+    listed = (await execute("usage", conversationId=conversation_id))["result"]
+    assert "summaries in the context" in listed["text"]
+    assert "summaries in the context" in (await editor.client.notification("window/showMessage"))["message"]
+    refused = await execute("undo", conversationId=conversation_id, argument="now")
+    assert "takes no argument" in refused["error"]["message"]
+
+
 async def test_of_two_sends_close_together_one_is_sent_and_its_answer_written(desk: Desk) -> None:
     desk.fake.script += [STALL]
     editor = await desk.chat()

@@ -85,7 +85,7 @@ async def test_mentions_are_completed_at_utf16_offsets(tmp_path: Path, folder: P
                 "path": "src/pump.py",
             }
         ]
-        commands = await ed.client.result(COMPLETE, {"text": "/con", "position": 4})
+        commands = await ed.client.result(COMPLETE, {"text": "/conte", "position": 6})
         assert [(item["kind"], item["insertText"]) for item in commands["items"]] == [("command", "/context")]
         for position in (-5, 0, 10_000):
             nothing = await ed.client.result(COMPLETE, {"text": text, "position": position})
@@ -107,7 +107,7 @@ async def test_commands_are_answered_in_markdown_or_with_a_sentence(tmp_path: Pa
         assert new["conversationId"] != conversation_id
         assert (await ed.read(new["conversationId"]))["conversation"]["title"] == "Pumps"
         for params, sentence in (
-            ({"text": "/contxt"}, "Did you mean /context?"),
+            ({"text": "/contxt"}, "Did you mean /context or /continue?"),
             ({"text": "no command"}, "no command"),
             ({"text": "/usage"}, "There is no conversation yet."),
             ({"text": "/usage", "conversationId": "nobody"}, "There is no conversation 'nobody'"),

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
+from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.provider import TextDelta
 from palimpsest.domain.turns import TurnState
 from palimpsest.services.commanding import Commanding, Reply, plain
-from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
+from palimpsest.services.slash_commands import COMMANDS, parse
 
 
 async def run(bench: Bench, text: str) -> Reply:
@@ -50,7 +51,7 @@ def test_name_and_argument_are_told_apart() -> None:
     ("text", "sentence"),
     [
         ("/sum", "There is no command /sum. Did you mean /summarize?"),
-        ("/contxt", "There is no command /contxt. Did you mean /context?"),
+        ("/contxt", "There is no command /contxt. Did you mean /context or /continue?"),
         ("/s x", "Did you mean /summarize or /stats or /search?"),
         ("/zzzzzz", "There is no command /zzzzzz. /help lists them."),
         ("/usage now", "/usage takes no argument."),
@@ -193,3 +194,44 @@ async def test_an_answer_that_broke_off_is_listed_and_something_is_done_about_it
     (turn,) = b.session.turns.running.values()
     assert (await turn.wait()).state is TurnState.ERRORED
     assert "kept" in (await run(b, "/recover 1 keep")).text
+
+
+async def test_summaries_are_undone_redone_expanded_and_written_again(bench: Opener) -> None:
+    b = await bench([says("The gate is blue. " * 200) for _ in range(6)])
+    for number in range(6):
+        await b.ask(f"Question {number}: which color has the gate?")
+    await said(b, "/summarize 0-3")
+    assert "Undone: messages 0 to 3 stand without their summary." in plain_back(await said(b, "/undo"))
+    assert "| summary 1 |" not in await said(b, "/context")
+    assert "Done again: a summary stands for messages 0 to 3." in plain_back(await said(b, "/redo"))
+    assert "was written again" in await said(b, "/regenerate 1")
+    assert "Messages 0 to 3 stand for themselves again." in plain_back(await said(b, "/expand 2"))
+    for wrong in ("/expand x", "/regenerate one"):
+        with pytest.raises(InvalidRequest, match="with a summary's number"):
+            await run(b, wrong)
+
+
+async def test_a_conversation_is_rolled_back_forked_and_named(bench: Opener) -> None:
+    b = await bench([says("Blue."), says("Red.")])
+    await b.ask("Which color?")
+    await b.ask("And the door?")
+    forked = await run(b, "/fork 1")
+    assert "2 messages" in forked.text
+    assert forked.conversation_id not in (None, b.conversation_id)
+    assert "Messages 2 to 3 are taken back" in await said(b, "/rollback 2")
+    page = await b.session.conversations.read(b.conversation_id, None, None)
+    assert page.record.draft == "And the door?"
+    assert "“Colors” now" in await said(b, "/rename Colors")
+
+
+async def test_an_answer_is_asked_for_again_and_its_turn_can_be_followed(bench: Opener) -> None:
+    b = await bench([says("Blue."), says("Red.")])
+    await b.ask("Which color?")
+    reply = await run(b, "/retry")
+    assert reply.turn_id is not None
+    await b.session.turns.running[reply.turn_id].wait()
+    assert [text for role, text, _ in await b.said() if role == "assistant"] == ["Blue.", "Red."]
+
+
+def plain_back(text: str) -> str:
+    return text.replace("\\", "")

@@ -9,8 +9,9 @@ from enum import Enum
 from typing import Any, Final
 
 from palimpsest.acp_agent.prompts import Prompt, read_prompt
-from palimpsest.acp_agent.sessions import OpenConversation, Sessions
+from palimpsest.acp_agent.sessions import NOT_OFFERED, OpenConversation, Sessions
 from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note, note
+from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import TurnState
@@ -20,7 +21,7 @@ from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.offline_notice import IN_TERMINAL, notice_of
 from palimpsest.services.running_turn import RunningTurn, begun
-from palimpsest.services.slash_commands import CommandName, parse
+from palimpsest.services.slash_commands import parse
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.services.workspace_texts import WorkspaceTexts
 
@@ -109,8 +110,11 @@ async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversa
 async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenConversation, text: str) -> str:
     """What the command answers, in Markdown. Raises PalimpsestError."""
     asked = parse(text)
-    if asked.command.name is CommandName.NEW:
-        raise InvalidRequest("A session is one conversation. Begin another one by your client's own command.")
+    if asked.command.name in NOT_OFFERED:
+        raise InvalidRequest(
+            "A session is one conversation, and its answers come to prompts. Begin another one by your client's own "
+            "command, or send the message again."
+        )
     if opened.blank is None:
         return (await Commanding(session, opened.id).run(text)).text
     if asked.command.name is CommandName.MODEL and asked.argument:

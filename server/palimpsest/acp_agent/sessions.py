@@ -13,14 +13,17 @@ from acp import schema
 from palimpsest.acp_agent.outbox import Outbox
 from palimpsest.acp_agent.permissions import AskingClient
 from palimpsest.acp_agent.updates import TurnUpdates, note
+from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.context_reports import usage_status
 from palimpsest.services.folders import Folders, FolderSession
-from palimpsest.services.slash_commands import COMMANDS, CommandName
+from palimpsest.services.slash_commands import COMMANDS
 from palimpsest.storage.conversations import ConversationRecord
 
 MODEL_OPTION = "model"
+NOT_OFFERED = frozenset({CommandName.NEW, CommandName.FORK, CommandName.RETRY, CommandName.CONTINUE})
+"""Commands that lead to another conversation, or to an answer that no prompt has asked for."""
 
 
 @dataclass(slots=True)
@@ -185,7 +188,7 @@ def _commands() -> Any:
             input=_input(command.argument) if command.argument else None,
         )
         for command in COMMANDS
-        if command.name is not CommandName.NEW
+        if command.name not in NOT_OFFERED
     ]
     return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
 

@@ -1,10 +1,15 @@
-"""`mentions/complete`, `command/run`."""
+"""`mentions/complete`, `command/run`, and each slash command as a command of `workspace/executeCommand`."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lsprotocol import types as lsp
+
+from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.errors import answers
 from palimpsest.wire.commands import (
@@ -45,16 +50,46 @@ def register(server: PalimpsestServer) -> None:
 
     server.feature("palimpsest/mentions/complete")(complete)
     server.feature("palimpsest/command/run")(run)
+    for name in CommandName:
+        server.command(f"palimpsest.command.{name}")(_executed(name))
 
 
 @answers
 async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
+    return await _run(ls, params)
+
+
+async def _run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
     session = await _session(ls, params.conversation_id, params.folder_uri)
     from palimpsest.services.commanding import Commanding
 
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     reply = await Commanding(session, conversation_id, ls.editor_models.id).run(params.text)
-    return RunCommandResult(reply.text, reply.conversation_id)
+    return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id)
+
+
+def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
+    """The slash command for editors whose chat is a document, a key or a menu."""
+
+    @answers
+    async def execute(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+        given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
+        texts = {key: given[key] for key in ("argument", "conversationId", "uri", "folderUri") if given.get(key)}
+        if len(arguments) > 1 or not all(isinstance(each, str) for each in texts.values()):
+            raise InvalidRequest(
+                "The command takes one argument: {argument, conversationId, uri, folderUri}, all texts."
+            )
+        text = f"/{name} {texts.get('argument', '')}".rstrip()
+        if "uri" in texts:
+            await ls.folders()
+            return await (await ls.chats.get(texts["uri"])).run(text)
+        params = RunCommandParams(text, texts.get("conversationId"), texts.get("folderUri"))
+        done = await _run(ls, params)
+        if not ls.hears_changes:  # an editor that knows nothing of us shows no answer of a command
+            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, done.text))
+        return {"text": done.text, "conversationId": done.conversation_id, "turnId": done.turn_id}
+
+    return execute
 
 
 async def _session(ls: PalimpsestServer, conversation_id: str | None, folder_uri: str | None) -> FolderSession:

@@ -190,10 +190,23 @@ class OpenChat:
         finally:
             self._is_beginning = False
 
-    async def _input(self) -> str:
-        """What the input held when this was asked, once nothing is on its way into the document. Raises InvalidRequest
-        when that cannot be sent, and when it is another text by then: nobody has asked to send that."""
-        asked = self.parsed
+    async def run(self, text: str) -> dict[str, Any]:
+        """Carries out a slash command that was not typed here; its answer stands in the document. Raises InvalidRequest
+        while an answer is written, and what the command's own request raises."""
+        if not can_apply(self._ls):
+            raise InvalidRequest(NO_EDITS)
+        if self.is_answering or self._is_beginning:
+            raise InvalidRequest("The answer is still being written. Wait for its end or stop it, then go on.")
+        self._is_beginning = True
+        try:
+            await self._settle()
+            self._hold(Placement(self.text, self.parsed.view_end))
+            return await self._send(text)
+        finally:
+            self._is_beginning = False
+
+    async def _settle(self) -> None:
+        """Waits until nothing is on its way into the document. Raises InvalidRequest when that does not come."""
         if not self._settled.is_set():
             try:
                 await asyncio.wait_for(self._settled.wait(), _SETTLING_S)
@@ -201,6 +214,12 @@ class OpenChat:
                 raise InvalidRequest(
                     "The editor has not taken the last change of the document yet. Try again."
                 ) from None
+
+    async def _input(self) -> str:
+        """What the input held when this was asked, once nothing is on its way into the document. Raises InvalidRequest
+        when that cannot be sent, and when it is another text by then: nobody has asked to send that."""
+        asked = self.parsed
+        await self._settle()
         parsed = self.parsed
         if parsed.marker_line is None:
             raise InvalidRequest("The line that begins the input was deleted. Close the document and open it again.")
@@ -233,7 +252,8 @@ class OpenChat:
         self._write(f"{BREAK}{self._asides[-1][1]}")
         self._let_go()
         self.changed_elsewhere()
-        return {"conversationId": reply.conversation_id or self.conversation_id}
+        answer = {"conversationId": reply.conversation_id or self.conversation_id, "text": reply.text}
+        return answer if reply.turn_id is None else answer | {"turnId": reply.turn_id}
 
     async def _ask_model(self, message: str) -> dict[str, Any]:
         from palimpsest.lsp.chat_mentions import attached

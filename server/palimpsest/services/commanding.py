@@ -7,26 +7,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
 
 from palimpsest.domain.adaptation import Expanding, Shrinking
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.fact_text import for_people
+from palimpsest.domain.facts import FactId
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.ledger import EntryState
-from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.domain.recovery import Resolution
+from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
+from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.services import context_reports
 from palimpsest.services.context_reports import Plan
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.folders import FolderSession
+from palimpsest.services.history import Recut
+from palimpsest.services.librarian import Librarian
 from palimpsest.services.pinning import Pinning, is_ordinary
 from palimpsest.services.recovery import Recovery
+from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.search import Wanted, find
-from palimpsest.services.slash_commands import COMMANDS, CommandName, parse
+from palimpsest.services.slash_commands import COMMANDS, parse
 from palimpsest.services.transfers import Transfers
 from palimpsest.storage.facts import Wanted as FactsWanted
 
@@ -41,6 +46,8 @@ class Reply:
     """Markdown."""
     conversation_id: ConversationId | None = None
     """Where the chat goes on, when that is elsewhere."""
+    turn_id: TurnId | None = None
+    """The turn that it set going: its answer comes in the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +63,40 @@ class Commanding:
         """Raises InvalidRequest for a text that is no command or cannot be meant, and what the command's own request
         raises."""
         asked = parse(text)
-        argument = asked.argument
+        argument, conversations = asked.argument, self.session.conversations
         match asked.command.name:
             case CommandName.CONTEXT:
                 return Reply(_plan(await context_reports.explain(self.session.contexts, self._conversation, None)))
             case CommandName.SUMMARIZE:
                 return Reply(await self._summarize(argument))
+            case CommandName.EXPAND:
+                return await self._recut(conversations.expand(self._conversation, _summary(argument, "/expand")))
+            case CommandName.REGENERATE:
+                summary_id = _summary(argument, "/regenerate")
+                return await self._recut(conversations.regenerate(self._conversation, summary_id, self.asked_by))
+            case CommandName.UNDO:
+                return await self._recut(conversations.undo(self._conversation))
+            case CommandName.REDO:
+                return await self._recut(conversations.redo(self._conversation))
+            case CommandName.ROLLBACK:
+                return await self._roll_back(argument)
+            case CommandName.FORK:
+                after = (
+                    MessageId(_number(argument, "/fork N, with the last message to take along")) if argument else None
+                )
+                record = await conversations.fork(self._conversation, after, None)
+                return Reply(f"Going on in a fork with {record.n_messages} messages.", record.id)
+            case CommandName.RETRY:
+                return await self._run_again(Resolution.RETRY)
+            case CommandName.CONTINUE:
+                return await self._run_again(Resolution.CONTINUE)
+            case CommandName.RENAME:
+                record = await conversations.rename(self._conversation, argument)
+                return Reply(f"This conversation is called “{plain(record.title)}” now.")
+            case CommandName.FORGET:
+                return Reply(await self._forget(FactId(_number(argument, "/forget N, with a fact's number of /facts"))))
+            case CommandName.RESTORE:
+                return Reply(await self._restore(argument))
             case CommandName.PIN:
                 rules = await self._pinning.pin(self._conversation, argument)
                 return Reply("Pinned: it holds in every conversation of this folder.\n\n" + _rules(rules))
@@ -111,6 +146,41 @@ class Commanding:
         report = await context_reports.usage_status(self.session.contexts, self._conversation)
         sizes = f"{done.tokens_before:,} → {done.tokens_after:,} tokens"
         return f"{plain(done.reason)}\n\n{sizes}; {plain(report.usage.format_compact())}"
+
+    async def _recut(self, change: Coroutine[None, None, Recut]) -> Reply:
+        done = await change
+        report = await context_reports.usage_status(self.session.contexts, self._conversation)
+        sizes = f"{done.tokens_before:,} → {done.tokens_after:,} tokens"
+        return Reply(f"{plain(done.reason)}\n\n{sizes}; {plain(report.usage.format_compact())}")
+
+    async def _roll_back(self, argument: str) -> Reply:
+        to = MessageId(_number(argument, "/rollback N, with the first message to take back")) if argument else None
+        done = await self.session.conversations.roll_back(self._conversation, to)
+        said = f"Messages {done.start} to {done.end - 1} are taken back; they can still be read."
+        return Reply(f"{said} What you had said there is your draft now." if done.draft else said)
+
+    async def _run_again(self, how: Rerun) -> Reply:
+        recovery = Recovery(self.session.turns)
+        ended = await recovery.last_turn(self._conversation)
+        return _set_going(how, self._conversation, await recovery.resolve(ended, how, asked_by=self.asked_by))
+
+    @property
+    def _librarian(self) -> Librarian:
+        if self.session.facts is None:
+            raise NotFound("No facts are kept of this folder.")
+        return self.session.facts.librarian
+
+    async def _forget(self, fact_id: FactId) -> str:
+        fact = await self._librarian.get(fact_id)
+        await self._librarian.forget(fact_id)
+        return f"Forgotten: {plain(fact.fact.content)}\n\n`/restore {fact_id}` brings it back, for 30 days."
+
+    async def _restore(self, argument: str) -> str:
+        if argument:
+            fact = await self._librarian.restore(FactId(_number(argument, "/restore N, with a number of /restore")))
+            return f"It is a fact again: {plain(fact.fact.content)}"
+        rows = [(f"{each.id}", each.content, each.forgotten_at) for each in await self._librarian.forgotten()]
+        return _table(("No.", "Fact", "Forgotten at"), rows) if rows else "No fact was forgotten in the last 30 days."
 
     async def _facts(self, words: str) -> str:
         if self.session.facts is None:
@@ -214,8 +284,7 @@ class Commanding:
         if choice is None or not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(broken):
             raise InvalidRequest("Say which and what: /recover N continue, or keep, discard or retry.")
         turn = broken[int(number[:9]) - 1].turn
-        await recovery.resolve(turn.id, choice, asked_by=self.asked_by)
-        return Reply(_CHOSEN[choice], turn.conversation_id)
+        return _set_going(choice, turn.conversation_id, await recovery.resolve(turn.id, choice, asked_by=self.asked_by))
 
     async def _export(self, argument: str) -> str:
         conversation_id = self._conversation
@@ -234,6 +303,10 @@ _CHOSEN = {
     Resolution.KEEP: "The answer is kept as it is.",
     Resolution.DISCARD: "The answer is hidden; it can still be read.",
 }
+
+
+def _set_going(choice: Resolution, conversation_id: ConversationId, turn: RunningTurn | TurnId | None) -> Reply:
+    return Reply(_CHOSEN[choice], conversation_id, turn.id if isinstance(turn, RunningTurn) else turn)
 
 
 def _plan(plan: Plan) -> str:
@@ -289,6 +362,16 @@ def _range_of(argument: str) -> tuple[MessageId, MessageId] | None:
     if match is None or int(match[1]) > int(match[2]):
         raise InvalidRequest("Say which messages: /summarize A-B, with the numbers of the first and the last.")
     return MessageId(int(match[1])), MessageId(int(match[2]) + 1)
+
+
+def _number(argument: str, usage: str) -> int:
+    if not (argument.isascii() and argument.isdigit() and len(argument) < 10):
+        raise InvalidRequest(f"Say which: {usage}.")
+    return int(argument)
+
+
+def _summary(argument: str, name: str) -> SummaryId:
+    return SummaryId(_number(argument, f"{name} N, with a summary's number of /context"))
 
 
 def _file_of(root: Path, written: str) -> Path:

@@ -9,28 +9,10 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest
-
-
-class CommandName(StrEnum):
-    CONTEXT = "context"
-    SUMMARIZE = "summarize"
-    PIN = "pin"
-    RULES = "rules"
-    WITHDRAW = "withdraw"
-    MODEL = "model"
-    USAGE = "usage"
-    STATS = "stats"
-    SEARCH = "search"
-    FACTS = "facts"
-    LAYOUT = "layout"
-    NEW = "new"
-    RECOVER = "recover"
-    EXPORT = "export"
-    HELP = "help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +36,15 @@ class SlashCommand:
 COMMANDS: Final = (
     SlashCommand(CommandName.CONTEXT, "", "Show what the next request would hold, and why."),
     SlashCommand(CommandName.SUMMARIZE, "[A-B]", "Summarise older messages now, or those from A to B."),
+    SlashCommand(CommandName.EXPAND, "N", "Put what summary N stands for back into the context."),
+    SlashCommand(CommandName.REGENERATE, "N", "Write summary N again."),
+    SlashCommand(CommandName.UNDO, "", "Take the last change of summaries back; again: the one before it."),
+    SlashCommand(CommandName.REDO, "", "Take the last undo back."),
+    SlashCommand(CommandName.ROLLBACK, "[N]", "Take back the newest message, or those from N on; they can be read."),
+    SlashCommand(CommandName.FORK, "[N]", "Go on in another conversation, with the messages up to N."),
+    SlashCommand(CommandName.RETRY, "", "Answer the last message again."),
+    SlashCommand(CommandName.CONTINUE, "", "Go on with the last answer where it broke off."),
+    SlashCommand(CommandName.RENAME, "TITLE", "Name this conversation."),
     SlashCommand(CommandName.PIN, "TEXT", "Make a rule hold in every conversation of this folder."),
     SlashCommand(CommandName.RULES, "", "List the standing rules and pins."),
     SlashCommand(CommandName.WITHDRAW, "ID", "Take a standing rule or a pin back."),
@@ -62,6 +53,8 @@ COMMANDS: Final = (
     SlashCommand(CommandName.STATS, "", "Show what summarising has saved, and what it cost."),
     SlashCommand(CommandName.SEARCH, "TEXT", "Find messages of this folder's conversations."),
     SlashCommand(CommandName.FACTS, "[TEXT]", "List the newest facts of this folder, or find some."),
+    SlashCommand(CommandName.FORGET, "N", "Forget fact N; it can be restored for 30 days."),
+    SlashCommand(CommandName.RESTORE, "[N]", "List the facts that were forgotten, or restore one."),
     SlashCommand(
         CommandName.LAYOUT, "[NAME]", "Lay this conversation out as log or librarian, or as the settings say."
     ),

@@ -19,20 +19,16 @@ from palimpsest.wire.commands import RunCommandParams, RunCommandResult
 from palimpsest.wire.context import (
     PrepareContextParams,
     PrepareContextResult,
-    RecutResult,
     SummarizeParams,
     SummarizeResult,
-    SummaryParams,
 )
 from palimpsest.wire.conversations import (
     ConversationInfo,
-    ForkParams,
     MessageInfo,
     MessageRole,
     MessageState,
     ReadConversationParams,
     ReadConversationResult,
-    RenameParams,
     RollbackParams,
     RollbackResult,
 )
@@ -230,16 +226,10 @@ class Commands:
             self._view.note("There are no messages from there on.")
 
     async def rename(self, title: str) -> None:
-        params = RenameParams(self._conversation().conversation_id, title)
-        renamed = await self._session.connection.request("palimpsest/conversation/rename", params, ConversationInfo)
-        self._view.note(f"This conversation is called “{one_line(renamed.title)}” now.")
+        await self._on_server(f"/rename {title}")
 
     async def fork(self, argument: str) -> None:
-        after = _to_number(argument, "/fork N, with the last message that the fork shall have") if argument else None
-        params = ForkParams(self._conversation().conversation_id, after)
-        forked = await self._session.connection.request("palimpsest/conversation/fork", params, ConversationInfo)
-        self._session.conversation_id = forked.conversation_id
-        self._view.note(f"Going on in a fork with {forked.message_count} messages; /list shows both.")
+        await self._on_server(f"/fork {argument}")
 
     async def rollback(self, argument: str) -> None:
         to = _to_number(argument, "/rollback N, with the first message to take back") if argument else None
@@ -303,12 +293,22 @@ class Commands:
             raise CommandFailed("Say whether: /adopt yes or /adopt no.")
 
     async def expand(self, argument: str) -> None:
-        number = _to_number(argument, "/expand N, with a summary's number of /context")
-        await self._recut("palimpsest/summary/expand", SummaryParams(self._conversation().conversation_id, number))
+        await self._on_server(f"/expand {argument}")
 
     async def regenerate(self, argument: str) -> None:
-        number = _to_number(argument, "/regenerate N, with a summary's number of /context")
-        await self._recut("palimpsest/summary/regenerate", SummaryParams(self._conversation().conversation_id, number))
+        await self._on_server(f"/regenerate {argument}")
+
+    async def undo(self, argument: str) -> None:
+        await self._on_server("/undo")
+
+    async def redo(self, argument: str) -> None:
+        await self._on_server("/redo")
+
+    async def forget(self, argument: str) -> None:
+        await self._on_server(f"/forget {argument}")
+
+    async def restore(self, argument: str) -> None:
+        await self._on_server(f"/restore {argument}")
 
     async def pin(self, argument: str) -> None:
         await self._on_server(f"/pin {argument}")
@@ -339,13 +339,8 @@ class Commands:
         params = RunCommandParams(text.strip(), self._session.conversation_id)
         done = await self._session.connection.request("palimpsest/command/run", params, RunCommandResult)
         self._view.say(done.text)
-
-    async def undo(self, argument: str) -> None:
-        await self._recut("palimpsest/summary/undo", self._conversation())
-
-    async def _recut(self, method: str, params: SummaryParams | ConversationParams) -> None:
-        done = await self._session.connection.request(method, params, RecutResult)
-        self._view.note(f"{done.tokens_before:,} → {done.tokens_after:,} tokens; {done.usage.compact}")
+        if done.conversation_id is not None:
+            self._session.conversation_id = done.conversation_id
 
     async def quit(self, argument: str) -> None:
         self.wants_to_quit = True
@@ -457,7 +452,8 @@ COMMANDS = (
     Command("read", "[N]", "Show the newest messages, or those from N on.", Commands.read),
     Command("expand", "N", "Put what a summary stands for back into the context.", Commands.expand),
     Command("regenerate", "N", "Write a summary again.", Commands.regenerate),
-    Command("undo", "", "Take the last change of summaries back.", Commands.undo),
+    Command("undo", "", "Take the last change of summaries back; again: the one before it.", Commands.undo),
+    Command("redo", "", "Take the last undo back.", Commands.redo),
     Command("rename", "TITLE", "Name this conversation.", Commands.rename),
     Command("fork", "[N]", "Go on from message N in another conversation.", Commands.fork),
     Command("rollback", "[N]", "Take back the newest message, or those from N on.", Commands.rollback),
@@ -472,6 +468,8 @@ COMMANDS = (
     Command("withdraw", "ID", "Take a standing rule or a pin back.", Commands.withdraw),
     Command("search", "TEXT", "Find messages of this folder's conversations.", Commands.search),
     Command("facts", "[TEXT]", "List the newest facts of this folder, or find some.", Commands.facts),
+    Command("forget", "N", "Forget fact N; it can be restored for 30 days.", Commands.forget),
+    Command("restore", "[N]", "List the facts that were forgotten, or restore one.", Commands.restore),
     Command("layout", "[NAME]", "Lay this conversation out as log or librarian.", Commands.layout),
     Command("stats", "", "Show what summarising has saved, and what it cost.", Commands.stats),
     Command("export", "[PATH]", "Write this conversation to a file.", Commands.export),

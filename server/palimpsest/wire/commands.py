@@ -83,6 +83,8 @@ class RunCommandResult(Wire):
     """The answer, in Markdown."""
     conversation_id: str | None = None
     """The conversation in which the chat goes on, when that is another one."""
+    turn_id: str | None = None
+    """The turn that the command set going (`/retry`, `/continue`): `turn/attach` follows its answer."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -96,6 +98,8 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/command/run",
         RunCommandParams,
         RunCommandResult,
-        "Carry out a slash command and answer it in Markdown; `/help` lists them.",
+        "Carry out a slash command and answer it in Markdown; `/help` lists them. Each is also a command of "
+        "`workspace/executeCommand`, `palimpsest.command.NAME`, with one argument `{argument, conversationId | uri | "
+        "folderUri}`: given the `uri` of a chat document that is open, the answer stands in that.",
     ),
 )

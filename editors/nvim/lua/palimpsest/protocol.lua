@@ -458,6 +458,7 @@
 ---@class palimpsest.RunCommandResult
 ---@field text string The answer, in Markdown.
 ---@field conversationId? string The conversation in which the chat goes on, when that is another one.
+---@field turnId? string The turn that the command set going (`/retry`, `/continue`): `turn/attach` follows its answer.
 
 --- Show what would be sent, without sending it.
 ---@class palimpsest.PrepareContextParams
@@ -1060,7 +1061,7 @@ return {
     AttachmentsEstimateRequest = "palimpsest/attachments/estimate",
     --- Complete a mention of a file or a slash command in a chat.
     MentionsCompleteRequest = "palimpsest/mentions/complete",
-    --- Carry out a slash command and answer it in Markdown; `/help` lists them.
+    --- Carry out a slash command and answer it in Markdown; `/help` lists them. Each is also a command of `workspace/executeCommand`, `palimpsest.command.NAME`, with one argument `{argument, conversationId | uri | folderUri}`: given the `uri` of a chat document that is open, the answer stands in that.
     CommandRunRequest = "palimpsest/command/run",
     --- Explain the next request: every segment, its size and why it is there. Changes nothing.
     PrepareContextRequest = "palimpsest/prepareContext",

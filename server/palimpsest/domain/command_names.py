@@ -1,0 +1,34 @@
+"""The names of the slash commands, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class CommandName(StrEnum):
+    CONTEXT = "context"
+    SUMMARIZE = "summarize"
+    EXPAND = "expand"
+    REGENERATE = "regenerate"
+    UNDO = "undo"
+    REDO = "redo"
+    ROLLBACK = "rollback"
+    FORK = "fork"
+    RETRY = "retry"
+    CONTINUE = "continue"
+    RENAME = "rename"
+    PIN = "pin"
+    RULES = "rules"
+    WITHDRAW = "withdraw"
+    MODEL = "model"
+    USAGE = "usage"
+    STATS = "stats"
+    SEARCH = "search"
+    FACTS = "facts"
+    FORGET = "forget"
+    RESTORE = "restore"
+    LAYOUT = "layout"
+    NEW = "new"
+    RECOVER = "recover"
+    EXPORT = "export"
+    HELP = "help"
