@@ -38,6 +38,7 @@ async def test_a_conversation_is_held_in_the_panel(tmp_path: Path, folder: Path,
         assert "rules hold" in await session.passes()
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_is_started_again_and_the_half_answer_offered(
     tmp_path: Path, folder: Path, models: HeldModels
 ) -> None:
@@ -64,6 +65,7 @@ async def test_without_a_model_answers_are_quotes_and_checkhealth_says_what_is_m
         assert "rules hold" in await session.passes()
 
 
+@pytest.mark.slow
 async def test_a_second_neovim_follows_what_the_first_one_asks(
     tmp_path: Path, folder: Path, models: HeldModels
 ) -> None:

@@ -16,8 +16,10 @@ from tests.faults.run import MIN_STATEMENTS, chosen
 from tests.faults.script import turn_with_tools
 from tests.faults.serve import Fault
 from tests.faults.trials import error_at, kill_at, kill_at_random, recover, run_turn, statements_of
+from tests.slow import slow
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# One process for all of them, because making the lab takes longer than most trials.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("faults")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -35,22 +37,26 @@ async def test_a_server_killed_at_a_statement_loses_and_doubles_nothing(lab: Lab
         assert (await kill_at(lab, fault)).was_reached
 
 
+@pytest.mark.slow
 async def test_a_server_killed_at_a_random_moment_loses_and_doubles_nothing(lab: Lab) -> None:
     await kill_at_random(lab, 3)
 
 
-@pytest.mark.parametrize(("error", "until"), [("io", False), ("full", True)])
+@pytest.mark.parametrize(("error", "until"), [("io", False), slow("full", True)])
 async def test_a_store_that_fails_ends_the_turn_and_not_the_conversation(lab: Lab, error: str, until: bool) -> None:
     assert (await error_at(lab, Fault(error_at=200, error=error), until)).answer == "store"
 
 
-@pytest.mark.parametrize("name", ["hangs", "sends half an event", "repeats a call"])
+@pytest.mark.parametrize(
+    "name",
+    ["hangs", *(slow(each) for each in ("sends half an event", "repeats a call"))],
+)
 async def test_a_model_that_misbehaves_ends_the_turn_with_its_text_kept(lab: Lab, name: str) -> None:
     outcome = await dict(misbehaviour.cases(lab))[name]()
     assert outcome.answer == misbehaviour.CASES[name][1]
 
 
-@pytest.mark.parametrize("name", ["a file that must not grow", "a clock that runs backwards"])
+@pytest.mark.parametrize("name", ["a file that must not grow", slow("a clock that runs backwards")])
 async def test_surroundings_that_fail_lose_nothing(lab: Lab, name: str) -> None:
     assert (await dict(surroundings.cases(lab))[name]()).was_reached
 

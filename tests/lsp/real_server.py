@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients.fake_provider import KEY, Fault, Reply
+from tests.clients.fake_provider import KEY, FakeProvider, Fault, Reply
 from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import Message, RawClient, started
 
@@ -81,6 +82,19 @@ def on_fake(url: str) -> dict[str, str]:
     }
 
 
+def files_of_now(directory: Path) -> Callable[[], None]:
+    """What a kill of the server at `directory` would leave behind now. The result, called when the server has ended,
+    brings it back."""
+    data, kept = directory / "data", directory / "data of then"
+    shutil.copytree(data, kept, ignore=shutil.ignore_patterns("*-shm"))  # SQLite makes it anew from the log
+
+    def bring_back() -> None:
+        shutil.rmtree(data)
+        kept.rename(data)
+
+    return bring_back
+
+
 @contextlib.asynccontextmanager
 async def editor(directory: Path, folder: Path, **more: str) -> AsyncIterator[Editor]:
     """An initialized editor on `folder`, of a server in this process whose home is in `directory`. Ends the server with
@@ -100,3 +114,15 @@ async def _on_folder(client: RawClient, folder: Path) -> Editor:
     answer = await client.initialize(workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}])
     assert answer["result"]["capabilities"]["experimental"] == {"palimpsest": {"version": 1}}
     return Editor(client)
+
+
+@contextlib.asynccontextmanager
+async def two_editors(directory: Path, fake: FakeProvider, start: Callable[..., Any]) -> AsyncIterator[list[Editor]]:
+    """On one folder, each with a server of its own. `start`: `editor` or `editor_of_process`."""
+    folder = directory / "folder"
+    folder.mkdir()
+    async with contextlib.AsyncExitStack() as stack:
+        both = [await stack.enter_async_context(start(directory, folder, **on_fake(fake.url))) for _ in range(2)]
+        for each in both:
+            await each.client.result("palimpsest/conversation/list", {})
+        yield both

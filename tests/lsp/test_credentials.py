@@ -16,8 +16,10 @@ import pytest
 from tests.clients import fake_gemini
 from tests.clients.fake_gemini import FakeGemini
 from tests.clients.fake_provider import KEY, Call, FakeProvider, Fault, Reply
+from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import started
 from tests.lsp.real_server import COMMAND, STALL, Editor, home
+from tests.slow import slow
 
 from palimpsest.credentials import StoredKeys
 from palimpsest_clients.fake.service import as_json
@@ -113,7 +115,11 @@ async def conversation(ed: Editor, provider: str) -> str:
 
 @pytest.mark.parametrize(
     ("in_environment", "set_by_editor", "stored"),
-    [("anthropic", "openai", "gemini"), ("openai", "gemini", "anthropic"), ("gemini", "anthropic", "openai")],
+    [
+        ("anthropic", "openai", "gemini"),
+        slow("openai", "gemini", "anthropic"),
+        slow("gemini", "anthropic", "openai"),
+    ],
 )
 async def test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environment(
     tmp_path: Path, folder: Path, fake: FakeProvider, in_environment: str, set_by_editor: str, stored: str
@@ -194,7 +200,7 @@ async def test_a_key_that_is_set_makes_its_models_available_at_once_and_a_runnin
         models = (await ed.client.result(LIST, {}))["models"]
         return {model["provider"] for model in models if model["isAvailable"]} - {"offline"}
 
-    async with FakeGemini() as gemini, started(COMMAND, **environ(tmp_path, fake, gemini)) as client:
+    async with FakeGemini() as gemini, connected_here(**environ(tmp_path, fake, gemini)) as client:
         ed = await initialized(client, folder)
         assert await available() == set()
         before = await client.result(STATUS, {})
@@ -226,7 +232,7 @@ async def test_a_key_that_is_set_makes_its_models_available_at_once_and_a_runnin
         (path,) = (tmp_path / "data" / "palimpsest" / "keys").iterdir()
         assert (kept["source"], stat.S_IMODE(path.stat().st_mode)) == ("stored", 0o600)
         assert str(path) in kept["message"]
-    async with FakeGemini() as gemini, started(COMMAND, **environ(tmp_path, fake, gemini)) as client:
+    async with FakeGemini() as gemini, connected_here(**environ(tmp_path, fake, gemini)) as client:
         ed = await initialized(client, folder)
         assert await available() == {"gemini"}, "a later server has what was stored"
         removed = await client.result(SET, {"provider": "gemini", "key": None, "store": True})

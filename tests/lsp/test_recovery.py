@@ -4,15 +4,16 @@ request makes no second turn."""
 from __future__ import annotations
 
 import asyncio
-import shutil
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.fake_provider import FakeProvider, Fault, Reply
+from tests.clients.fake_provider import Call, FakeProvider, Fault, Reply
 from tests.lsp.in_process import connected_here
-from tests.lsp.rawlsp import HEARS_CHANGES
-from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, home, on_fake
+from tests.lsp.rawlsp import HEARS_CHANGES, RawClient
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, files_of_now, home, on_fake
 
 LIST, RESOLVE = "palimpsest/recovery/list", "palimpsest/recovery/resolve"
 CAN_ASK = {"window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}}} | HEARS_CHANGES
@@ -32,9 +33,8 @@ async def killed(tmp_path: Path, folder: Path, fake: FakeProvider) -> dict[str, 
         ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
         await asyncio.wait_for(fake.stalled.wait(), 30)
         await ed.until_shown("p", STALLED_TEXT)
-        shutil.copytree(tmp_path / "data", tmp_path / "then", ignore=shutil.ignore_patterns("*-shm"))
-    shutil.rmtree(tmp_path / "data")
-    (tmp_path / "then").rename(tmp_path / "data")
+        kill = files_of_now(tmp_path)
+    kill()
     return ed.shown("p")[0]
 
 
@@ -164,3 +164,82 @@ async def test_cancelling_the_request_of_a_retry_cancels_its_turn(
         ]
         again = await ed.client.result("palimpsest/turn/continue", {"turnId": ed.shown("r")[0]["turnId"]})
         assert again["status"] == "committed"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder, with a few files in it."""
+    folder = tmp_path / "folder"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "a.py").write_text("def alpha():\n    return 1\n")
+    (folder / "src" / "b.py").write_text("def beta():\n    return alpha()\n")
+    return folder
+
+
+@contextlib.asynccontextmanager
+async def trusting_editor(directory: Path, folder: Path, fake: FakeProvider) -> AsyncIterator[Editor]:
+    """An editor on a folder that is trusted."""
+    async with connected_here(**home(directory, **on_fake(fake.url))) as client:
+        answer = await client.initialize(
+            workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}],
+            initializationOptions={"palimpsest": {"trust": True}},
+        )
+        assert "result" in answer
+        yield Editor(client)
+
+
+async def held_call(client: RawClient) -> None:
+    """Waits until the server asks the editor to run a tool; it is never answered."""
+    asked = asyncio.get_running_loop().create_future()
+
+    def hear(message: dict[str, Any]) -> None:
+        if message["method"] == "palimpsest/tools/run":
+            asked.set_result(None)
+        else:
+            client.silent_for = None
+            client.reply(message)
+            client.silent_for = hear
+
+    client.silent_for = hear
+    await asyncio.wait_for(asked, 30)
+
+
+async def test_calls_and_results_survive_a_kill_and_the_call_in_flight_gets_a_result_that_says_so(
+    tmp_path: Path, root: Path, fake: FakeProvider
+) -> None:
+    tool = {"name": "deploy", "description": "Deploys.", "parameters": {"type": "object"}, "isReadOnly": False}
+    three = (
+        Call("c2", "read_file", '{"path": "src/a.py"}'),
+        Call("c3", "editor_deploy", "{}"),
+        Call("c4", "read_file", '{"path": "src/b.py"}'),
+    )
+    fake.script += [
+        Reply(text="", calls=(Call("c1", "list_files", "{}"),)),
+        Reply(text="Listed."),
+        Reply(text="All three.", calls=three),
+    ]
+    async with trusting_editor(tmp_path, root, fake) as ed:
+        conversation_id = (await ed.chat("list it"))["result"]["conversationId"]
+        ed.client.handlers["palimpsest/approval/request"] = lambda _: {"answer": "once"}
+        await ed.client.result("palimpsest/tools/register", {"tools": [tool]})
+        ed.client.start_request("palimpsest/chat", ed.chat_params("do it", conversationId=conversation_id))
+        await held_call(ed.client)
+        sent = fake.requests[-1].body["messages"]
+        kill = files_of_now(tmp_path)
+    kill()
+    async with trusting_editor(tmp_path, root, fake) as ed:
+        page = await ed.read(conversation_id)
+        roles = ["user", "assistant", "tool", "assistant", "user", "assistant", "tool", "tool", "tool"]
+        assert [message["role"] for message in page["messages"]] == roles
+        assert "running" not in page
+        assert (await ed.chat("go on", conversationId=conversation_id))["result"]["status"] == "committed"
+        assert len(fake.requests) == 4, "what the dead server had asked was asked again"
+        told = fake.requests[-1].body["messages"]
+        assert told[: len(sent)] == sent, "the prefix broke"
+        assert [message["content"] for message in told if message["role"] == "tool"] == [
+            "src/\nsrc/a.py\nsrc/b.py",
+            "1\tdef alpha():\n2\t    return 1",
+            "The tool call was interrupted; it is unknown whether it took effect.",
+            "The tool call was not run, because the turn ended first.",
+        ]
+        assert (await ed.read(conversation_id))["messages"][:9] == page["messages"]

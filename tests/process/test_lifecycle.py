@@ -66,39 +66,6 @@ async def test_a_signal_lets_everyone_clean_up(fresh: RawClient, number: signal.
 # ------------------------------------------------------------------------------------------------------- broken streams
 
 
-@pytest.mark.parametrize(
-    ("garbage", "says"),
-    [
-        (b"a stray line\r\n", "not a header"),
-        (b"Content-Length: -4\r\n\r\n{}", "negative"),
-        (b"Content-Length: 99999999999\r\n\r\n", "longer than 256 MiB"),
-        (b"Content-Length: 2\n\n{}", "CR LF"),
-    ],
-)
-async def test_a_broken_stream_ends_the_server_with_one_line_that_says_why(
-    fresh: RawClient, garbage: bytes, says: str
-) -> None:
-    await fresh.initialize()
-    await held_chat(fresh)
-    fresh.send_bytes(encode({"jsonrpc": "2.0", "id": "last", "method": "demo/echo", "params": {}}) + garbage)
-    assert await fresh.exit_code() == 1
-    assert len(fresh.answers("last")) == 1
-    lines = fresh.stderr.decode().splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith("palimpsest: ")
-    assert says in lines[0]
-    assert lines[1] == "on_stop ran"
-    assert logged(fresh) == ["saved 1 words", "on_stop ran"]
-
-
-async def test_an_input_that_ends_inside_a_message_is_named(fresh: RawClient) -> None:
-    await fresh.initialize()
-    fresh.send_bytes(b"Content-Length: 50\r\n\r\n{")
-    fresh.writer.close()
-    assert await fresh.exit_code() == 1
-    assert b"ended inside a message" in fresh.stderr
-
-
 # ------------------------------------------------------------------------------------------------------- nothing hangs
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.services.scripted import Bench, Opener, says
+from tests.slow import slow
 
 from palimpsest.domain.messages import Content, ConversationId, Role, user_message
 from palimpsest.domain.prepared import PreparedContext
@@ -134,7 +135,7 @@ def assert_sound(report: ReplayReport, requests: list[PreparedContext], recordin
         assert pairs_are_whole(context.messages)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [WINDOWS[0], *(slow(each) for each in WINDOWS[1:])])
 @pytest.mark.parametrize(
     ("name", "times", "n_mended"), [("parallel_calls", 12, 0), ("console_without_ids", 12, 24), ("wide_text", 4, 0)]
 )
@@ -171,7 +172,14 @@ async def test_every_character_of_wide_text_is_kept(bench: Opener, tmp_path: Pat
     assert any("\u2028" in text and "📈" in text for text in said)
 
 
-@pytest.mark.parametrize(("window", "n_steps"), [(8_000, 400), (16_000, 120), (32_000, 120)])
+@pytest.mark.parametrize(
+    ("window", "n_steps"),
+    [
+        slow(8_000, 400),
+        (16_000, 120),
+        slow(32_000, 120),
+    ],
+)
 async def test_a_turn_of_hundreds_of_steps_stays_answerable(
     bench: Opener, requests: list[PreparedContext], tmp_path: Path, window: int, n_steps: int
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.services.scripted import Opener
+from tests.slow import slow
 
 from palimpsest.cli import main
 from palimpsest.domain.cut import Live
@@ -44,7 +45,7 @@ def write(path: Path, lines: list[dict[str, object]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "window"), [("turn.jsonl", 8_000), ("turn.jsonl.xz", 32_000)])
+@pytest.mark.parametrize(("name", "window"), [slow("turn.jsonl", 8_000), ("turn.jsonl.xz", 32_000)])
 def test_a_long_turn_replays_without_a_broken_invariant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, window: int
 ) -> None:

@@ -120,6 +120,7 @@ async def assert_verifies(b: Bench) -> None:
 # ------------------------------------------------------------------------------------------- 1. Long Coding Session
 
 
+@pytest.mark.slow
 async def test_long_coding_session(bench: Opener) -> None:
     """More than 100 turns, each with an edit: every request fits, and nothing of the session is lost."""
     n_turns, n_files = 104, 8

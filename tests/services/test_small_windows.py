@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.services.scripted import Bench, Opener
+from tests.slow import slow
 
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.limits import LimitsSource
@@ -92,7 +93,10 @@ def was_recut(b: Bench, seen: int) -> bool:
     return any(isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT for e in b.events[seen:])
 
 
-@pytest.mark.parametrize(("window", "least_apart"), [(4_096, 4), (8_192, 10), (16_384, 10)])
+@pytest.mark.parametrize(
+    ("window", "least_apart"),
+    [slow(4_096, 4), (8_192, 10), slow(16_384, 10)],
+)
 async def test_a_hundred_turns_with_a_window_that_only_a_refusal_told(
     bench: Opener, window: int, least_apart: int
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, says
 from tests.services.summary_writers import let_write
+from tests.slow import slow
 
 from palimpsest.domain.chain import first_broken
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -84,7 +85,7 @@ FAULTS: dict[str, tuple[list[Action], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["llm", "hybrid"])
+@pytest.mark.parametrize("kind", ["llm", slow("hybrid")])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_the_turn_is_answered_and_the_event_says_what_went_wrong(
     bench: Opener, fault: str, kind: Literal["llm", "hybrid"]

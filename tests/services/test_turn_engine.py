@@ -216,6 +216,7 @@ async def test_results_that_do_not_fit_force_a_final_answer(bench: Opener) -> No
     assert outcomes == ["token_budget_exceeded", "forced_final"]
 
 
+@pytest.mark.slow
 async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener) -> None:
     async def read(arguments: str) -> ToolOutput:
         n_lines = 2_000 if arguments.endswith('0.py"}') else 40  # every tenth is larger than the window
