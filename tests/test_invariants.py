@@ -47,7 +47,7 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "unit/test_cut.py::test_widening_gives_whole_exchanges_that_hold_the_range",
         "unit/test_cut.py::test_choosing_restores_originals_newest_first_within_the_target",
         "services/test_history.py::test_expanding_goes_down_a_level_at_a_time_and_stays",
-        "services/test_history.py::test_undo_goes_back_and_undoing_again_comes_back",
+        "services/test_history.py::test_undo_walks_back_through_every_change_and_redo_comes_forward_again",
         "services/test_history.py::test_regenerating_keeps_the_old_summary_in_the_forest",
         ENGINE,
     ),
