@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +123,33 @@ async def test_a_folder_closes_when_its_turns_have_ended(folders: Folders, root:
     folders.leave(root, holder)
     await until_closed(folders, root)
     assert (await turn.wait()).state is TurnState.COMMITTED
+
+
+async def test_a_folder_that_can_only_be_read_is_opened_anew_as_soon_as_it_can_be_written(
+    folders: Folders, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await (await folders.get(root)).conversations.create("kept", None)
+    folders.linger_s = 0
+    holder = Holder()
+    folders.hold(root, holder)
+    folders.leave(root, holder)
+    await until_closed(folders, root)
+    really = os.open
+
+    def refuse(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return really(path, flags, *more, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        session = await folders.get(root)
+        assert [each.id for each, _ in await session.conversations.list()] == [record.id]
+        with pytest.raises(StoreError, match=r"is full\. Free some space"):
+            await session.conversations.rename(record.id, "another")
+        assert await folders.get(root) is session
+    again = await folders.get(root)
+    assert (await again.conversations.rename(record.id, "another")).title == "another"
 
 
 async def test_whoever_holds_a_folders_trust_hears_of_a_change_at_once(folders: Folders, root: Path) -> None:

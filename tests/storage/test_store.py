@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
+import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import AsyncIterator
@@ -22,6 +26,7 @@ from palimpsest.domain.turns import TurnState
 from palimpsest.storage import conversations, leases, tables, turns
 from palimpsest.storage import store as store_module
 from palimpsest.storage.conversations import Counts
+from palimpsest.storage.reading_only import find_source
 from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
 from palimpsest.storage.turns import Admission, StepEnd, TurnEnd
 
@@ -283,3 +288,67 @@ async def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(sto
     )
     assert again.turn.id == T
     assert await store.read(conversations.find, ConversationId("v")) is None
+
+
+async def test_nothing_is_written_into_a_store_that_was_deleted_moved_or_replaced(tmp_path: Path) -> None:
+    directory = tmp_path / "store"
+    store = await open_store(directory)
+    await store.run(conversations.create, ConversationId("c"), "kept", "m", NOW)
+    assert (await store.read(conversations.get, ConversationId("c"))).title == "kept"
+    directory.rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="deleted, moved or replaced"):
+        await store.run(conversations.create, ConversationId("d"), "lost", "m", NOW)
+    assert (await store.read(conversations.get, ConversationId("c"))).title == "kept"
+    other = await open_store(directory)
+    with pytest.raises(StoreError, match="deleted, moved or replaced"):
+        await store.run(conversations.create, ConversationId("d"), "lost", "m", NOW)
+    await other.close()
+    shutil.rmtree(directory)
+    (tmp_path / "elsewhere").rename(directory)
+    await store.run(conversations.create, ConversationId("d"), "written again", "m", NOW)
+    await store.close()
+
+
+async def test_what_cannot_be_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await open_store(tmp_path / "store")
+    await store.run(conversations.create, ConversationId("c"), "kept", "m", NOW)
+    await store.close()
+    make_read_only(monkeypatch)
+    store = await open_store(tmp_path / "store")
+    assert (await store.read(conversations.get, ConversationId("c"))).title == "kept"
+    assert (await store.search(conversations.get, ConversationId("c"))).title == "kept"
+    assert await store.data_version() > 0
+    with pytest.raises(StoreError, match=r"cannot write to .* storage.path .* Until then conversations can be read"):
+        await store.run(conversations.create, ConversationId("d"), "new", "m", NOW)
+    assert (store.refusal,) == store.notes
+    await store.close()
+    with pytest.raises(StoreError, match="cannot write to"):
+        await open_store(tmp_path / "nothing stored")
+
+
+def make_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file is opened for writing any more, as far as the system is asked by us."""
+    really = os.open
+
+    def refuse(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return really(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+async def test_a_log_that_was_left_is_read_where_no_index_of_it_can_be_made(tmp_path: Path) -> None:
+    store = await open_store(tmp_path / "store")
+    await store.run(conversations.create, ConversationId("c"), "kept", "m", NOW)
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in (DATABASE_NAME, f"{DATABASE_NAME}-wal"):
+        shutil.copyfile(tmp_path / "store" / name, left / name)
+    await store.close()
+    (left / f"{DATABASE_NAME}-shm").mkdir()  # so that no index of the log can be made there
+    source = find_source(left / DATABASE_NAME)
+    assert source is not None
+    with contextlib.closing(sqlite3.connect(source.uri, uri=True)) as connection:
+        assert connection.execute("SELECT title FROM conversation").fetchall() == [("kept",)]
+    source.close()

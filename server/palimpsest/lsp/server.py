@@ -31,7 +31,7 @@ from palimpsest.wire.messages import PROTOCOL_VERSION
 from palimpsest.wire.usage import ConversationChangedParams, UsageChangedParams
 
 if TYPE_CHECKING:
-    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.events import FolderEvent, Listeners
     from palimpsest.services.folders import Folders, FolderSession
 
 log = logging.getLogger(__name__)
@@ -61,6 +61,8 @@ class PalimpsestServer(BaseServer):
         """What the user of this connection knows about each folder's settings."""
         self._held: set[Path] = set()
         """The folders of which the services know that this connection has them."""
+        self._listeners: dict[Path, Listeners] = {}
+        """Of the folders that this connection hears of."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
         self._changed: set[tuple[Path, ConversationId]] = set()
         self._facts_changed: set[Path] = set()
@@ -98,11 +100,8 @@ class PalimpsestServer(BaseServer):
         left, self._held = self._held - roots, roots
         for root in left:
             self._told.pop(root, None)
-            self.attachments.detach(root)
-            self.chats.detach(root)
             self.offers.forget(root)
-            if (unsubscribe := self._unsubscribe.pop(root, None)) is not None:
-                unsubscribe()
+            self._detach(root)
             self._facts_changed.discard(root)
             self._changed = {each for each in self._changed if each[0] != root}
             folders.leave(root, self)
@@ -161,10 +160,20 @@ class PalimpsestServer(BaseServer):
             return session  # it was left while it was being opened
         self.tell_notes(session)
         self.offers.make(session)
-        self.attachments.attach(session)
-        if session.root not in self._unsubscribe:
+        if self._listeners.get(session.root) is not session.listeners:
+            self._detach(session.root)  # from what was open before
+            self._listeners[session.root] = session.listeners
             self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
+        self.attachments.attach(session)
         return session
+
+    def _detach(self, root: Path) -> None:
+        """From what is open of a folder."""
+        self.attachments.detach(root)
+        self.chats.detach(root)
+        self._listeners.pop(root, None)
+        if (unsubscribe := self._unsubscribe.pop(root, None)) is not None:
+            unsubscribe()
 
     async def tell_of_search(self, session: FolderSession, turn_id: TurnId) -> None:
         """Says once a conversation that no model answers, and what to do about it in this editor."""

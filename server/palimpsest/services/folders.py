@@ -130,20 +130,31 @@ class Folders:
             if running:
                 await asyncio.wait(running)
             elif root not in self._holders and self._sessions.get(root) is opening:
-                del self._sessions[root]
-                self._homes = {each: home for each, home in self._homes.items() if home != root}
-                if session is not None:
-                    closing = self._closing[root] = asyncio.create_task(session.close(), name="close folder")
-                    closing.add_done_callback(lambda _: self._closing.pop(root, None))
+                self._close_session(root, session)
+
+    def _close_session(self, root: Path, session: FolderSession | None) -> None:
+        """Whoever asks for the folder from now on opens it anew, when this one is closed. `session`: None for one that
+        could not be opened."""
+        del self._sessions[root]
+        self._homes = {each: home for each, home in self._homes.items() if home != root}
+        if session is not None:
+            closing = self._closing[root] = asyncio.create_task(session.close(), name="close folder")
+            closing.add_done_callback(lambda _: self._closing.pop(root, None))
 
     async def get(self, root: Path) -> FolderSession:
         """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened;
         the next call tries anew."""
         if (opening := self._opening(root)) is not None:
             try:
-                return await asyncio.shield(opening)
+                session = await asyncio.shield(opening)
             except StoreError:
                 opening = self._opening(root)  # it was begun before this call: what was in its way may be gone
+            else:
+                if not session.store.reads_until_writable or not await asyncio.to_thread(session.store.is_writable):
+                    return session
+                if self._opening(root) is opening:  # nobody did it meanwhile
+                    self._close_session(root, session)
+                opening = self._opening(root)
         if opening is None:
             opening = self._sessions[root] = asyncio.create_task(self._open(root))
         return await asyncio.shield(opening)

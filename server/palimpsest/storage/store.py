@@ -31,6 +31,7 @@ from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError
 from palimpsest.storage import backups, hidden_words, tables
 from palimpsest.storage.database_thread import DatabaseThread
 from palimpsest.storage.hidden_words import HiddenWords
+from palimpsest.storage.reading_only import ReadingSource, find_source, is_writable
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +74,8 @@ class Store:
         """What was taken back when it was opened."""
         self.refusal: str | None = None
         """Why this server may not write; None when it may."""
+        self._file: tuple[int, int] | None = None
+        """What the file system calls the database that is open."""
         self._writer = DatabaseThread("store-writer")
         self._reader = DatabaseThread("store-reader")
         self._searcher = DatabaseThread("store-searcher")
@@ -90,11 +93,13 @@ class Store:
                 "journal_size_limit": 64 << 20,
             },
         )
+        self._source: ReadingSource | None = None
+        """What is read instead of the database itself, where that cannot be written."""
         self._read_db, self._search_db = (self._reading_database() for _ in range(2))
 
     def _reading_database(self) -> SqliteDatabase:
         return SqliteDatabase(
-            f"{(self.directory / DATABASE_NAME).as_uri()}?mode=ro",
+            f"{(self.directory / DATABASE_NAME).as_uri()}?mode=ro" if self._source is None else self._source.uri,
             uri=True,
             timeout=_BUSY_TIMEOUT_S,
             pragmas={"query_only": 1, "cache_size": _CACHE_KIB},
@@ -178,23 +183,55 @@ class Store:
         await asyncio.to_thread(self._reader.end, self._read_db.close)
         await asyncio.to_thread(self._searcher.end, self._search_db.close)
         await asyncio.to_thread(self._writer.end, self._write_db.close)
+        self._release()
+
+    def _release(self) -> None:
+        """What it holds of the place, after its threads."""
         self._liveness.release()
         self._only.release()
-        _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+        if self._source is not None:
+            self._source.close()
+
+    @property
+    def reads_until_writable(self) -> bool:
+        """Whether it was opened for reading only because nothing could be written in its place then."""
+        return self._source is not None
+
+    def is_writable(self) -> bool:
+        """Whether its place can be written now. Blocking."""
+        return is_writable(self.directory)
 
     def _in_transaction(
         self, database: SqliteDatabase, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         tables.bind_thread(database)
+        if database is self._write_db:
+            self._require_file()
         try:
             with _Transaction(tables.raw_connection(), "BEGIN IMMEDIATE" if database is self._write_db else "BEGIN"):
                 return function(*args, **kwargs)
         except PalimpsestError:
             raise
         except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
+            self._require_file()
             if is_damage(error):
                 _mark_suspect(self.directory)
             raise StoreError(explain(error, self.directory)) from error
+
+    def _require_file(self) -> None:
+        """Raises StoreError when the database was deleted, moved or replaced: what is written then is in no file that
+        anybody finds again."""
+        try:
+            status = os.stat(self.directory / DATABASE_NAME)
+        except OSError:
+            status = None
+        if self._file is not None and (status is None or (status.st_dev, status.st_ino) != self._file):
+            raise StoreError(
+                f"The store in {self.directory} was deleted, moved or replaced while it was in use, so nothing more is "
+                "written. Put it back, or restart Palimpsest to begin with what is there now."
+            )
 
     def _open(self) -> None:
         """On the writer thread: schema brought up to date, under a lock, because several servers may start at once."""
@@ -204,6 +241,8 @@ class Store:
         with opening_lock(self.directory) if locks_work else contextlib.nullcontext():
             tables.bind_thread(self._write_db)
             self._write_db.connect()
+            status = os.stat(self.directory / DATABASE_NAME)
+            self._file = (status.st_dev, status.st_ino)
             runner = Runner(self._write_db, str(MIGRATIONS))
             status = runner.status()
             if newer := [each.name for each in status if each.path is None]:
@@ -267,9 +306,18 @@ class Store:
         self._writer.end(self._write_db.close)
         self._reader.end(self._read_db.close)
         self._searcher.end(self._search_db.close)
-        self._liveness.release()
-        self._only.release()
-        _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+        self._release()
+
+    def _open_to_read(self, source: ReadingSource, why: str) -> None:
+        """On the writer thread, instead of `_open`. Raises StoreError for a store of another version."""
+        self._source = source
+        self.refusal = f"{why} Until then conversations can be read, searched and exported."
+        self.notes = (self.refusal,)
+        self._write_db, self._read_db, self._search_db = (self._reading_database() for _ in range(3))
+        tables.bind_thread(self._write_db)
+        self._write_db.connect()
+        if any(each.path is None or not each.applied for each in Runner(self._write_db, str(MIGRATIONS)).status()):
+            raise StoreError(f"{why} It was last used by another version, so it cannot be read before that.")
 
 
 def _mend_hidden_words() -> HiddenWords:
@@ -314,19 +362,27 @@ async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "
     """
     try:
         _secure(directory)
-        store = Store(directory, synchronous)
-        try:
-            await store._writer.run(store._open)
-        except BaseException as error:
-            _let_go(error)
-            await asyncio.to_thread(store._abandon)
-            raise
+        return await _opened(Store(directory, synchronous), Store._open)
     except StoreError:
         raise
     except (peewee.DatabaseError, sqlite3.Error, OSError) as error:
         if is_damage(error):
             _mark_suspect(directory)
-        raise StoreError(explain(error, directory)) from error
+        why = explain(error, directory)
+        source = await asyncio.to_thread(find_source, directory / DATABASE_NAME) if is_unwritable(error) else None
+        if source is None:
+            raise StoreError(why) from error
+        return await _opened(Store(directory, synchronous), lambda store: store._open_to_read(source, why))
+
+
+async def _opened(store: Store, opens: Callable[[Store], None]) -> Store:
+    """The store, or nothing held of it."""
+    try:
+        await store._writer.run(lambda: opens(store))
+    except BaseException as error:
+        _let_go(error)
+        await asyncio.to_thread(store._abandon)
+        raise
     return store
 
 
@@ -379,6 +435,13 @@ def is_damage(error: Exception) -> bool:
     """Whether SQLite says that the file is not what it wrote."""
     text = str(error).lower()
     return "malformed" in text or "not a database" in text
+
+
+def is_unwritable(error: Exception) -> bool:
+    """Whether the place may well be readable, and cannot be written: it is full, or the user may only read there."""
+    text = str(error).lower()
+    words = ("full", "no space", "readonly", "read-only", "unable to open", "i/o error")
+    return isinstance(error, PermissionError) or any(each in text for each in words)
 
 
 def _mark_suspect(directory: Path) -> None:
