@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lsp.real_server import Editor, editor
@@ -72,3 +73,27 @@ async def test_a_purge_is_confirmed_and_then_complete(tmp_path: Path, folder: Pa
         listed = await ed.client.result("palimpsest/conversation/list", {})
         assert [(c["conversationId"], c["title"]) for c in listed["conversations"]] == [(conversation_id, "")]
         await asked(ed, "A fresh start", conversationId=conversation_id)
+
+
+async def test_a_purge_by_command_asks_the_user_first(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        conversation_id = await asked(ed, f"The key is {SECRET.decode()}.")
+        questions: list[str] = []
+        answers = iter(["Cancel", "Purge"])
+
+        def answer(params: dict[str, Any]) -> dict[str, str]:
+            questions.append(params["message"])
+            return {"title": next(answers)}
+
+        command = {"command": "palimpsest.conversation.purge", "arguments": [{"conversationId": conversation_id}]}
+        refused = await ed.client.request("workspace/executeCommand", command)
+        assert "cannot ask" in refused["error"]["message"]
+        ed.client.handlers["window/showMessageRequest"] = answer
+        assert await ed.client.result("workspace/executeCommand", command) is None
+        assert files_with(tmp_path / "data", SECRET)
+        done = await ed.client.result("workspace/executeCommand", command)
+        assert done["messageCount"] == 2
+        assert files_with(tmp_path, SECRET) == []
+        assert len(questions) == 2
+        wrong = {"command": "palimpsest.conversation.purge", "arguments": [{"conversation": 1}]}
+        assert "error" in await ed.client.request("workspace/executeCommand", wrong)

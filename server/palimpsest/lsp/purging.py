@@ -11,6 +11,8 @@ from palimpsest.wire.purging import PurgeParams, PurgeResult
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.purging import Purging
 
 
 def register(server: PalimpsestServer) -> None:
@@ -20,15 +22,11 @@ def register(server: PalimpsestServer) -> None:
 @answers
 async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.chat_documents import ChatDocuments
     from palimpsest.services.context_reports import usage_status
-    from palimpsest.services.purging import Purging, set_aside
+    from palimpsest.services.purging import set_aside
 
-    session = await ls.session_of(params.conversation_id)
+    session, purging, wanted = await _purging(ls, params)
     conversation_id = ConversationId(params.conversation_id)
-    wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
-    documents = ChatDocuments(session.root, session.store)
-    purging = Purging(session.contexts, session.listeners, documents)
     scope = await purging.purge(conversation_id, wanted, is_confirmed=bool(params.confirm))
     return PurgeResult(
         MessageRange(scope.start, scope.end),
@@ -38,3 +36,20 @@ async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
         to_usage(await usage_status(session.contexts, conversation_id)),
         set_aside(session.store.directory),
     )
+
+
+async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
+    """What the purge would remove, as a question for people. Raises what the purge would."""
+    _, purging, wanted = await _purging(ls, params)
+    return await purging.what_would_go(ConversationId(params.conversation_id), wanted)
+
+
+async def _purging(
+    ls: PalimpsestServer, params: PurgeParams
+) -> tuple[FolderSession, Purging, tuple[MessageId, MessageId] | None]:
+    from palimpsest.services.chat_documents import ChatDocuments
+    from palimpsest.services.purging import Purging
+
+    session = await ls.session_of(params.conversation_id)
+    wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
+    return session, Purging(session.contexts, session.listeners, ChatDocuments(session.root, session.store)), wanted

@@ -43,11 +43,15 @@ class Purging:
         conversation that has the messages is written. A caller that is cancelled does not stop it half-way.
         """
         if not is_confirmed:
-            scope = await self.contexts.store.read(purging.find_scope, conversation_id, wanted)
-            raise InvalidRequest(_what_would_go(scope))
+            would = await self.what_would_go(conversation_id, wanted)
+            raise InvalidRequest(f"{would} To do it, ask again with `confirm` set to true.")
         work = asyncio.create_task(self._purge(conversation_id, wanted), name=f"purge {conversation_id}")
         work.add_done_callback(_log_failure)
         return await asyncio.shield(work)
+
+    async def what_would_go(self, conversation_id: ConversationId, wanted: Range) -> str:
+        """In a sentence for people."""
+        return _what_would_go(await self.contexts.store.read(purging.find_scope, conversation_id, wanted))
 
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
@@ -126,4 +130,4 @@ def _what_would_go(scope: Scope) -> str:
         what.append("the conversation's title and draft")
     if scope.others:
         what.append(f"the same messages in conversation {', '.join(scope.others)}")
-    return f"A purge would remove, for good: {'; '.join(what)}. To do it, ask again with `confirm` set to true."
+    return f"A purge would remove, for good: {'; '.join(what)}."

@@ -9,6 +9,11 @@ Notifications of this protocol (`palimpsest/didChange…`, `palimpsest/contextEv
 in `initialize`: with `{"notifications": true}` under `capabilities.experimental.palimpsest`. To any other editor they
 would be unknown messages.
 
+What removes something or takes a key is also a command of `workspace/executeCommand` that asks the user first, by
+`window/showMessageRequest`: `palimpsest.conversation.purge`, `palimpsest.approval.revoke`, `palimpsest.credentials.set`
+and `palimpsest.fact.forget`, each with the parameters of its request. An editor that has asked them itself adds
+`isConfirmed: true`.
+
 Errors use the standard codes (-32602 invalid params, -32800 cancelled, -32801 content modified, -32802 server
 cancelled, -32803 request failed). Their message is a full sentence for the user, and their `data` is an `ErrorData`.
 """
