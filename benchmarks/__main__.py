@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import benchmarks.rules.__main__ as rules
 from benchmarks import (
     busy,
     calibration,
@@ -27,4 +28,5 @@ if __name__ == "__main__":
     calibration.main()
     fact_watching.main()
     staleness.main([])
+    rules.main([])
     retrieval.main()

@@ -22,7 +22,7 @@ from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, stems
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 3
+RULES_VERSION: Final = 4
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
@@ -320,7 +320,7 @@ class _Reading:
         """The marks of a clause, which runs to the end of its sentence."""
         forms = self.forms
         verb = _verb(clause, forms)
-        is_whole = clause == self.bare and not forms.one_thing.match(clause)
+        is_whole = clause == self.bare and not self.is_task and not forms.one_thing.match(clause)
         head = forms.purpose.split(clause, maxsplit=1)[0]
         is_pointed = forms.pointed.match(head if n_words(head) >= 2 else clause) is not None
         if self.is_task and n_words(clause) <= 2:
@@ -428,8 +428,8 @@ def _verb(text: str, forms: Forms) -> str:
     orders = forms.habits | forms.actions
     if word in orders or forms.enclitic is NOTHING:
         return word
-    bare = forms.enclitic.sub("", word).translate(_UNACCENTED)
-    return bare if bare in orders else word
+    bare = forms.enclitic.sub("", word)
+    return next((each for each in (bare, bare.translate(_UNACCENTED)) if each in orders), word)
 
 
 _UNACCENTED: Final = str.maketrans("áéíóú", "aeiou")

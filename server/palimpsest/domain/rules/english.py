@@ -27,7 +27,7 @@ _SCOPE = re.compile(
 )
 _OPENING_SCOPE = re.compile(
     rf"(?:{_SCOPE.pattern})(?:\s+(?=(?:we|you|i|please|always|never|use|do|don't)\b)|(?<=\bon)\s+"
-    rf"|(?<=forward)\s+|(?<=circumstances)\s+"
+    rf"|(?<=forward)\s+|(?<=circumstances)\s+|(?<=rest of) (?:this|the|our) [\w-]+,?\s+"
     r"|[^,.:!]{0,30}[,.:!]\s*)",
     re.I,
 )
@@ -46,6 +46,8 @@ _ALWAYS = re.compile(
     r"(?:always|never)\s+(?!mind\b|know\b|knew\b|seen\b|heard\b|had\b|did\b)[\w`\"']|.{3,80}, always[.!]*$", re.I
 )
 _ALWAYS_WE = re.compile(
+    r"^(?!the|this|that|these|those|it|my)(?:[\w-]+ ){0,2}[\w-]*[a-z]s (?:are|go|have|use|start"
+    r"|end|live|get) (?:always|never) \w|"
     r"\b(?:you|we|must|should|shall|please|is to|are to|remind you to|remember to|sure to|want to|be|code|replies"
     r"|answers"
     r"|commits?|tests?) (?:must |should |shall |will |can |may |are to )?(?:always|never) \w",
@@ -146,7 +148,7 @@ _ONCE = re.compile(
     re.I,
 )
 _POINTED = re.compile(
-    r"^\W*(?:\w+'?\w*\s+){1,3}(?:it|that|this|those|these|them|him|her)\b(?! (?:\w+ ){0,3}again)", re.I
+    r"^\W*(?:\w+'?\w*\s+){1,3}(?:it|(?<!s )that|this|those|these|them|him|her)\b(?! (?:\w+ ){0,3}again)", re.I
 )
 """About one thing that was just spoken of."""
 _SPECIFIC = re.compile(r"\b(?:the|this|that|these|those|my|it|them)\b", re.I)
@@ -257,9 +259,11 @@ ENGLISH: Final = Forms(
         r"|(?:all|every|each) (?!the\b|of\b|my\b)(?:[\w-]+ ){1,3}(?:needs?|gets?|requires?|goes|go|has its|have"
         r"|(?:is|are) (?:always )?(?:based|stored|written|kept|named|typed|reviewed|signed"
         r"|encrypted|tested|documented)) "
+        r"|(?:nobody|no one) (?:may|can|must|should|is allowed to) "
         r"|nothing (?:[\w-]+ ){0,4}(?:may|must|should|is to|gets?)\b(?! wrong)|without (?:my"
         r"|our) [\w ]{2,30}[, ] ?(?:nothing|no) "
-        r"|only (?:ever )?(?:use|write|import|commit|deploy|push|log|add|support|target|answer|reply)\b"
+        r"|only (?:ever )?(?:use|touch|edit|change|modify|run|install|call|merge|create|delete"
+        r"|write|import|commit|deploy|push|log|add|support|target|answer|reply)\b"
         r"|(?:all|every) (?:new|our) [\w-]+ (?:is|are|gets?) [a-z]|(?:use"
         r"|prefer) the [\w.`-]+ (?:library|package|framework|module|driver|client|tool"
         r"|plugin)\b|(?:write|keep|put) (?:all |our )?[\w -]{2,30}? in (?:english|french|german"
@@ -282,7 +286,9 @@ ENGLISH: Final = Forms(
     actions=_ACTIONS,
     asked=_ASKED,
     told=form(
-        _OPINION.pattern + r"|(?:maybe|perhaps|suppose|supposing|assume|assuming|imagine|say|let's say|what if"
+        _OPINION.pattern + r"|(?:make sure|ensure|check)(?: that)? (?:the|this|that|it|its)\b"
+        r"(?!.*\b(?:every|each|before you|whenever)\b)"
+        r"|(?:maybe|perhaps|suppose|supposing|assume|assuming|imagine|say|let's say|what if"
         r"|if (?:we|i|you) (?:used|had"
         r"|were|would)|according to|yesterday|last (?:week|month|year|time)|some(?:one| people| say)?\b"
         r"|(?:he|she|they|someone|somebody|(?:my|the|our) [\w-]+) (?:just )?(?:said|says|told"
@@ -319,6 +325,7 @@ ENGLISH: Final = Forms(
         rf"|never ?mind|skip|reversed?)\b(?=.*(?:\b{_RULE_NOUN}\b|\bwhat i (?:said|told you|asked)))"
         r"|(?:you|we|[\w ]{3,40}) (?:no longer (?:need|have)|(?:don't|doesn't|do not|does not|need not)"
         r" ?(?:need|have|be)?(?=.*\bany ?(?:more|longer)\b)) ?to\b"
+        r"|[\w ]{2,40} no longer (?:needs?|has|have|requires?|must)\b"
         r"|no need to\b(?=.*\bany ?(?:more|longer)\b)|you (?:can|may) stop \w+ing\b"
         r"|[\w' -]{3,60} (?:is|are) (?:no longer (?:required|needed|necessary|mandatory|in force|valid)"
         r"|not (?:required|needed|necessary|mandatory) any ?(?:more|longer))\b"
@@ -338,6 +345,7 @@ ENGLISH: Final = Forms(
         form(rf"(?:we|i|let's) (?:won't|will not|don't|do not|no longer|not) (?:use|using|go with|take) {_NAME}"),
         form(rf"(?:let's |we(?:'ll| will|'ve| have)? |please )?replac(?:e|ed|ing) {_NAME}"),
         form(rf"[\w.+#-]+ replaces {_NAME}"),
+        form(rf"(?:we|i)(?:'ve| have)? decided against {_NAME}"),
         form(
             r"(?:let's |we(?:'ve| have|'re|'ll)? |i )?(?:now |just |already )?(?:switch|mov|migrat|chang)(?:e|ed|ing)? "
             rf"(?:the )?(?:[\w-]+ ){{0,3}}from {_NAME}"
@@ -369,7 +377,7 @@ ENGLISH: Final = Forms(
         form(
             r"\b(?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|stick (?:with|to)|switch(?:ed"
             r"|ing)? to|mov(?:ed?|ing) to|adopt"
-            r"|prefer|ch[oo]+se|pick(?:ed)?) (?P<what>(?!the\b|an?\b)[\w.+#-]+(?: [\w.+#-]+)?)"
+            r"|prefer|ch[oo]+se|pick(?:ed)?) (?P<what>(?!the\b|an?\b)[\w.+#-]+(?: (?!for\b|as\b)[\w.+#-]+)?)"
             r"(?: (?:for|as) (?P<purpose>(?:[\w-]+ ?){1,4}))?"
         ),
     ),

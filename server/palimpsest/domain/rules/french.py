@@ -65,7 +65,7 @@ FRENCH: Final = Forms(
     forbid=form(
         r"en aucun cas (?:de |d')?\w|"
         r"(?:ne |n')(?!importe|est|ont|a |ai |y |hésite|t'inquiète)(?:pas |jamais |rien )?(?:me "
-        r"|te |nous |le |la |les |l')?[\w-]+ (?:pas|jamais|rien|que|plus|aucun\w*|nulle part"
+        r"|te |nous |le |la |les |l')?[\w-]+ (?:pas|jamais|rien|que|qu'\w+|plus|aucun\w*|nulle part"
         r"|à rien)\b"
         r"|(?:ne|n') ?(?:pas|jamais) \w|évite[rz]?(?:ons)? \w|arrête[rz]? d|pas d(?:e |'|es )(?!problème|souci|idée)\w"
         r"|sans (?:mon|ma|notre) [\w]+,? rien\b"
@@ -170,7 +170,7 @@ FRENCH: Final = Forms(
     ),
     relative=form(r"(?: ?:|\b(?:qui|que|pour que|afin que|où|dont)\b)"),
     one_thing=form(
-        r"(?:ça|cela|il(?! (?:ne )?faut)|elle|(?:la|le|l'|cette|ce) ?(?:fonction|méthode|test"
+        r"(?:ça|cela|il(?! (?:(?:ne )?faut|est interdit))|elle|(?:la|le|l'|cette|ce) ?(?:fonction|méthode|test"
         r"|script|analyseur|classe|commande|bouton|requête|résultat|sortie|fichier|page|liste"
         r"|boucle|variable|valeur|champ)) "
     ),

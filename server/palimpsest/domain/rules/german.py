@@ -64,16 +64,17 @@ GERMAN: Final = Forms(
         rf"^(?:{_VERB}\w{{0,3}}|nimm|gib|sprich|fass|fang|stell|leg|mach|schick) (?:[\w.'`/-]+ ){{0,6}}?{_ALWAYS}\b"
         rf"|\b(?:muss|müssen|darf|dürfen|soll|sollst|sollen|sollte|sollten) (?:[\w.'`/-]+ ){{0,6}}?{_ALWAYS}\b"
         rf"|^(?:(?!(?:der|die|das|es|ich|er|sie|dies\w*|mein\w*|da)\b)[\w-]+ ){{1,2}}(?:werden"
-        rf"|liegen|gehören|sind|stehen|kommen|bleiben) "
+        rf"|bekommen|erhalten|brauchen|liegen|gehören|sind|stehen|kommen|bleiben) "
         rf"(?:[\w-]+ ){{0,3}}?{_ALWAYS}\b|^(?:(?!(?:der|die|das|es|ich|er|sie|dies\w*|mein\w*"
         rf"|da)\b)[\w.-]+ ){{1,3}}{_ALWAYS} (?:[\w.`/-]+ ){{0,6}}?\w+en\W*$"
         rf"|^(?:wir|du|bitte) (?:[\w-]+ ){{0,4}}?{_ALWAYS}\b(?! bekommen| gehabt)"
         rf"|^vor (?:jede[mr]|allen) \w+"
     ),
     tale=form(
-        r"\b(?:hat|habe|haben|hatte|hatten|war|waren|bekam|bekamen|bekommen|gestern|letzte[snr]?"
+        r"\b(?:hat|habe|haben|hatte|hatten|war|waren|bekam|bekamen|gestern|letzte[snr]?"
         r"|früher|wurde[n]?|konnte|damals)\b"
-        r"(?!.*\b(?:entschieden|geeinigt|beschlossen|umgestiegen|gewechselt|migriert|aufgegeben|gewählt)\b)"
+        r"(?!.*\b(?:entschieden|geeinigt|beschlossen|umgestiegen|gewechselt|migriert|aufgegeben"
+        r"|gewählt|ersetzt|verworfen)\b)"
     ),
     forbid=form(
         r"(?:auf keinen fall|unter keinen umständen) \w|"
@@ -83,7 +84,7 @@ GERMAN: Final = Forms(
         r"(?:nicht|nichts|kein\w*)\b(?! mehr\b| sorgen\b)"
         r"|(?:kein|keine|keinen|keinerlei|nichts) (?!problem|ahnung|fehler|sorge|idee|lust|zeit"
         r"|frage|wunder|sinn|von|davon|ist|geht)\w"
-        r"[\w .'`/-]{0,80}(?:\w+en)?\W*$|hör auf,? |ohne (?:meine|unsere) \w+ (?:wird|werden|geht|darf|kein\w*)\b"
+        r"[\w .'`/-]{0,80}(?:\w+en)?\W*$|hör auf,? |ohne (?:\w+ ){1,2}(?:wird|werden|geht|darf|kein\w*)\b"
     ),
     forbid_we=form(
         r"\b(?:darf|dürfen|darfst) (?!ich\b)(?:[\w.'`/-]+ ){0,6}?(?:nicht|nie|niemals|kein\w*|nichts)\b(?! mehr\b)"
@@ -154,7 +155,7 @@ GERMAN: Final = Forms(
         r"|[\w-]+e [\w-]+n? (?:nicht|nie) \w+en\W*$"
     ),
     habits=words(
-        "verwende verwendet benutze benutzt nutze nutzt nimm nehmt schreib schreibe schreibt"
+        "fass verwende verwendet benutze benutzt nutze nutzt nimm nehmt schreib schreibe schreibt"
         " halte halt haltet führ führe setz"
         " setze stell stelle frag frage antworte antwort sprich rücke rück bevorzuge vermeide"
         " nenn nenne benenne formatiere"
@@ -184,7 +185,7 @@ GERMAN: Final = Forms(
         r"|in der (?:readme|doku|dokumentation|anleitung) (?:steht|heißt)|das muss ein|in meinem letzten)"
     ),
     told_within=form(
-        r"\b(?:würde|würden|hätten|hätte|irgendwann|was (?:meinst|denkst) du|sagen"
+        r"\b(?:würde|würden|hätten|hätte|irgendwann|was (?:meinst|denkst) du"
         r"|aber das ist unsinn|muss \w+ (?:[\w-]+ ){0,8}\w+ sein$)\b"
         r"|\bmuss (?:[\w-]+ ){1,10}(?:sein|haben)\W*$(?<!kompatibel sein.)"
     ),
@@ -244,6 +245,7 @@ GERMAN: Final = Forms(
         ),
         form(r"wir (?:verwenden|benutzen|nutzen|nehmen) ([\w.+#-]+(?: [\w.+#-]+)?) (?:nun |jetzt )?(?:doch )?nicht\b"),
         form(r"wir (?:verwenden|benutzen|nutzen|nehmen) (?:nun |jetzt )?kein\w* ([\w.+#-]+) mehr"),
+        form(r"wir (?:haben|ersetzen) ([\w.+#-]+) durch [\w.+#-]+"),
         form(r"lass uns ([\w.+#-]+) (?:durch|gegen) "),
         form(
             r"(?:wir (?:sind|wechseln|steigen|migrieren)|stell\w*|wechsle|migriere"

@@ -72,6 +72,7 @@ def _content_words(text: str, forms: Forms) -> list[str]:
     for word in WORD.findall(text.lower()):
         # French and its like join an article to its noun.
         word = word.rpartition("'")[2] if forms.elided and re.match(rf"(?:{forms.elided})'", word) else word
+        word = word.removeprefix("no-")
         if word not in forms.stop and not word.endswith(("n't", "'s", "'ll", "'re", "'ve", "'d")):
             found.append(word)
     return found

@@ -50,7 +50,7 @@ SPANISH: Final = Forms(
     scope_alone=form(rf"{_SCOPE}[.:!]?"),
     clause=form(r"[,;:\u2013\u2014]\s+|\(|\s--?\s|\s(?=(?:y|pero) (?:nunca|siempre|no|jamás)\b)"),
     aside=form(r"\s(?:(?:--?|[\u2013\u2014]|porque|ya que|pues|para que)\s|\()"),
-    always=form(rf"{_ALWAYS}\s+(?!hay\b|he\b|hubo\b|entendí\b|falla\b|teníamos\b|obten\w+)[\w`]"),
+    always=form(rf"{_ALWAYS}\s+(?!\w+o\b|hay\b|he\b|hubo\b|entendí\b|falla\b|teníamos\b|obten\w+)[\w`]"),
     always_we=form(
         rf"^(?:no )?{_VERB} (?:[\w.'`/-]+ ){{0,4}}?{_ALWAYS}\b"
         rf"|\b(?:debe|debes|deben|debemos|hay que|tiene que"
@@ -138,7 +138,7 @@ SPANISH: Final = Forms(
         r"|[\w.+#-]+ para \w+\W*$|nada se \w+|sin (?:mi|nuestra) \w+ no se \w"
     ),
     habits=words(
-        "usa use usad usar mantén mantener mantenga pon escribe escriba escribir responde"
+        "toca toque modifica edita usa use usad usar mantén mantener mantenga pon escribe escriba escribir responde"
         " responda responder prefiere prefiera evita evite"
         " pregunta pregúntame limita limite nombra nombre indenta indente explica explique"
         " muestra muéstrame enseña enséñame trata"
@@ -150,7 +150,7 @@ SPANISH: Final = Forms(
     actions=words("añade prueba comprueba borra crea lee busca sube despliega avisa espera pide"),
     asked=form(
         r"(?:puedes|podrías|podríamos|podemos|deberíamos|qué|por qué|cómo|cuál|quién|dónde|cuándo"
-        r"|has|hemos visto|está|es posible)\b(?!.*\bvolver a\b)(?!.*\bya\b)"
+        r"|has|hemos visto|es posible)\b(?!.*\bvolver a\b)(?!.*\bya\b)"
     ),
     told=form(
         r"(?:quizás?|tal vez|a lo mejor|supongamos|imaginemos|si usáramos|si \w+áramos|según|ayer"
@@ -204,6 +204,7 @@ SPANISH: Final = Forms(
         ),
         form(r"([\w.+#-]+(?: [\w.+#-]+)?) (?:queda descartado|es historia|ya es historia|está descartado)\b"),
         form(r"(?:al final )?(?:ya )?no (?:usaremos|usamos|vamos a usar) ([\w.+#-]+)"),
+        form(r"hemos (?:reemplazado|sustituido) (?:a )?([\w.+#-]+) (?:por|con)"),
         form(r"(?:reemplacemos|sustituyamos|reemplazamos|sustituimos) (?:a )?([\w.+#-]+) (?:por|con)"),
         form(r"[\w.+#-]+ (?:sustituye|reemplaza) a ([\w.+#-]+)"),
         form(
@@ -244,7 +245,7 @@ SPANISH: Final = Forms(
         words(group)
         for group in (
             "tabulador espaci",
-            "métric imperi",
+            "métric imperial",
             "simpl dobl",
             "camelcas snake_cas kebab-cas pascalcas",
             "npm yarn pnpm bun",

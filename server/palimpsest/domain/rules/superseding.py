@@ -58,7 +58,7 @@ def supersedes(newer: Constraint, older: Constraint, *, near: bool = False) -> b
         both = len(new & old) / len(new | old)
         return both > 0.5 or (new <= old and both >= 1 / 3)
     if newer.is_prohibition:
-        return False
+        return _differ_in_numbers(new_form, old_form)
     if _is_rival(new - rejected, old - set(older.rejected_words), languages_of(newer.text)):
         return True
     return _fills_same_slot(new_form, old_form, newer) or _chooses_again(newer, older, near)
@@ -99,29 +99,42 @@ def _chooses_again(newer: Constraint, older: Constraint, near: bool) -> bool:
     return bool(new_for) and new_for == old_for and newer.is_change
 
 
+def _differ_in_numbers(new: tuple[str, ...], old: tuple[str, ...]) -> bool:
+    """One sentence with another number."""
+    _, new_slot, old_slot, n_common, _ = _slots(new, old)
+    return bool(new_slot and old_slot) and n_common >= 2 and all(word.isdigit() for word in new_slot + old_slot)
+
+
 def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Constraint) -> bool:
     """One sentence with other words in one place: another number, or another choice for the same purpose."""
+    head, new_slot, old_slot, n_common, purpose = _slots(new, old)
+    if not new_slot or not old_slot or n_common < 2:
+        return False
+    if _differ_in_numbers(new, old):
+        return True
+    return (
+        bool(head)
+        and head[0] in _CHOOSING
+        and max(len(new_slot), len(old_slot)) <= 2
+        and purpose[:1] in (("for",), ("as",))
+        and not set(subject_words(" ".join(purpose))) & _scopes(newer.text)
+        and bool(subject_words(" ".join(purpose)))
+    )
+
+
+def _slots(
+    new: tuple[str, ...], old: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int, tuple[str, ...]]:
+    """The words both begin with, what differs in the new and in the old, how many words both share, and those both end
+    with."""
     n_head = 0
     while n_head < min(len(new), len(old)) and new[n_head] == old[n_head]:
         n_head += 1
     n_tail = 0
     while n_tail < min(len(new), len(old)) - n_head and new[-1 - n_tail] == old[-1 - n_tail]:
         n_tail += 1
-    new_slot, old_slot = new[n_head : len(new) - n_tail], old[n_head : len(old) - n_tail]
-    common = new[:n_head] + new[len(new) - n_tail :]
-    if not new_slot or not old_slot or len(common) < 2:
-        return False
-    if all(word.isdigit() for word in new_slot + old_slot):
-        return True
-    purpose = new[len(new) - n_tail :]
-    return (
-        new[0] in _CHOOSING
-        and n_head > 0
-        and max(len(new_slot), len(old_slot)) <= 2
-        and purpose[:1] in (("for",), ("as",))
-        and not set(subject_words(" ".join(purpose))) & _scopes(newer.text)
-        and bool(subject_words(" ".join(purpose)))
-    )
+    tail = new[len(new) - n_tail :]
+    return new[:n_head], new[n_head : len(new) - n_tail], old[n_head : len(old) - n_tail], n_head + n_tail, tail
 
 
 @functools.lru_cache(maxsize=1_024)
