@@ -22,6 +22,7 @@ from unittest.mock import patch
 import httpx
 import tenacity
 from tests.clients.contexts import collect, context, user
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.prepared import PreparedContext
@@ -184,7 +185,7 @@ async def cell(fault: str, dialect: Dialect) -> Cell:
                 fake.script += [SCRIPTED[fault](dialect)] * ATTEMPTS
         policy = _Counting(attempts=ATTEMPTS, backoff_s=0.001)
         client = await stack.enter_async_context(aclosing(BUILD[dialect.name](url, policy)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             answer = await collect(client.stream(context(user("Hi"))))
         assert answer.error is not None, f"{fault}, {dialect.name}: the call went well"
         return Cell(answer.error.kind, len(policy.attempted) > 1, str(answer.error))

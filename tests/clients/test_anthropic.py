@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.clients.contexts import assistant, collect, context, user
 from tests.clients.fake_provider import KEY, Call, FakeProvider, Fault, Raw, Reply, sse
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import (
@@ -301,7 +302,7 @@ async def test_a_stream_without_its_last_event_is_broken_off(client: AnthropicCl
 async def test_cancelling_closes_the_connection(client: AnthropicClient, fake: FakeProvider, after: int) -> None:
     fake.script.append(Fault(then="stall", after=after))
     task = asyncio.create_task(collect(client.stream(context())))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         await fake.stalled.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -316,7 +317,7 @@ async def test_closing_the_iterator_closes_the_connection(client: AnthropicClien
     sys.set_asyncgen_hooks(finalizer=lambda generator: left_over.append(repr(generator)))
     fake.script.append(Fault(then="stall", after=6))
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             async with aclosing(client.stream(context())) as stream:
                 await anext(stream)
             await fake.disconnected.wait()

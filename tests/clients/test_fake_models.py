@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.clients.contexts import Answer, assistant, collect, context, user
 from tests.clients.fault_table import BUILD
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.messages import Content, TextPart, ToolCallPart, tool_result
 from palimpsest_clients.fake.command import announcement
@@ -37,7 +38,7 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect:
 
 
 async def ask(fake: FakeModels, dialect: Dialect, *contents: Content) -> Answer:
-    async with aclosing(BUILD[dialect.name](fake.url, RetryPolicy(attempts=1))) as client, asyncio.timeout(20):
+    async with aclosing(BUILD[dialect.name](fake.url, RetryPolicy(attempts=1))) as client, asyncio.timeout(WAIT_S):
         return await collect(client.stream(context(*contents)))
 
 
@@ -119,11 +120,11 @@ async def test_the_command_serves_its_script_until_it_is_stopped(tmp_path: Path)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_S):
             url = (await process.stdout.readline()).decode().strip()
-        async with aclosing(BUILD["chat"](url, RetryPolicy(attempts=1))) as client, asyncio.timeout(20):
+        async with aclosing(BUILD["chat"](url, RetryPolicy(attempts=1))) as client, asyncio.timeout(WAIT_S):
             assert (await collect(client.stream(context(user("Hi"))))).text == "From the script"
-        async with aclosing(BUILD["ollama"](url, RetryPolicy(attempts=1))) as client, asyncio.timeout(20):
+        async with aclosing(BUILD["ollama"](url, RetryPolicy(attempts=1))) as client, asyncio.timeout(WAIT_S):
             assert (await collect(client.stream(context(user("Hi"))))).error is not None
     finally:
         process.terminate()

@@ -16,6 +16,7 @@ from hypothesis import given, seed
 from hypothesis import strategies as st
 from tests.clients.contexts import READ_FILE, Answer, assistant, collect, context, user
 from tests.clients.fake_gemini import DEFAULT_PARTS, KEY, FakeGemini, check_schema, chunk, error, event, reply, stream
+from tests.waiting import WAIT_S
 
 import palimpsest_clients.http
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -55,7 +56,7 @@ async def client(gemini: FakeGemini) -> AsyncIterator[GeminiClient]:
 
 
 async def ask(client: GeminiClient, *contents: Content, **more: Any) -> Answer:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_S):
         return await collect(client.stream(context(*contents, **{"model": MODEL, **more})))
 
 
@@ -494,7 +495,7 @@ async def test_silence_has_an_end(gemini: FakeGemini, monkeypatch: pytest.Monkey
 async def test_cancelling_closes_the_connection(client: GeminiClient, gemini: FakeGemini, n_chunks: int) -> None:
     gemini.script.append(stream(*[chunk({"text": "Half"})] * n_chunks, then="stall"))
     task = asyncio.create_task(ask(client))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         await gemini.stalled.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -24,6 +24,7 @@ from hypothesis import given, seed
 from hypothesis import strategies as st
 from tests.clients.contexts import Answer, collect, context, user
 from tests.clients.fake_provider import KEY, SUFFIX, FakeProvider, Fault, Format, Raw, Reply, sse
+from tests.waiting import WAIT_S
 
 import palimpsest_clients
 from palimpsest.domain.errors import NO_HANDLES, ErrorKind, ProviderError
@@ -356,7 +357,7 @@ async def test_an_error_page_without_an_end_is_not_read_to_its_end() -> None:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_S):
         error = error_of(await ask("anthropic", f"http://127.0.0.1:{port}", ONCE))
         server.close()
         await server.wait_closed()
@@ -389,7 +390,7 @@ async def test_a_pause_that_is_asked_for_is_kept(fake: FakeProvider) -> None:
 
 async def test_a_pause_that_nobody_would_sit_through_fails_at_once(fake: FakeProvider) -> None:
     fake.script.append(Fault(status=429, headers={"retry-after": "3600"}))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_S):
         error = error_of(await ask("chat", fake.url))
     assert (error.detail.retry_after_ms, error.is_retryable, len(fake.requests)) == (3_600_000, True, 1)
     assert "3600 s" in str(error)

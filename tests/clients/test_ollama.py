@@ -13,6 +13,7 @@ import httpx
 import pytest
 from tests.clients.contexts import Answer, assistant, collect, context, user
 from tests.clients.fake_ollama import DEFAULT_TEXTS, FakeOllama, called, done, line, said, stream
+from tests.waiting import WAIT_S
 
 import palimpsest_clients.http
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -51,7 +52,7 @@ async def client(ollama: FakeOllama) -> AsyncIterator[OllamaClient]:
 
 
 async def ask(client: OllamaClient, *contents: Content, **more: Any) -> Answer:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_S):
         return await collect(client.stream(context(*contents, **more)))
 
 
@@ -389,7 +390,7 @@ async def test_silence_has_an_end(ollama: FakeOllama, monkeypatch: pytest.Monkey
 async def test_cancelling_closes_the_connection(client: OllamaClient, ollama: FakeOllama, n_lines: int) -> None:
     ollama.script.append(stream(*[said("Half")] * n_lines, then="stall"))
     task = asyncio.create_task(ask(client))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         await ollama.stalled.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -400,7 +401,7 @@ async def test_cancelling_closes_the_connection(client: OllamaClient, ollama: Fa
 
 async def test_closing_the_iterator_closes_the_connection(client: OllamaClient, ollama: FakeOllama) -> None:
     ollama.script.append(stream(said("Half"), then="stall"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         async with aclosing(client.stream(context())) as events:
             await anext(events)
         await ollama.disconnected.wait()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.clients.contexts import assistant, collect, context, user
 from tests.clients.fake_provider import KEY, Call, FakeProvider, Fault, Raw, Reply, sse
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import (
@@ -303,7 +304,7 @@ async def test_only_the_goodbye_may_be_missing(client: OpenAICompatibleClient, f
 
 async def test_cancelling_closes_the_connection(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
     fake.script.append(Fault(then="stall", after=3))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         async with aclosing(client.stream(context())) as stream:
             await anext(stream)
             waiting = asyncio.ensure_future(anext(stream))

@@ -13,6 +13,7 @@ import pytest
 from tests.clients.contexts import Answer, assistant, collect, context, user
 from tests.clients.fake_provider import KEY, Call, Fault, Raw, Reply, sse
 from tests.clients.fake_responses import FakeResponses, call, events_of, message, refusal, thought
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import (
@@ -438,7 +439,7 @@ async def test_cancelling_a_silent_answer_closes_the_connection(
 ) -> None:
     fake.script.append(Fault(then="stall", after=after))
     task = asyncio.create_task(ask(client))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         await fake.stalled.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -449,7 +450,7 @@ async def test_cancelling_a_silent_answer_closes_the_connection(
 
 async def test_closing_the_iterator_closes_the_connection(client: OpenAIClient, fake: FakeResponses) -> None:
     fake.script.append(Fault(then="stall", after=5))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         async with aclosing(client.stream(context(model=MODEL))) as stream:
             await anext(stream)
         await fake.disconnected.wait()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.lsp.rawlsp import Message, RawClient
+from tests.waiting import WAIT_S
 
 Encoding = Literal["utf-16", "utf-8"]
 APPLY = "workspace/applyEdit"
@@ -105,14 +106,14 @@ class ChatEditor:
 
     async def until(self, wanted: str, *, is_there: bool = True) -> None:
         """Waits until the document holds a text, or holds it no more."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             while (wanted in self.text) is not is_there:
                 self._edited.clear()
                 await self._edited.wait()
 
     async def settled(self) -> None:
         """Waits until the answer is written and another message could be sent."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             self._refreshed.clear()
             while "Send" not in await self.lenses():
                 await self._refreshed.wait()
@@ -123,7 +124,7 @@ class ChatEditor:
     async def command(self, name: str, **more: Any) -> Message:
         arguments = [{"uri": self.uri} | more]
         params = {"command": f"palimpsest.chat.{name}", "arguments": arguments}
-        return await self.client.request("workspace/executeCommand", params, timeout_s=30)
+        return await self.client.request("workspace/executeCommand", params)
 
     async def ask(self, feature: str, **more: Any) -> Any:
         return await self.client.result(f"textDocument/{feature}", {"textDocument": {"uri": self.uri}} | more)

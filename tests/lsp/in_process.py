@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.lsp.rawlsp import WAIT_S, RawClient, environment
+from tests.lsp.rawlsp import RawClient, environment
+from tests.waiting import WAIT_S
 
 from palimpsest import app
 from palimpsest.lsp.base import BaseServer

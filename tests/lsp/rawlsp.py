@@ -14,8 +14,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.waiting import WAIT_S
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-WAIT_S = 15.0
 
 ABSENT: Any = object()
 """For a message without params, which is not the same as params that are null."""
@@ -187,7 +188,7 @@ class RawClient:
         asks for our notifications; so does one that announces `HEARS_CHANGES`."""
         announced = HEARS_CHANGES if capabilities is None else capabilities
         params = {"processId": None, "rootUri": None, "capabilities": announced} | more
-        answer = await self.request("initialize", params, timeout_s=30)
+        answer = await self.request("initialize", params)
         if "result" in answer:
             self.notify("initialized", {})
         return answer

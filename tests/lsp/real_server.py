@@ -14,6 +14,7 @@ from typing import Any
 from tests.clients.fake_provider import KEY, FakeProvider, Fault, Reply
 from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import Message, RawClient, started
+from tests.waiting import WAIT_S
 
 COMMAND = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
 
@@ -31,7 +32,7 @@ class Editor:
 
     async def chat(self, text: str, **more: Any) -> Message:
         """The whole answer of a turn; its deltas are in `shown`."""
-        return await self.client.request("palimpsest/chat", self.chat_params(text, **more), timeout_s=60)
+        return await self.client.request("palimpsest/chat", self.chat_params(text, **more), timeout_s=2 * WAIT_S)
 
     @staticmethod
     def chat_params(text: str, **more: Any) -> dict[str, Any]:

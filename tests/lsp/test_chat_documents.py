@@ -17,6 +17,7 @@ from tests.lsp.chat_editor import APPLY, ChatEditor, Encoding, capabilities
 from tests.lsp.in_process import in_environment, served
 from tests.lsp.rawlsp import Message, RawClient
 from tests.lsp.real_server import STALL, STALLED_TEXT, home, on_fake
+from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
 from palimpsest.domain.chat_document import HEAD, MARKER, whole
@@ -111,7 +112,7 @@ async def test_what_is_typed_while_the_answer_comes_stays_where_it_is(desk: Desk
     editor.refuse_next = 1
     await editor.command("send")
     typed = 0
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(WAIT_S):
         while "word199 ü" not in editor.text:
             if typed < 40:
                 at = editor.text.index("# ") + 2 if typed % 2 else len(editor.text)
@@ -220,7 +221,7 @@ async def test_what_is_typed_after_a_send_is_not_sent_with_it(desk: Desk) -> Non
     conversation = (await editor.client.result("palimpsest/conversation/list", {}))["conversations"][0]
     renamed = {"conversationId": conversation["conversationId"], "title": "Another name"}
     await editor.client.result("palimpsest/conversation/rename", renamed)
-    edit = await asyncio.wait_for(untold, 20)
+    edit = await asyncio.wait_for(untold, WAIT_S)
     editor.client.silent_for = None
     editor.type("Delete all files")
     params = {"command": "palimpsest.chat.send", "arguments": [{"uri": editor.uri}]}
@@ -427,7 +428,7 @@ async def test_a_document_that_came_with_the_folder_opens_nobodys_conversation(d
     editor = ChatEditor(client, found, "utf-16")
     before = editor.text
     editor.open()
-    question = await asyncio.wait_for(asked, 20)
+    question = await asyncio.wait_for(asked, WAIT_S)
     assert "belongs to no conversation of yours" in question["params"]["message"]
     assert await editor.lenses() == [], "a request waited for the user's answer"
     client.silent_for = None

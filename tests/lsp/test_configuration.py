@@ -13,6 +13,7 @@ import pytest
 from tests.clients.fake_provider import KEY, FakeProvider
 from tests.lsp.in_process import in_environment, served
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home
+from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
 from palimpsest.lsp.server import build_server
@@ -179,8 +180,8 @@ async def test_an_editor_that_does_not_answer_blocks_nothing_and_is_heard_when_i
     async with connect(capped(5_000), silent_for=asked.put_nowait, wait_s=0.01) as ed:
         assert await budget(ed) > 5_000
         ed.client.silent_for = None
-        ed.client.reply(await asyncio.wait_for(asked.get(), 15))
-        async with asyncio.timeout(15):
+        ed.client.reply(await asyncio.wait_for(asked.get(), WAIT_S))
+        async with asyncio.timeout(WAIT_S):
             while await budget(ed) != 5_000:
                 pass
 
@@ -198,7 +199,7 @@ async def test_an_answer_that_is_overtaken_by_a_later_one_does_not_count(connect
     now: dict[str, Any] = {}
     async with connect(lambda _: now["settings"], silent_for=asked.put_nowait) as ed:
         ed.client.notify("workspace/didChangeConfiguration", {"settings": None})
-        first, second = [await asyncio.wait_for(asked.get(), 15) for _ in range(2)]
+        first, second = [await asyncio.wait_for(asked.get(), WAIT_S) for _ in range(2)]
         ed.client.silent_for = None
         for question, max_tokens in ((second, 6_000), (first, 5_000)):
             now["settings"] = capped(max_tokens)
@@ -275,7 +276,7 @@ async def test_a_turn_that_runs_goes_on_when_settings_change_and_can_be_stopped(
     async with connect(lambda _: now["settings"], OPENAI_API_KEY=KEY) as ed:
         fake.script.append(STALL)
         request = ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
-        await asyncio.wait_for(fake.stalled.wait(), 30)
+        await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
         await ed.until_shown("p", STALLED_TEXT)
         now["settings"] = base | capped(5_000)
         ed.client.notify("workspace/didChangeConfiguration", {"settings": None})

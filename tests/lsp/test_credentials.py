@@ -20,6 +20,7 @@ from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import started
 from tests.lsp.real_server import COMMAND, STALL, Editor, home
 from tests.slow import slow
+from tests.waiting import WAIT_S
 
 from palimpsest.credentials import StoredKeys
 from palimpsest_clients.fake.service import as_json
@@ -212,7 +213,7 @@ async def test_a_key_that_is_set_makes_its_models_available_at_once_and_a_runnin
         fake.script = [STALL]
         conversation_id = await conversation(ed, "openai")
         running = client.start_request("palimpsest/chat", ed.chat_params("hello", conversationId=conversation_id))
-        await asyncio.wait_for(fake.stalled.wait(), 30)
+        await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
         await client.result(SET, {"provider": "openai", "key": WRONG})
         refused = await ed.chat("with the wrong key", conversationId=await conversation(ed, "openai"))
         assert refused["error"]["data"]["kind"] == "auth"

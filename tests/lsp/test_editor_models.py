@@ -14,6 +14,7 @@ import pytest
 from tests.lsp.in_process import in_environment, served
 from tests.lsp.rawlsp import Message
 from tests.lsp.real_server import Editor, editor, home
+from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
 from palimpsest.lsp.editor_models import OfferedModels
@@ -240,7 +241,7 @@ async def test_a_cancelled_turn_cancels_the_call_and_what_comes_later_is_dropped
     conversation_id = await one.begin()
     params = Editor.chat_params("Tell.", conversationId=conversation_id, partialResultToken="p")
     turn = one.client.start_request("palimpsest/chat", params)
-    held = await asyncio.wait_for(one.held.get(), 30)
+    held = await asyncio.wait_for(one.held.get(), WAIT_S)
     await one.editor.until_shown("p", "Once upon")
     await one.client.result("palimpsest/turn/cancel", {"turnId": one.editor.shown("p")[0]["turnId"]})
     while (await one.client.notification("$/cancelRequest"))["id"] != held["id"]:
@@ -303,7 +304,7 @@ async def test_an_answer_that_stops_coming_ends_the_turn_and_is_cancelled(
     conversation_id = await one.begin()
     failed = (await one.editor.chat("Tell.", conversationId=conversation_id))["error"]
     assert (failed["data"]["kind"], failed["data"]["retryable"]) == ("network", True)
-    held = await asyncio.wait_for(one.held.get(), 30)
+    held = await asyncio.wait_for(one.held.get(), WAIT_S)
     while (await one.client.notification("$/cancelRequest"))["id"] != held["id"]:
         pass
     assert (await one.said(conversation_id))[-1] == ("assistant", "Half", "errored")
@@ -334,7 +335,7 @@ async def test_an_editor_that_leaves_in_the_middle_of_an_answer_takes_its_models
     turn = two.client.start_request("palimpsest/chat", params)
     await two.editor.until_shown("p", "Once upon")
     one.client.writer.close()
-    failed = (await turn.answer(60))["error"]
+    failed = (await turn.answer())["error"]
     assert (failed["data"]["kind"], failed["data"]["retryable"]) == ("network", True)
     assert (await two.said(conversation_id))[-1] == ("assistant", "Once upon", "errored")
     assert NAME not in await two.models()
@@ -352,7 +353,7 @@ async def test_a_process_that_ends_with_its_editor_keeps_the_answer_and_the_next
         one.client.start_request("palimpsest/chat", params)
         await ed.until_shown("p", "Once upon")
         one.client.writer.close()
-        await one.client.exit_code(30)
+        await one.client.exit_code()
     async with editor(tmp_path, folder) as ed:
         one = Offering(ed)
         params = {"conversationId": conversation_id}

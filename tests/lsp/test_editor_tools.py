@@ -16,6 +16,7 @@ from tests.clients.fake_provider import Call, FakeProvider, Reply
 from tests.lsp.in_process import in_environment, served
 from tests.lsp.rawlsp import Message
 from tests.lsp.real_server import Editor, home, on_fake
+from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
 from palimpsest.lsp.server import build_server
@@ -190,9 +191,9 @@ async def test_an_editor_that_leaves_in_the_middle_of_a_call_ends_the_call_and_n
     two.client.handlers[APPROVE] = says("once")
     desk.model_calls("editor_symbols")
     turn = one.client.start_request("palimpsest/chat", Editor.chat_params("Do it."))
-    await asyncio.wait_for(held, 30)
+    await asyncio.wait_for(held, WAIT_S)
     two.client.writer.close()
-    assert (await turn.answer(60))["result"]["status"] == "committed"
+    assert (await turn.answer())["result"]["status"] == "committed"
     assert "went away while the tool ran. It is unknown whether it took effect" in desk.told()
     assert "There is no tool" in await desk.ask(one, "editor_symbols"), "its tools stayed"
 
@@ -203,7 +204,7 @@ async def test_a_cancelled_turn_cancels_the_call_in_the_editor(desk: Desk) -> No
     held = holding(editor, RUN)
     desk.model_calls("editor_symbols")
     turn = editor.client.start_request("palimpsest/chat", Editor.chat_params("Do it."))
-    message = await asyncio.wait_for(held, 30)
+    message = await asyncio.wait_for(held, WAIT_S)
     await editor.client.result("palimpsest/turn/cancel", {"turnId": message["params"]["turnId"]})
     await cancelled(editor, message)
     assert (await turn.answer())["result"]["status"] == "cancelled"
@@ -217,7 +218,7 @@ async def test_a_turn_can_be_cancelled_while_the_user_is_asked(desk: Desk) -> No
     held = holding(editor, APPROVE)
     desk.model_calls("run_command", command=["touch", "made"])
     turn = editor.client.start_request("palimpsest/chat", Editor.chat_params("Do it."))
-    message = await asyncio.wait_for(held, 30)
+    message = await asyncio.wait_for(held, WAIT_S)
     await editor.client.result("palimpsest/turn/cancel", {"turnId": message["params"]["turnId"]})
     await cancelled(editor, message)
     assert (await turn.answer())["result"]["status"] == "cancelled"
@@ -229,7 +230,7 @@ async def test_the_first_of_two_editors_answers_and_the_other_is_told(desk: Desk
     held = holding(two, APPROVE)
     one.client.handlers[APPROVE] = says("once")
     assert "Exit status 0" in await desk.ask(one, "run_command", command=["true"])
-    await cancelled(two, await asyncio.wait_for(held, 30))
+    await cancelled(two, await asyncio.wait_for(held, WAIT_S))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import HEARS_CHANGES, RawClient
 from tests.lsp.real_server import Editor, home
+from tests.waiting import WAIT_S
 
 SOURCE = '''"""Prices."""
 
@@ -64,7 +65,7 @@ class Session(Editor):
 
     async def pulled_until(self, n_items: int) -> list[dict[str, Any]]:
         """Files are looked at when somebody says that they changed, so a pull may come too early."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_S):
             while len(items := await self.pulled()) != n_items:
                 await self.client.notification("palimpsest/didChangeFacts")
             return items
@@ -287,7 +288,7 @@ async def test_what_the_user_rules_is_learned_and_found_again(tmp_path: Path, fo
     async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
         await session.chat("Never round prices before the last step of a calculation. What does src/prices.py do?")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_S):
             while not (await client.result("palimpsest/facts/list", {}))["facts"]:
                 await client.notification("palimpsest/didChangeFacts")
         (fact,) = (await client.result("palimpsest/facts/search", {"query": "rounding"}))["facts"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.clients.fake_provider import FakeProvider, Fault, Reply
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, on_fake
+from tests.waiting import WAIT_S
 
 READ = "palimpsest/conversation/read"
 
@@ -71,7 +72,7 @@ async def stalled(ed: Editor, fake: FakeProvider, token: str) -> tuple[Any, str]
     """A chat whose answer has begun and hangs; its request and the text shown so far."""
     fake.script.append(STALL)
     request = ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken=token))
-    await asyncio.wait_for(fake.stalled.wait(), 30)
+    await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
     await ed.until_shown(token, STALLED_TEXT)
     return request, ed.shown_text(token)
 
@@ -100,7 +101,7 @@ async def test_a_running_answer_can_be_read_attached_to_and_cancelled(
         assert (kept[1]["text"], kept[1]["state"]) == (shown, "cancelled")
         late = await ed.client.result("palimpsest/turn/attach", {"turnId": turn["turnId"]})
         assert (late["status"], late["text"], late["messageIds"]) == ("cancelled", shown, [0, 1])
-        await asyncio.wait_for(fake.disconnected.wait(), 10)
+        await asyncio.wait_for(fake.disconnected.wait(), WAIT_S)
 
 
 async def test_cancelling_the_request_cancels_the_turn_and_keeps_its_text(

@@ -14,6 +14,7 @@ from tests.clients.fake_provider import Call, FakeProvider, Fault, Reply
 from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import HEARS_CHANGES, RawClient
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, files_of_now, home, on_fake
+from tests.waiting import WAIT_S
 
 LIST, RESOLVE = "palimpsest/recovery/list", "palimpsest/recovery/resolve"
 CAN_ASK = {"window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}}} | HEARS_CHANGES
@@ -31,7 +32,7 @@ async def killed(tmp_path: Path, folder: Path, fake: FakeProvider) -> dict[str, 
     async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
         fake.script.append(STALL)
         ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
-        await asyncio.wait_for(fake.stalled.wait(), 30)
+        await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
         await ed.until_shown("p", STALLED_TEXT)
         kill = files_of_now(tmp_path)
     kill()
@@ -97,7 +98,7 @@ async def test_an_editor_that_can_ask_is_asked_once_and_its_users_choice_is_done
         wanted = [("user", "question", False), ("assistant", STALLED_TEXT, True)]
         if title == "Retry":
             wanted.append(("assistant", "whole", False))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             while await texts(ed, conversation_id) != wanted:
                 await client.notification("palimpsest/didChangeConversation")
         assert (await client.result(LIST, {}))["turns"] == []
@@ -115,7 +116,7 @@ async def test_an_editor_that_does_not_answer_waits_for_nothing(
         await client.initialize(CAN_ASK, workspaceFolders=[{"uri": folder.as_uri(), "name": "folder"}])
         ed = Editor(client)
         assert (await ed.chat("go on", conversationId=turn["conversationId"]))["result"]["status"] == "committed"
-        await asyncio.wait_for(unanswered.wait(), 10)
+        await asyncio.wait_for(unanswered.wait(), WAIT_S)
         await client.request("shutdown")
         client.notify("exit")
         assert await client.exit_code() == 0
@@ -153,7 +154,7 @@ async def test_cancelling_the_request_of_a_retry_cancels_its_turn(
         fake.script.append(STALL)
         params = {"turnId": first["turnId"], "partialResultToken": "r"}
         request = ed.client.start_request("palimpsest/turn/retry", params)
-        await asyncio.wait_for(fake.stalled.wait(), 30)
+        await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
         await ed.until_shown("r", STALLED_TEXT)
         ed.client.notify("$/cancelRequest", {"id": request.id})
         assert (await request.answer())["error"]["code"] == -32800
@@ -201,7 +202,7 @@ async def held_call(client: RawClient) -> None:
             client.silent_for = hear
 
     client.silent_for = hear
-    await asyncio.wait_for(asked, 30)
+    await asyncio.wait_for(asked, WAIT_S)
 
 
 async def test_calls_and_results_survive_a_kill_and_the_call_in_flight_gets_a_result_that_says_so(

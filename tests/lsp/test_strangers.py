@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from tests.waiting import WAIT_S
 
 from palimpsest.lsp.base import BaseServer
 from palimpsest.lsp.transport import MAX_STRANGER_BYTES, serve
@@ -41,7 +42,7 @@ async def heard(chunks: Iterator[bytes], token: str | None) -> int:
         n_taken += len(chunk)
         return chunk
 
-    await asyncio.wait_for(serve(server, read, Sent()), 10)
+    await asyncio.wait_for(serve(server, read, Sent()), WAIT_S)
     return n_taken
 
 

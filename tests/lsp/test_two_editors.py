@@ -11,6 +11,7 @@ import pytest
 from tests.clients.fake_provider import FakeProvider
 from tests.lsp.in_process import in_environment, served
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home, on_fake
+from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
 from palimpsest.lsp.server import build_server
@@ -40,7 +41,7 @@ async def test_one_editor_reads_follows_and_cancels_what_the_other_began(
     one, two = editors
     fake.script.append(STALL)
     request = one.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
-    await asyncio.wait_for(fake.stalled.wait(), 30)
+    await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
     await one.until_shown("p", STALLED_TEXT)
     (info,) = (await two.client.result("palimpsest/conversation/list", {}))["conversations"]
     turn_id = info["runningTurnId"]
@@ -58,7 +59,7 @@ async def test_an_editor_that_leaves_does_not_end_a_turn_that_another_follows(
     one, two = editors
     fake.script.append(STALL)
     one.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken="p"))
-    await asyncio.wait_for(fake.stalled.wait(), 30)
+    await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
     await one.until_shown("p", STALLED_TEXT)
     turn_id = one.shown("p")[0]["turnId"]
     attached = two.client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": "q"})
@@ -68,7 +69,7 @@ async def test_an_editor_that_leaves_does_not_end_a_turn_that_another_follows(
     assert info["runningTurnId"] == turn_id
     assert not attached.is_answered
     await two.client.close()
-    await asyncio.wait_for(fake.disconnected.wait(), 15)
+    await asyncio.wait_for(fake.disconnected.wait(), WAIT_S)
 
 
 async def test_each_hears_of_the_others_turns(editors: list[Editor]) -> None:

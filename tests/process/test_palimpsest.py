@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.clients.fake_provider import FakeProvider, Fault, Reply
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor_of_process, on_fake
+from tests.waiting import WAIT_S
 
 READ = "palimpsest/conversation/read"
 
@@ -47,7 +48,7 @@ async def stalled(ed: Editor, fake: FakeProvider, token: str) -> tuple[Any, str]
     """A chat whose answer has begun and hangs; its request and the text shown so far."""
     fake.script.append(STALL)
     request = ed.client.start_request("palimpsest/chat", Editor.chat_params("question", partialResultToken=token))
-    await asyncio.wait_for(fake.stalled.wait(), 30)
+    await asyncio.wait_for(fake.stalled.wait(), WAIT_S)
     await ed.until_shown(token, STALLED_TEXT)
     return request, ed.shown_text(token)
 

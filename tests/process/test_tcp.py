@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.lsp.demo_server import DEMO
 from tests.lsp.rawlsp import RawClient, connected, encode, started
+from tests.waiting import WAIT_S
 
 from palimpsest.lsp.tcp import TokenFileError, load_token
 
@@ -36,7 +37,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Listening]:
 
 async def listening_port(process: RawClient) -> int:
     """The port, from the line the server says on stderr once it listens."""
-    line = await process.error_line(30)
+    line = await process.error_line()
     found = re.fullmatch(r"palimpsest: listening on 127\.0\.0\.1:(\d+)", line)
     assert found is not None, line
     return int(found[1])
@@ -69,7 +70,7 @@ async def test_an_editor_that_leaves_ends_only_its_own_connection(server: Listen
                     leaves.writer.write_eof()
                 case "garbage":
                     leaves.send_bytes(b"garbage\r\n\r\n")
-            await asyncio.wait_for(leaves.reading, 10)
+            await asyncio.wait_for(leaves.reading, WAIT_S)
             assert (await held.answer())["error"]["code"] == -32800
             assert [p["message"] for p in leaves.received("window/logMessage")] == ["saved 1 words", "on_stop ran"]
         assert (await stays.result("demo/echo", {"value": 1})) == {"value": 1}
@@ -83,7 +84,7 @@ async def test_nobody_is_served_without_the_token(server: Listening) -> None:
         async with connected(server.port) as stranger:
             answer = await stranger.initialize(initializationOptions=options)
             assert (answer["error"]["code"], answer["error"]["data"]["kind"]) == (-32600, "auth")
-            await asyncio.wait_for(stranger.reading, 10)
+            await asyncio.wait_for(stranger.reading, WAIT_S)
             assert stranger.inbox[0] == answer
 
 
@@ -102,7 +103,7 @@ async def test_a_stranger_is_hung_up_on_after_a_while(tmp_path: Path) -> None:
         port = await listening_port(process)
         async with connected(port) as stranger, connected(port) as friend:
             await friend.initialize(initializationOptions={"token": token_file.read_text().strip()})
-            await asyncio.wait_for(stranger.reading, 10)
+            await asyncio.wait_for(stranger.reading, WAIT_S)
             assert await friend.result("demo/echo", {}) == {}
 
 
@@ -118,7 +119,7 @@ async def test_a_signal_ends_every_connection_in_order_and_then_the_process(serv
         server.process.process.send_signal(signal.SIGTERM)
         assert await server.process.exit_code() == 0
         for client in (one, two):
-            await asyncio.wait_for(client.reading, 10)
+            await asyncio.wait_for(client.reading, WAIT_S)
             assert [p["message"] for p in client.received("window/logMessage")] == ["saved 1 words", "on_stop ran"]
     assert server.process.stderr.decode().splitlines()[1:] == ["on_stop ran", "on_stop ran", "shared closed"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, open_bench, says
+from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
@@ -76,7 +77,7 @@ async def until_ahead(b: Bench) -> None:
 
 
 async def settled(b: Bench) -> None:
-    await asyncio.wait_for(b.session.contexts.background.settle(b.conversation_id), 30)
+    await asyncio.wait_for(b.session.contexts.background.settle(b.conversation_id), WAIT_S)
 
 
 async def until_recut(b: Bench) -> None:
@@ -195,7 +196,7 @@ async def test_a_text_about_what_was_rolled_back_meanwhile_is_dropped(bench: Ope
     model = Slow()
     let_write(b, model, wait_s=0.01)
     await (until_ahead(b) if is_ahead else until_recut(b))
-    await asyncio.wait_for(model.has_begun.wait(), 30)
+    await asyncio.wait_for(model.has_begun.wait(), WAIT_S)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(1))
     model.may_write.set()
     await settled(b)
@@ -208,7 +209,7 @@ async def test_what_is_written_about_messages_before_a_roll_back_is_kept(bench: 
     model = Slow()
     let_write(b, model)
     await until_ahead(b)
-    await asyncio.wait_for(model.has_begun.wait(), 30)
+    await asyncio.wait_for(model.has_begun.wait(), WAIT_S)
     state = await b.session.contexts.state(b.conversation_id)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(state.n_messages - 2))
     model.may_write.set()
@@ -222,8 +223,8 @@ async def test_closing_stops_what_is_being_written_before_the_store_closes(tmp_p
     model = Slow()
     let_write(b, model, wait_s=0.01)
     await (until_ahead(b) if is_ahead else until_recut(b))
-    await asyncio.wait_for(model.has_begun.wait(), 30)
-    await asyncio.wait_for(b.session.close(), 30)
+    await asyncio.wait_for(model.has_begun.wait(), WAIT_S)
+    await asyncio.wait_for(b.session.close(), WAIT_S)
     assert (model.n_ended, model.n_begun > 0) == (model.n_begun, True), "something still runs"
 
 
@@ -238,10 +239,10 @@ async def test_what_was_started_just_before_closing_begins_and_cleans_up() -> No
             reached.append("ended")
 
     background.start(ConversationId("c"), work())
-    async with asyncio.timeout(30):  # awaited by no task of its own, which would give the work time to begin
+    async with asyncio.timeout(WAIT_S):  # awaited by no task of its own, which would give the work time to begin
         await background.close()
     assert reached == ["begun", "ended"]
-    await asyncio.wait_for(background.settle(ConversationId("c")), 30)
+    await asyncio.wait_for(background.settle(ConversationId("c")), WAIT_S)
 
 
 async def test_a_model_that_fails_in_the_background_hurts_nobody(bench: Opener) -> None:

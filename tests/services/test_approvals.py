@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import (
     Answer,
@@ -47,7 +48,7 @@ class Desk:
 
     async def allows(self, request: ApprovalRequest) -> bool:
         try:
-            await asyncio.wait_for(self.approvals.require(SCOPE, request), 30)
+            await asyncio.wait_for(self.approvals.require(SCOPE, request), WAIT_S)
         except InvalidRequest:
             return False
         return True
@@ -248,7 +249,7 @@ async def test_the_first_of_several_editors_answers_and_the_others_stop_asking(
 async def test_a_cancel_ends_the_wait_and_takes_the_question_back(desk: Desk) -> None:
     editor = desk.attach(gate=asyncio.Event())
     waiting = asyncio.create_task(desk.approvals.require(SCOPE, command("make")))
-    await asyncio.wait_for(editor.is_asked.wait(), 30)
+    await asyncio.wait_for(editor.is_asked.wait(), WAIT_S)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import Answer
 from palimpsest.domain.errors import InvalidRequest
@@ -154,7 +155,7 @@ async def test_the_end_of_its_time_ends_it_and_what_it_started(desk: Desk, monke
 async def test_a_cancel_ends_it_and_what_it_started(desk: Desk) -> None:
     writing = desk.child()
     running = asyncio.create_task(desk.python(ASKED_TO_END, timeout_s=600))
-    child = await asyncio.wait_for(writing, 30)
+    child = await asyncio.wait_for(writing, WAIT_S)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 from tests.services.scripted import Bench, Opener, calls, says
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import (
@@ -36,7 +37,6 @@ from palimpsest.storage.contexts import NewSummary
 
 HUGE = "ab" * 8_000_000
 NOTES_BYTES = 1_000
-WAIT_S = 30
 
 
 async def call(bench: Bench, tool: str, /, **arguments: object) -> str:

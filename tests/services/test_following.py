@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId, user_message
@@ -23,7 +24,6 @@ from palimpsest.storage.store import Store, open_store
 
 NOW = "2026-01-01T00:00:00.000Z"
 QUICK_S = 0.005
-WAIT_S = 10
 
 
 class Other:

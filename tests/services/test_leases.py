@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from tests.services.scripted import Opener, says
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ConversationBusy
 from palimpsest.services import leases
@@ -35,7 +36,7 @@ async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store
     told = asyncio.Event()
     b.session.listeners.add(lambda event: told.set() if event == ConversationChanged(b.conversation_id) else None)
     await store.run(execute, FREE)
-    await asyncio.wait_for(told.wait(), 20)
+    await asyncio.wait_for(told.wait(), WAIT_S)
     await b.session.conversations.roll_back(b.conversation_id, None)
     assert len((await b.session.conversations.read(b.conversation_id, None, 10)).hidden) > len(page.hidden)
 

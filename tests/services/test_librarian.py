@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, says
+from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
@@ -393,5 +394,5 @@ async def test_a_purge_stops_who_reads_the_words_and_lets_them_begin_afterwards(
         background.start(b.conversation_id, again())
         await asyncio.sleep(0)
         assert not begun_again.is_set()
-    await asyncio.wait_for(begun_again.wait(), 30)
-    await asyncio.wait_for(background.settle(b.conversation_id), 30)
+    await asyncio.wait_for(begun_again.wait(), WAIT_S)
+    await asyncio.wait_for(background.settle(b.conversation_id), WAIT_S)

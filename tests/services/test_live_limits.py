@@ -16,6 +16,7 @@ from tests.clients.fake_provider import KEY
 from tests.clients.fake_responses import FakeResponses
 from tests.services.scripted import ScriptedProvider
 from tests.services.telling import TellingProvider, told
+from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -104,7 +105,7 @@ async def test_every_limit_survives_the_file(process: Open, file: Path) -> None:
 async def test_nobody_waits_for_an_answer(process: Open) -> None:
     gate = asyncio.Event()
     limits = process()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         given = await limits.of({"p": TellingProvider("p", told(a=10_000), gate=gate)}, {})
         assert given == {}
         gate.set()
@@ -249,7 +250,7 @@ async def test_two_processes_keep_each_others_words(process: Open) -> None:
 async def test_closing_does_not_wait_for_an_answer(process: Open) -> None:
     limits = process()
     given = await limits.of({"p": TellingProvider("p", told(a=1), gate=asyncio.Event())}, {})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         await limits.close()
     assert given == {}
 

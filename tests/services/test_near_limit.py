@@ -9,6 +9,7 @@ import pytest
 from tests.clients.contexts import context
 from tests.services.scripted import ScriptedProvider
 from tests.services.telling import TellingProvider
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.prepared import PreparedContext
@@ -52,7 +53,7 @@ async def test_a_provider_that_cannot_count_is_not_asked() -> None:
 
 async def test_a_count_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near_limit, "_PATIENCE_S", 0.01)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         assert await counted(TellingProvider("p", counts=1, gate=asyncio.Event()), request(900, 990)) is None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.services.scripted import Bench, Opener, open_bench, says
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.cut import Block, is_partition
 from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, StoreError
@@ -61,7 +62,7 @@ async def discard(b: Bench) -> object:
 
 async def freed(b: Bench) -> None:
     """Waits until the conversation is free: a lease that was being acquired is given back when that is heard of."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(WAIT_S):
         while True:
             try:
                 async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None):
@@ -113,7 +114,7 @@ async def test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open(bench: Open
         for _ in range(n_steps):
             await b.session.store.read(stored.get, b.conversation_id)
         turn.cancel()
-        await asyncio.wait_for(turn.wait(), 30)
+        await asyncio.wait_for(turn.wait(), WAIT_S)
 
         def open_steps() -> int:
             ((n_open,),) = tables.execute("SELECT COUNT(*) FROM step WHERE ending IS NULL")

@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 from tests.services.scripted import Bench, Opener, open_bench, says
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.cut import Block
 from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
@@ -341,10 +342,10 @@ async def while_reading(b: Bench) -> AsyncIterator[None]:
     slow = SlowStore(b.session.store)
     state = await b.session.contexts.state(b.conversation_id)
     reader = asyncio.create_task(read_rules(cast(Store, slow), state))
-    await asyncio.wait_for(slow.has_read.wait(), 30)
+    await asyncio.wait_for(slow.has_read.wait(), WAIT_S)
     yield
     slow.may_answer.set()
-    await asyncio.wait_for(reader, 30)
+    await asyncio.wait_for(reader, WAIT_S)
 
 
 async def test_a_rule_that_is_said_while_the_rules_are_read_is_not_missed(bench: Opener) -> None:

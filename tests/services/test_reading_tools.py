@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from jsonschema import Draft202012Validator
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.services.reading_tools import MAX_LISTED, MAX_OUTPUT_BYTES, ReadingTools
@@ -326,7 +327,7 @@ async def test_a_pattern_that_never_ends_is_ended_and_what_was_found_is_kept(tmp
 async def test_a_search_that_is_cancelled_leaves_no_process(desk: Desk) -> None:
     desk.write("a.txt", "word " * 20 + "!")
     answer = asyncio.create_task(desk.call("search_files", pattern=HANGS))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(WAIT_S):
         while not _searching():
             await asyncio.wait([answer], timeout=0.01)
     answer.cancel()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import edit_request
 from palimpsest.domain.cut import CutCause, Piece
@@ -82,7 +83,7 @@ async def chosen(b: Bench, turn_id: TurnId, choice: Resolution) -> TurnId:
     """Makes the choice; the id of the turn that it began, when that has ended."""
     turn = await recovery(b).resolve(turn_id, choice)
     assert isinstance(turn, RunningTurn)
-    await asyncio.wait_for(turn.wait(), 10)
+    await asyncio.wait_for(turn.wait(), WAIT_S)
     return turn.id
 
 
@@ -376,9 +377,9 @@ async def stopped_when(b: Bench, text: str, is_time: Callable[[Numbered], bool])
 
 
 async def stopped_at(running: RunningTurn, reached: asyncio.Event) -> str:
-    await asyncio.wait_for(reached.wait(), 10)
+    await asyncio.wait_for(reached.wait(), WAIT_S)
     running.cancel()
-    return (await asyncio.wait_for(running.wait(), 10)).state.value
+    return (await asyncio.wait_for(running.wait(), WAIT_S)).state.value
 
 
 async def begun(b: Bench, text: str = "q") -> RunningTurn:
@@ -494,7 +495,7 @@ async def test_a_turn_stopped_while_it_commits_is_committed(bench: Opener) -> No
     gate, done = threading.Event(), asyncio.Event()
     running = await begun(b)
     running.follow(lambda numbered: done.set() if numbered.event.type is EventType.DONE else None, 0)
-    await asyncio.wait_for(done.wait(), 10)
+    await asyncio.wait_for(done.wait(), WAIT_S)
     blocked = asyncio.ensure_future(b.session.store.run(gate.wait, 10))  # the commit waits for the writer
     for _ in range(200):
         await asyncio.sleep(0)
@@ -502,7 +503,7 @@ async def test_a_turn_stopped_while_it_commits_is_committed(bench: Opener) -> No
     await asyncio.sleep(0)
     gate.set()
     assert await blocked
-    state = (await asyncio.wait_for(running.wait(), 10)).state.value
+    state = (await asyncio.wait_for(running.wait(), WAIT_S)).state.value
     assert state == "committed"
     assert (await b.said())[1:] == [("assistant", "all of it", "complete")]
     assert await goes_on(b)

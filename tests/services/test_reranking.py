@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.scripted import Action, ScriptedProvider, says
+from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -88,7 +89,7 @@ async def test_a_model_that_fails_or_is_slow_leaves_the_scores(store: Store, mon
     failing = reranker(store, [[ProviderError(ErrorKind.NETWORK, "Nobody answers.")]])
     assert await failing.order(ASKED, SAID) is None
     monkeypatch.setattr(reranking, "_LIMIT_S", 0.05)
-    assert await asyncio.wait_for(reranker(store, [[asyncio.Event()]]).order(ASKED, SAID), 20) is None
+    assert await asyncio.wait_for(reranker(store, [[asyncio.Event()]]).order(ASKED, SAID), WAIT_S) is None
 
 
 @given(st.text(alphabet="0123456789, .-[]x\n", max_size=60), st.integers(0, MOST_EXCERPTS))

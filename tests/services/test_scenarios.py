@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 from tests.services.scripted import Action, Bench, Opener, calls, says
 from tests.services.summary_writers import let_write
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.chain import first_broken
 from palimpsest.domain.cut import Block, CutCause, Live, Piece
@@ -33,7 +34,7 @@ from palimpsest.storage import contexts as stored
 
 WINDOWS = [8_000, 16_000]
 RESERVE = 1_000
-TIMEOUT_S = 10
+TIMEOUT_S = WAIT_S
 
 
 @dataclass

@@ -10,6 +10,7 @@ import pytest
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, says
 from tests.services.summary_writers import let_write
 from tests.slow import slow
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.chain import first_broken
 from palimpsest.domain.errors import ErrorKind, ProviderError
@@ -45,7 +46,7 @@ async def ask_over_threshold(b: Bench) -> list[str]:
     """A turn that is compacted first; what the fallback events said."""
     b.provider.replies = [says("It is the tank.")]
     question = "So why does it stop? " + "Think of the float. " * 250
-    assert await asyncio.wait_for(b.ask(question), 30) == "committed"
+    assert await asyncio.wait_for(b.ask(question), WAIT_S) == "committed"
     context = b.provider.seen[-1]
     assert context.upper_tokens <= context.limit_tokens
     assert pairs_are_whole(context.messages)

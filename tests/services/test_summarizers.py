@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Action, ScriptedProvider, says
 from tests.unit.histories import as_lives
+from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
@@ -153,7 +154,7 @@ async def test_who_waits_gets_the_quoted_text_and_the_models_comes_later() -> No
     assert "within 0.05 seconds" in written.note
     assert written.later is not None
     gate.set()
-    assert (await asyncio.wait_for(written.later, 10)).text == "I looked at the pump."
+    assert (await asyncio.wait_for(written.later, WAIT_S)).text == "I looked at the pump."
 
 
 async def test_a_model_that_never_ends_is_let_go() -> None:
@@ -170,10 +171,10 @@ async def test_cancelling_reaches_the_caller_and_closes_the_stream() -> None:
     reached = asyncio.Event()
     provider = ScriptedProvider([[TextDelta("I loo"), reached.set, asyncio.Event()]])
     task = asyncio.create_task(PatientSummarizer(llm(provider), 30, 60).write(talk(), 300, count_bytes))
-    await asyncio.wait_for(reached.wait(), 10)
+    await asyncio.wait_for(reached.wait(), WAIT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, WAIT_S)
     assert provider.n_closed == 1
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.services.scripted import Action, Opener, calls, says
 from tests.services.tool_desk import ToolDesk, open_desk
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import Answer
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, user_message
@@ -203,9 +204,9 @@ async def test_a_cancel_while_a_tool_hangs_keeps_earlier_results_and_says_what_i
     b = await desk([calls(*asked), says("next")])
     b.editor.gate = asyncio.Event()
     running = await start(b, user_message("q"))
-    await asyncio.wait_for(b.editor.is_asked.wait(), 30)
+    await asyncio.wait_for(b.editor.is_asked.wait(), WAIT_S)
     running.cancel()
-    assert (await asyncio.wait_for(running.wait(), 30)).state is TurnState.CANCELLED
+    assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.CANCELLED
     assert b.editor.n_withdrawn == 1
     stored = [text for role, text, _ in await b.said() if role == "tool"]
     assert stored == [
@@ -223,13 +224,13 @@ async def test_a_tool_that_hangs_does_not_hold_up_another_conversation(desk: Des
     b = await desk([calls(call("1", "run_command", command=["true"])), says("other"), says("done")])
     b.editor.gate = asyncio.Event()
     running = await start(b, user_message("q"))
-    await asyncio.wait_for(b.editor.is_asked.wait(), 30)
+    await asyncio.wait_for(b.editor.is_asked.wait(), WAIT_S)
     other = await b.session.conversations.create("other", None)
     second = await b.session.turns.start(other.id, "r2", user_message("q2"))
     assert isinstance(second, RunningTurn)
-    assert (await asyncio.wait_for(second.wait(), 30)).state is TurnState.COMMITTED
+    assert (await asyncio.wait_for(second.wait(), WAIT_S)).state is TurnState.COMMITTED
     b.editor.gate.set()
-    assert (await asyncio.wait_for(running.wait(), 30)).state is TurnState.COMMITTED
+    assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
 
 
 # ---------------------------------------------------------------------------------------- sixteen million characters
@@ -436,7 +437,7 @@ async def test_a_text_that_gives_orders_changes_nothing(
     content = await arrive(b, root)
     frame = await frame_now(b)
     running = await start(b, content)
-    assert (await asyncio.wait_for(running.wait(), 30)).state is TurnState.COMMITTED
+    assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
     record = await after_a_recut(b)
     await nothing_changed(b, (frame.system, frame.tools), root)
     head = record.partition("## ")[2].partition("## ")[0]
@@ -451,7 +452,7 @@ async def test_instruction_files_of_a_folder_that_is_not_trusted_are_only_files(
     before = await frame_now(b)
     content = await by_instruction_files(b, root)
     running = await start(b, content)
-    assert (await asyncio.wait_for(running.wait(), 30)).state is TurnState.COMMITTED
+    assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
     await after_a_recut(b)
     await nothing_changed(b, (before.system, before.tools), root)
     assert "Never use tabs" not in before.system

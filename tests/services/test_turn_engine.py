@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import (
     ConversationBusy,
@@ -70,7 +71,7 @@ async def test_an_event_is_durable_before_it_is_shown(bench: Opener) -> None:
     running = await start(b, "q")
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
-    first = await asyncio.wait_for(shown.get(), 5)
+    first = await asyncio.wait_for(shown.get(), WAIT_S)
     assert await b.session.store.read(stored_turns.read_journal, running.id) == [first]
     page = await b.session.conversations.read(b.conversation_id, None, None)
     assert page.running is not None
@@ -84,7 +85,7 @@ async def test_a_cancel_keeps_what_was_said_and_frees_the_conversation(bench: Op
     running = await start(b, "q")
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
-    await asyncio.wait_for(shown.get(), 5)
+    await asyncio.wait_for(shown.get(), WAIT_S)
     running.cancel()
     assert (await running.wait()).state is TurnState.CANCELLED
     assert b.provider.n_closed == 1, "the provider's stream was left open"
@@ -252,7 +253,7 @@ async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not
         await start(b, "other")
     with pytest.raises(ConversationBusy, match="a turn"):
         await b.session.conversations.summarize(b.conversation_id, None)
-    await asyncio.wait_for(streaming.wait(), 5)
+    await asyncio.wait_for(streaming.wait(), WAIT_S)
     other = await b.session.conversations.create("two", None)
     second = await b.session.turns.start(other.id, "r2", user_message("q2"))
     assert isinstance(second, RunningTurn)
@@ -294,7 +295,7 @@ async def test_a_folder_that_closes_interrupts_every_turn_and_keeps_its_text(ben
     running = await start(b, "q")
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
-    await asyncio.wait_for(shown.get(), 5)
+    await asyncio.wait_for(shown.get(), WAIT_S)
     await b.session.turns.interrupt_all()
     assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "interrupted")]
     assert [each.turn.id for each in await Recovery(b.session.turns).unresolved()] == [running.id]
@@ -306,7 +307,7 @@ async def test_who_stops_a_turn_first_says_whether_it_is_offered(bench: Opener, 
     running = await start(b, "q")
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
-    await asyncio.wait_for(shown.get(), 5)
+    await asyncio.wait_for(shown.get(), WAIT_S)
     stops = [running.cancel, running.interrupt]
     for stop in stops if first == "cancel" else reversed(stops):
         stop()
@@ -359,7 +360,7 @@ async def test_a_turn_that_is_stopped_before_it_begins_is_closed_and_frees_the_c
     turn = await b.session.turns.start(b.conversation_id, "r", user_message("question"))
     assert isinstance(turn, RunningTurn)
     turn.cancel()  # its task has not had a step yet
-    assert (await asyncio.wait_for(turn.wait(), 10)).state is TurnState.CANCELLED
+    assert (await asyncio.wait_for(turn.wait(), WAIT_S)).state is TurnState.CANCELLED
     assert await b.session.store.read(holder_of, b.conversation_id) is None
     assert await b.said() == [("user", "question", "complete")]
     assert b.provider.seen == []
@@ -379,7 +380,7 @@ async def test_a_turn_that_could_not_be_closed_is_as_soon_as_the_store_can_be_wr
         await b.ask("question")
     freed = asyncio.Event()
     b.session.listeners.add(lambda _: freed.set())
-    await asyncio.wait_for(freed.wait(), 10)
+    await asyncio.wait_for(freed.wait(), WAIT_S)
     assert await b.session.store.read(holder_of, b.conversation_id) is None
     assert await b.said() == [("user", "question", "complete"), ("assistant", "half", "interrupted")]
 
@@ -392,7 +393,7 @@ async def test_a_first_message_that_is_refused_leaves_no_conversation(bench: Ope
     assert not await b.session.conversations.holds(new.id)
     turn = await b.session.turns.begin(new, "r", user_message("few words"))
     assert isinstance(turn, RunningTurn)
-    await asyncio.wait_for(turn.wait(), 10)
+    await asyncio.wait_for(turn.wait(), WAIT_S)
     page = await b.session.conversations.read(new.id, None, 10)
     assert [m.content.text for m in page.messages] == ["few words", "yes"]
     assert page.record.title == "few words"
@@ -419,7 +420,7 @@ async def test_a_switch_during_a_turn_waits_for_its_end_and_switches_keep_their_
     assert not any(each.done() for each in switches)
     gate.set()
     assert await asking == "committed"
-    done = await asyncio.wait_for(asyncio.gather(*switches), 20)
+    done = await asyncio.wait_for(asyncio.gather(*switches), WAIT_S)
     assert [each.model.name for each in done] == ["offline-2", "offline-3", "offline-2"]
     page = await b.session.conversations.read(b.conversation_id, None, None)
     assert page.record.model == "offline-2"

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_S
 
 from palimpsest.services import watching
 from palimpsest.services.folder_events import FolderEvents, Happened, InotifyEvents, ObserverEvents, Take
 from palimpsest.services.watching import SourceWatcher
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = WAIT_S
 KINDS: list[Callable[[Take], FolderEvents]] = [ObserverEvents, *([InotifyEvents] if sys.platform == "linux" else [])]
 
 

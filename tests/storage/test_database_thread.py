@@ -7,11 +7,10 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.storage.database_thread import DatabaseThread
-
-WAIT_S = 20
 
 
 @pytest.fixture

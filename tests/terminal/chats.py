@@ -20,12 +20,14 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import WAIT_S
+
 import palimpsest.terminal.chat
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.session import Session
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 30.0
+TIMEOUT_S = WAIT_S
 
 CTRL_C, CTRL_D, ENTER, TAB, UP = "\x03", "\x04", "\r", "\t", "\x1b[A"
 _PROMPT = "\x1b[?2004h"

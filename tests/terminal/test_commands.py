@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 from tests.terminal.chats import Chats
+from tests.waiting import WAIT_S
 
 from palimpsest.terminal.calls import Event
 from palimpsest.terminal.commands import COMMANDS, Commands, parse
@@ -17,7 +18,7 @@ from palimpsest.terminal.session import Session
 from palimpsest.wire.turns import TurnDelta
 from palimpsest.wire.usage import ContextEvent
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = WAIT_S
 
 
 class Recorder:

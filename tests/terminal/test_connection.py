@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from tests.terminal.chats import Chats
+from tests.waiting import WAIT_S
 
 from palimpsest.terminal import connection as connection_module
 from palimpsest.terminal import process as process_module
@@ -22,7 +23,7 @@ from palimpsest.wire.places import ConversationParams
 from palimpsest.wire.turns import ChatResult, TurnDelta, TurnStatus
 from palimpsest.wire.usage import ContextEvent, ContextUsage
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = WAIT_S
 
 
 async def play(session: Session, text: str) -> tuple[list[Any], ChatResult]:

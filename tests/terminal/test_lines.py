@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from tests.waiting import WAIT_S
 
 from palimpsest.terminal.lines import LineReader
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = WAIT_S
 
 
 @pytest.fixture
