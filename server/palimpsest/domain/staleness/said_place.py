@@ -29,9 +29,11 @@ _WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z_]\w{2,}(?![\w/-]|\.\w)")
 _PATH: Final = re.compile(r"(?:[\w@~.-]*/)+[\w@.-]*|\b[\w-]+(?:\.[\w-]+)+")
 _LONGEST_SAID: Final = 2_000
 _MOST_NAMES: Final = 12
-_MOST_LINES: Final = 20_000
+_MOST_LINES: Final = 10_000
 """Of a file whose lines are compared with the words of a statement."""
 _LONGEST_LINE: Final = 400
+_MOST_MENTIONS: Final = 500
+"""Of a name in a file: one that stands there more often tells no place, and each mention costs a look."""
 _SHORTEST_CODE: Final = 6
 _MOST_PLACES_OF_NAME: Final = 3
 _FEWEST_SHARED: Final = 2
@@ -67,7 +69,7 @@ def _by_code(path: str, text: str, lines: Sequence[str], said: str) -> tuple[Spa
 
 
 def _by_name(path: str, text: str, lines: Sequence[str], said: str) -> tuple[Span, str] | None:
-    names = list(_names(said))[:_MOST_NAMES]
+    names = [name for name in list(_names(said))[:_MOST_NAMES] if _is_looked_for(name, text)]
     for name in names:
         if (span := find_symbol(path, text, name)) is not None:
             return span, name
@@ -77,6 +79,10 @@ def _by_name(path: str, text: str, lines: Sequence[str], said: str) -> tuple[Spa
         if 0 < len(found) <= _MOST_PLACES_OF_NAME:
             return _one_of(path, text, found)
     return None
+
+
+def _is_looked_for(name: str, text: str) -> bool:
+    return 0 < text.count(re.split(r"[.:]", name)[-1] or name) <= _MOST_MENTIONS
 
 
 def _without_paths(said: str) -> str:
@@ -96,7 +102,8 @@ def _names(said: str) -> Iterator[str]:
 def _by_word(path: str, text: str, said: str) -> tuple[Span, str] | None:
     """Where just one of the words is the name of something that is defined there."""
     words = dict.fromkeys(word for word in _WORD.findall(_without_paths(said)) if word.lower() not in STOP)
-    found = [(span, word) for word in list(words)[:40] if (span := find_symbol(path, text, word)) is not None]
+    looked_for = [word for word in list(words)[:40] if _is_looked_for(word, text)]
+    found = [(span, word) for word in looked_for if (span := find_symbol(path, text, word)) is not None]
     return found[0] if len(found) == 1 else None
 
 
