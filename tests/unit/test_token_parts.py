@@ -131,6 +131,12 @@ def test_the_overhead_of_a_request_is_a_part_of_its_own() -> None:
     assert counted == [("system", 200), *messages, ("overhead", 300)]
 
 
+def test_a_part_is_counted_without_the_overhead_of_the_whole() -> None:
+    estimator = Estimator(2.0, 0.1, 300)
+    assert estimator.part(100) + estimator.part(50) + estimator.overhead == estimator.mean(150)
+    assert estimator.part(0) == 0
+
+
 def adds_up(request: PreparedContext) -> int:
     assert sum(segment.tokens for segment in request.segments) == request.estimated_tokens
     assert all(segment.tokens >= 0 for segment in request.segments)

@@ -83,6 +83,10 @@ class Estimator:
         """The best guess, for showing."""
         return self.overhead + math.ceil(self.factor * raw)
 
+    def part(self, raw: int) -> int:
+        """The best guess for a part of a request, without the overhead of the whole."""
+        return math.ceil(self.factor * raw)
+
     def upper(self, raw: int) -> int:
         """Mean + 2 sigma, for testing limits."""
         return self.overhead + math.ceil((self.factor + 2 * self.sigma) * raw)

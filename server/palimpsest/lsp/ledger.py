@@ -54,7 +54,7 @@ async def _to_result(session: FolderSession, conversation_id: ConversationId, ru
     from palimpsest.services.pinning import is_ordinary, message_of
 
     state = await session.contexts.state(conversation_id)
-    mean = state.cut.estimator.mean
+    part = state.cut.estimator.part
     open_texts = [entry.text for entry in rules.ledger.open_entries()]
     return ListRulesResult(
         rules=[
@@ -68,6 +68,6 @@ async def _to_result(session: FolderSession, conversation_id: ConversationId, ru
             )
             for entry in rules.whole.entries
         ],
-        tokens=mean(sum(state.tokenizer.count(text) for text in open_texts)) if open_texts else 0,
-        cap_tokens=mean(rules.cap_tokens),
+        tokens=part(sum(state.tokenizer.count(text) for text in open_texts)),
+        cap_tokens=part(rules.cap_tokens),
     )

@@ -261,4 +261,4 @@ async def estimate_tokens(
         state = await engine.state(conversation_id)
         tokenizer, estimator = state.tokenizer, state.cut.estimator
     raw = await tokenizer.count_contents([Content(Role.USER, snapshot.parts) for snapshot in snapshots])
-    return [estimator.mean(each - MESSAGE_OVERHEAD) - estimator.overhead for each in raw]
+    return [estimator.part(each - MESSAGE_OVERHEAD) for each in raw]

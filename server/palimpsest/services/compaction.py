@@ -391,7 +391,7 @@ class Compactor:
                 state,
                 ContextEventType.LEDGER_CAP,
                 rules=tuple(str(each) for each in fresh),
-                max_tokens=state.cut.estimator.mean(rules.cap_tokens),
+                max_tokens=state.cut.estimator.part(rules.cap_tokens),
             )
         state.demoted = demoted
 

@@ -608,5 +608,5 @@ class ContextEngine:
 def check_pins(state: ContextState, rules: StandingRules) -> None:
     """Raises LedgerTooLarge when the user's pins take more than their share of the state's budget."""
     if rules.pin_tokens > rules.cap_tokens:
-        mean = state.cut.estimator.mean
-        raise LedgerTooLarge(mean(rules.pin_tokens), mean(rules.cap_tokens))
+        part = state.cut.estimator.part
+        raise LedgerTooLarge(part(rules.pin_tokens), part(rules.cap_tokens))

@@ -42,8 +42,8 @@ class Pinning:
             return rules
         needed = rules.pin_tokens + pin_tokens((Pin(0, cleaned).entry,), state.tokenizer.count)
         if needed > rules.cap_tokens:
-            mean = state.cut.estimator.mean
-            raise LedgerTooLarge(mean(needed), mean(rules.cap_tokens))
+            part = state.cut.estimator.part
+            raise LedgerTooLarge(part(needed), part(rules.cap_tokens))
         await self.engine.store.run(ledger.add_pin, cleaned, utc_now())
         return await read_rules(self.engine.store, state)
 

@@ -114,7 +114,7 @@ class Replayer:
                 is_first = False
             tokens = [(await self._engine.push_message(state, lease, content)).original_tokens for content in step]
             checker.said(step, tokens)
-            report.tokens += state.cut.estimator.mean(sum(tokens))
+            report.tokens += state.cut.estimator.part(sum(tokens))
         await self._verify(conversation_id, recording, state, report)
         await self._store.run(leases.release, lease)
         return report
