@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from palimpsest.app import load_folders
-from palimpsest.domain.errors import NotFound, StoreError
+from palimpsest.domain.errors import InvalidRequest, NotFound, StoreError
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.turns import TurnState
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
@@ -150,6 +150,16 @@ async def test_a_folder_that_can_only_be_read_is_opened_anew_as_soon_as_it_can_b
         assert await folders.get(root) is session
     again = await folders.get(root)
     assert (await again.conversations.rename(record.id, "another")).title == "another"
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"caf\xe9"), "caf\N{REPLACEMENT CHARACTER}"])
+async def test_a_folder_whose_name_is_no_text_is_refused_with_what_to_do(
+    folders: Folders, tmp_path: Path, name: str
+) -> None:
+    """The second is what URIs of such folders are read as."""
+    os.mkdir(os.fsencode(tmp_path) + b"/caf\xe9")
+    with pytest.raises(InvalidRequest, match=r"not UTF-8 text.* Rename it"):
+        await folders.get(tmp_path / name)
 
 
 async def test_whoever_holds_a_folders_trust_hears_of_a_change_at_once(folders: Folders, root: Path) -> None:

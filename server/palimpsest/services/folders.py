@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palimpsest.domain.errors import NotFound, PalimpsestError, StoreError
+from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings import Settings
 from palimpsest.services.contexts import ContextEngine
@@ -73,6 +73,11 @@ class FolderSession:
             await self.following.close()
         await self.contexts.background.close()
         await self.store.close()
+
+
+def _is_text(root: Path) -> bool:
+    """Whether the path is text, and not bytes that Python could not read as such."""
+    return not any("\ud800" <= character <= "\udfff" for character in str(root))
 
 
 @dataclass(slots=True)
@@ -172,7 +177,13 @@ class Folders:
     async def _open(self, root: Path) -> FolderSession:
         if (closing := self._closing.get(root)) is not None:
             await asyncio.wait({closing})
-        if not await asyncio.to_thread(root.is_dir):
+        if not _is_text(root) or not await asyncio.to_thread(root.is_dir):
+            if not _is_text(root) or "\N{REPLACEMENT CHARACTER}" in str(root):
+                name = str(root).encode("utf-8", "replace").decode()
+                raise InvalidRequest(
+                    f"The folder {name} has a name that is not UTF-8 text, or lies in one, and such a folder cannot be "
+                    "opened: neither editors nor models can say its name. Rename it, then open it again."
+                )
             raise NotFound(f"The folder {root} does not exist. Open one that does.")
         return await self.open_session(root, self._words.get(root, EditorsWord()))
 
