@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.histories import TEXTS, exchanges
 
+from palimpsest.domain import typed_text
 from palimpsest.domain.constraints import detect, detect_withdrawals, subject_words
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -271,3 +272,20 @@ def test_what_is_found_is_an_exact_piece_of_the_message_and_always_the_same(text
 def test_nothing_but_a_user_sets_rules(exchange: list[Content]) -> None:
     for content in exchange:
         assert content.role is Role.USER or detect(content) == ()
+
+
+@pytest.mark.parametrize("unit", ["word ", "a. ", "<", "`x` ", "漢", "a\n\n", "Always use tabs, ", "- x\n"])
+def test_of_a_blob_only_ends_of_bounded_size_are_looked_at(unit: str) -> None:
+    """Patterns hold the interpreter, so no piece that one is tried on grows with the message."""
+    text = (unit * 300_000)[:300_000]
+    spans = list(typed_text.sentences(text))
+    assert all(end - start <= 4_000 for start, end in spans)
+    assert sum(end - start for start, end in spans) <= 24_000 + 2 * 4_000
+    for first, last in typed_text._ends(0, len(text)):
+        assert last - first <= 16_000
+
+
+def test_a_rule_at_either_end_of_a_blob_is_still_read() -> None:
+    blob = "word " * 60_000
+    for text in (f"Always use tabs. {blob}", f"{blob}. Always use tabs."):
+        assert [rule.text for rule in detect(user_message(text))] == ["Always use tabs."]

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 _HEAD_CHARS, _TAIL_CHARS = 16_000, 8_000
+_LONGEST_SENTENCE: Final = 4_000
+"""Characters; what is longer is data."""
 _WRAPPED_FROM: Final = 55
 """Characters from which a line that ends without a full stop may go on in the next."""
 
@@ -35,16 +37,30 @@ _EDGE = " \t\r\n*_"
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Spans of the sentences that were typed, in order, none empty, without bullets and outer white space."""
-    for first, last in _paragraphs(text):
-        start = first
-        for match in _SENTENCE_END.finditer(text, first, last):
-            yield from _trimmed(text, start, match.end())
-            start = match.end()
-        yield from _trimmed(text, start, last)
+    for paragraph_start, paragraph_end in _paragraphs(text):
+        for first, last in _ends(paragraph_start, paragraph_end):
+            start = first
+            for match in _SENTENCE_END.finditer(text, first, last):
+                if start == paragraph_start or start > first:  # else it is the end of a sentence that was cut
+                    yield from _trimmed(text, start, match.end())
+                start = match.end()
+            if last == paragraph_end and (start == paragraph_start or start > first):
+                yield from _trimmed(text, start, last)
+
+
+def _ends(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """What is read of a paragraph: a pattern is looked for in no more at a time: it holds the interpreter."""
+    if last - first <= _HEAD_CHARS + _TAIL_CHARS:
+        yield first, last
+    else:
+        yield first, first + _HEAD_CHARS
+        yield last - _TAIL_CHARS, last
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if start > _HEAD_CHARS and end < len(text) - _TAIL_CHARS:
+        return
+    if end - start > _LONGEST_SENTENCE:
         return
     while start < end and text[start] in _EDGE:
         start += 1
@@ -118,4 +134,6 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
 def _is_code(line: str) -> bool:
     """Whether a line has more signs of code than prose has."""
     body = line.strip()
-    return body.endswith(("{", "};", ");", "},")) or len(_SYMBOLS.findall(body)) > max(2, len(body) // 12)
+    looked_at = body[:_LONGEST_SENTENCE]
+    n_signs = len(_SYMBOLS.findall(looked_at))
+    return body.endswith(("{", "};", ");", "},")) or n_signs > max(2, len(looked_at) // 12)

@@ -126,7 +126,7 @@ def cut(text: str) -> Iterator[str]:
     """The text as passages of at most 120 words, white space made plain. A passage ends where a sentence or a line
     does, unless that alone is longer."""
     words: list[str] = []
-    for piece in _ENDS.split(text):
+    for piece in _pieces(text):
         found = [word[:_LONGEST_WORD] for word in piece.split()]
         if words and len(words) + len(found) > PASSAGE_WORDS:
             yield " ".join(words)
@@ -139,6 +139,15 @@ def cut(text: str) -> Iterator[str]:
         words = words[n_cut:]  # once a piece: each cut would copy all that is left
     if words:
         yield " ".join(words)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What `_ENDS` parts, one after the other: splitting all at once holds the interpreter."""
+    start = 0
+    for end in _ENDS.finditer(text):
+        yield text[start : end.start()]
+        start = end.end()
+    yield text[start:]
 
 
 def _first(passages: Iterator[str], most: int) -> Iterator[str]:
