@@ -4,6 +4,7 @@ speaks of was hidden meanwhile, and never in the way of closing (invariants 1, 7
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,6 +129,23 @@ async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_b
     assert model.n_begun == 2
 
 
+@pytest.mark.parametrize("n_words", [30, 90, 150])
+async def test_no_message_is_summarized_twice_however_far_what_was_written_ahead_reaches(
+    bench: Opener, n_words: int
+) -> None:
+    """Where turns are large beside the window, what is written ahead covers only a part of what a re-cut wants."""
+    b = await bench([], window=6_000, reserve=500, context={"strategies": ("threshold",)})
+    model = Slow()
+    model.may_write.set()
+    let_write(b, model)
+    while n_recuts(b) < 5:
+        b.provider.replies = [says("The pump is on. " * n_words)]
+        assert await b.ask(f"Question {len(b.provider.seen)}. " + "It is wet. " * n_words) == "committed"
+        await settled(b)
+    found = sorted((each.start, each.end) for each in await written(b))
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(found)), found
+
+
 async def test_who_is_far_from_the_threshold_has_nothing_written(bench: Opener) -> None:
     b = await bench([], window=16_000, reserve=500)
     model = Slow()
@@ -168,6 +186,30 @@ async def test_the_cost_of_a_real_models_text_counts_every_call_for_it(bench: Op
     await settled(b)
     (cost,) = (await stats(b.session.contexts, b.conversation_id)).summaries
     assert (cost.n_summaries, cost.input_tokens, cost.output_tokens) == (1, 150, 10)
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+async def test_what_a_model_took_for_texts_that_were_refused_is_in_the_account(bench: Opener, is_ahead: bool) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    faulty: list[Action] = [
+        TextDelta("I can't help with that."),
+        Finished(StopReason.END, TokenUsage(input_tokens=50, output_tokens=3)),
+    ]
+    provider = ScriptedProvider([list(faulty) for _ in range(2)])
+    writer = load_model_table().find("offline")
+    assert writer is not None
+    tokenizer = await b.session.contexts.tokenizers.get(writer.tokenizer)
+    helper = HelpingModel(provider, writer, compute_budget(writer.limits), tokenizer.count)
+    if is_ahead:
+        let_write(b, LlmSummarizer(helper, load_prompts()))
+        await until_ahead(b)
+    else:
+        await until_ahead(b)
+        let_write(b, LlmSummarizer(helper, load_prompts()))
+        await until_recut(b)
+    await settled(b)
+    cost = (await stats(b.session.contexts, b.conversation_id)).summaries[-1]
+    assert (cost.kind, cost.n_summaries, cost.input_tokens, cost.output_tokens) == ("refused", 1, 100, 6)
 
 
 async def test_a_text_that_came_too_late_stands_in_its_place_after_the_next_recut(bench: Opener) -> None:

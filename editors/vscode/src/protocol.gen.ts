@@ -892,7 +892,7 @@ export interface RecutCount {
 
 /** What the summaries of one kind took to write, those that were never used included. */
 export interface SummaryCost {
-    /** `extractive`, `llm`, `hybrid`, or `given` by a program. */
+    /** `extractive`, `llm`, `hybrid`, `given` by a program, or `refused`: a model's texts that could not be used. */
     kind: string;
     /** How many. */
     count: number;

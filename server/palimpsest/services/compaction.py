@@ -69,6 +69,11 @@ ISOLATED_SHARE: Final = 0.05
 BLOCK_SHARE: Final = 0.15
 """Of the budget: the largest single new block."""
 
+LEFT_SHARE: Final = 0.25
+"""Of a stretch of which the rest stands in summaries written ahead: up to this much of it stays live."""
+_TURN: Final = 2
+"""Messages of most: a question and its answer."""
+
 Ranges = Sequence[tuple[MessageId, MessageId]]
 
 
@@ -228,14 +233,26 @@ class Compactor:
         rules = await read_rules(self.store, state)
         # What lies before this place will not be among the newest any more when the threshold is passed.
         keep = self._sizes(state, state.fixed_tokens).keep
-        place = int(self.settings.threshold * budget_raw) - keep - state.fixed_tokens
+        threshold = self.settings.threshold * budget_raw
+        place = int(threshold) - keep - state.fixed_tokens
         pieces = list(state.pieces)
         situation = self._situation(state, pieces, max(total_tokens(pieces) - place, 0))
         target = int(self.settings.target * budget_raw) - state.fixed_tokens
+        situation = replace(situation, preserve_recent=self._newest_then(state, int(threshold)))
         for first, after in self._choose(situation, target).stretches:
-            run = pieces[first:after]
-            if await self.writer.ready(state, run, rules.ledger) is None:
-                await self.writer.write_ahead(state, pending_summarization(self.settings, state, run), rules.ledger)
+            run = rest = pieces[first:after]
+            while rest and (ahead := await self.writer.ready(state, rest, rules.ledger)) is not None:
+                rest = [piece for piece in rest if piece.start >= ahead.end]
+            if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
+                await self.writer.write_ahead(state, pending_summarization(self.settings, state, rest), rules.ledger)
+
+    def _newest_then(self, state: ContextState, threshold: int) -> int:
+        """How many of the newest messages will still have to stand verbatim when the threshold is passed: a question at
+        least will come before that, and more turns where there is room for such as the last one."""
+        turn_tokens = max(total_tokens(state.pieces[-_TURN:]), 1)
+        n_turns = max(threshold - state.raw_tokens, 0) // turn_tokens
+        preserved = self.settings.preserve_recent
+        return max(preserved - 1 - _TURN * n_turns, min(preserved, _TURN))
 
     def _choose(self, situation: Situation, target: int) -> Choice:
         return choose_strategy(self.settings.strategies, situation, target, self.settings.target_ratio)
@@ -408,13 +425,16 @@ class Compactor:
         n_done = 0
         operation.progress(n_done)
         for run in runs:
-            new = await self.writer.ready(state, run, ledger)
-            if new is None:
-                pending = pending_summarization(self.settings, state, run)
-                new = await self.writer.write(state, pending, ledger, operation)
-            if new is not None:
-                pieces = adopt(pieces, new)
+            rest = run
+            while rest and (ahead := await self.writer.ready(state, rest, ledger)) is not None:
+                pieces, rest = adopt(pieces, ahead), [piece for piece in rest if piece.start >= ahead.end]
                 operation.changed(now(pieces))
+            if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
+                pending = pending_summarization(self.settings, state, rest)
+                new = await self.writer.write(state, pending, ledger, operation)
+                if new is not None:
+                    pieces = adopt(pieces, new)
+                    operation.changed(now(pieces))
             n_done += _n_messages(run)
             operation.progress(n_done)
         return pieces

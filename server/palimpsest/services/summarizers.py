@@ -50,6 +50,11 @@ class UnusableSummary(PalimpsestError):
 
     kind = ErrorKind.BAD_RESPONSE
 
+    def __init__(self, message: str, usage: TokenUsage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or TokenUsage()
+        """What it took."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -64,6 +69,8 @@ class Written:
     """A sentence for the user about what did not go as wanted."""
     usage: TokenUsage = field(default_factory=TokenUsage)
     """Of all model calls for a text that was accepted, those for refused attempts included."""
+    refused: TokenUsage = field(default_factory=TokenUsage)
+    """Of a model whose text was refused, so that this one stands in its place."""
     later: asyncio.Task[Written] | None = None
     """Brings a model's text for the same pieces that did not come in time. Whoever takes this sees to its end."""
 
@@ -176,7 +183,8 @@ class LlmSummarizer:
         notes = [behind_gutter(f"note {number}", text) for number, text in enumerate(texts, 1)]
         groups = await asyncio.to_thread(self._fill, notes, self._room(self.prompts.merge))
         if len(groups) == len(texts):
-            raise UnusableSummary(f"The window of {self.helper.model.name} is too small to merge partial summaries.")
+            why = f"The window of {self.helper.model.name} is too small to merge partial summaries."
+            raise UnusableSummary(why, job.usage)
         merged: list[str] = []
         for group in groups:
             if len(group) > 1:
@@ -194,7 +202,8 @@ class LlmSummarizer:
             again = f"{request} A first attempt could not be used: {fault.for_model} Write it without this fault."
             text, fault = await self._attempt(instructions, again, job)
         if fault is not None:
-            raise UnusableSummary(f"The text by {self.helper.model.name} could not be used, twice. {fault.sentence}")
+            why = f"The text by {self.helper.model.name} could not be used, twice. {fault.sentence}"
+            raise UnusableSummary(why, job.usage)
         return text
 
     async def _attempt(self, instructions: str, request: str, job: _Job) -> tuple[str, Problem | None]:
@@ -236,6 +245,7 @@ class PatientSummarizer:
         """Never raises."""
         writing = asyncio.create_task(self.at_leisure(pieces, target_tokens, count))
         later: asyncio.Task[Written] | None = None
+        refused = TokenUsage()
         try:
             await asyncio.wait({writing}, timeout=self.wait_s)
             if writing.done():
@@ -243,6 +253,8 @@ class PatientSummarizer:
             later, why = writing, f"No summary came from the model within {self.wait_s:g} seconds."
         except TimeoutError:
             why = f"No summary came from the model within {self.limit_s:g} seconds."
+        except UnusableSummary as error:
+            why, refused = str(error), error.usage
         except PalimpsestError as error:
             why = str(error)
         except Exception:
@@ -258,12 +270,12 @@ class PatientSummarizer:
             writing.cancel()
             raise
         note = f"{why} It was written without a model instead."
-        return Written(quoted.text, quoted.kind, quoted.author, note, later=later)
+        return Written(quoted.text, quoted.kind, quoted.author, note, refused=refused, later=later)
 
     async def at_leisure(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
         """The text of `first`. Raises PalimpsestError, or TimeoutError after `limit_s`."""
         async with asyncio.timeout(self.limit_s):
             written = await self.first.write(pieces, target_tokens, count)
         if count(written.text) >= total_tokens(pieces):
-            raise UnusableSummary("The summary with its lists is not shorter than what it stands for.")
+            raise UnusableSummary("The summary with its lists is not shorter than what it stands for.", written.usage)
         return written

@@ -16,18 +16,17 @@ from palimpsest.domain.cut import Block, Live, Piece, piece_starts, total_tokens
 from palimpsest.domain.extractive import AUTHOR
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.ledger import Ledger, missing, split_standing_rules, standing_rules
+from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.services.background import Background
 from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.operations import Operation
-from palimpsest.services.summarizers import PatientSummarizer, Summarizer, Written
+from palimpsest.services.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.contexts import NewSummary
 from palimpsest.storage.store import Store
 
-READY_SHARE: Final = 0.75
-"""Of a stretch: a summary written ahead is used when it stands for at least that much of it."""
 _SMALLEST_TARGET: Final = 40
 """Raw tokens: what a summary is given beside the standing rules, however many there are."""
 
@@ -50,6 +49,7 @@ class SummaryWriter:
         written = await self.summarizer.write(pieces, target, state.tokenizer.count)
         if written.note is not None:
             operation.fall_back(written.note)
+        await self._pay(state, written.refused, started)
         if written.later is not None:
             late = self._store_late(state, pending, rules, written.later, hidden, started)
             self.background.start(state.id, late, pending.scope.range[1])
@@ -63,6 +63,7 @@ class SummaryWriter:
         new = _node(pending, written, rules, started)
         # The overhead of a rendered block is at most this much: do not store what will be refused.
         if state.tokenizer.count(new.text) >= pending.shown_tokens:
+            await self._pay(state, written.usage, started)
             return None
         summary = await self.store.run(contexts.write_summary, state.id, new, utc_now())
         rendered = block(summary, state.tokenizer)
@@ -75,7 +76,11 @@ class SummaryWriter:
         started = time.monotonic()
         hidden = await self.store.read(conversations.hidden_ranges, state.id)
         rules, pieces, target = self._parts(state, pending, ledger)
-        written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count)
+        try:
+            written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count)
+        except UnusableSummary as error:
+            await self._pay(state, error.usage, started)
+            raise
         new = _node(pending, written, rules, started)
         await self.store.run(contexts.write_later_summary, state.id, new, hidden, utc_now())
 
@@ -90,10 +95,20 @@ class SummaryWriter:
     ) -> None:
         try:
             written = await later
+        except UnusableSummary as error:
+            await self._pay(state, error.usage, started)
+            raise
         finally:
             later.cancel()
         new = _node(pending, written, rules, started)
         await self.store.run(contexts.write_later_summary, state.id, new, hidden, utc_now())
+
+    async def _pay(self, state: ContextState, usage: TokenUsage, started: float) -> None:
+        """Puts what a model took for texts that are not used into the account."""
+        if usage.prompt_tokens or usage.output_tokens:
+            took_ms = int((time.monotonic() - started) * 1000)
+            tokens = usage.prompt_tokens, usage.output_tokens
+            await self.store.run(contexts.write_refused, state.id, *tokens, took_ms, utc_now())
 
     def _parts(
         self, state: ContextState, pending: PendingSummarization, ledger: Ledger
@@ -105,7 +120,7 @@ class SummaryWriter:
         return rules, [_without_rules(piece) for piece in pending.pieces], target
 
     async def ready(self, state: ContextState, run: Sequence[Piece], ledger: Ledger) -> Block | None:
-        """A summary by a model, written before, that stands for most of the run from its beginning on."""
+        """The summary by a model, written before, that stands for most of the run from its beginning on."""
         found = await self.store.read(contexts.find_written, state.id, run[0].start, run[-1].end)
         ends = {run[start - 1].end: start for start in piece_starts(run) if start} | {run[-1].end: len(run)}
         best: Block | None = None
@@ -115,7 +130,7 @@ class SummaryWriter:
                 continue
             covered = total_tokens(run[:n_covered])
             candidate = block(summary, state.tokenizer)
-            if covered >= READY_SHARE * total_tokens(run) and candidate.tokens < covered:
+            if candidate.tokens < covered:
                 best = candidate
         return None if best is None else (await self.with_rules(state, [best], ledger))[0]
 

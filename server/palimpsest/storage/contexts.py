@@ -385,6 +385,10 @@ def read_summaries(conversation_id: ConversationId, ids: Sequence[SummaryId] | N
     return [_summary(row) for row in query.order_by(tables.Summary.id)]
 
 
+REFUSED: Final = "refused"
+"""Stands for the kind of texts that could not be used."""
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryCost:
     """What the summaries of one kind took to write."""
@@ -438,7 +442,7 @@ def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]
 
 
 def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
-    """By kind, those that were never adopted included: they were paid for."""
+    """By kind, those that were never adopted included, and last what was refused: they were paid for."""
     kind = tables.Summary.kind
     sums = (tables.Summary.input_tokens, tables.Summary.output_tokens, tables.Summary.duration_ms)
     query = (
@@ -447,7 +451,29 @@ def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
         .group_by(kind)
         .order_by(kind)
     )
-    return [SummaryCost(*row) for row in tables.rows(query)]
+    refused = (
+        tables.RefusedSummary.input_tokens,
+        tables.RefusedSummary.output_tokens,
+        tables.RefusedSummary.duration_ms,
+    )
+    lost = tables.RefusedSummary.select(
+        fn.COUNT(tables.RefusedSummary.created_at), *(fn.SUM(each) for each in refused)
+    ).where(tables.RefusedSummary.conversation == conversation_id)
+    costs = [SummaryCost(*row) for row in tables.rows(query)]
+    return costs + [SummaryCost(REFUSED, *row) for row in tables.rows(lost) if row[0]]
+
+
+def write_refused(
+    conversation_id: ConversationId, input_tokens: int, output_tokens: int, duration_ms: int, now: str
+) -> None:
+    """What a model took for a text that could not be used."""
+    tables.RefusedSummary.create(
+        conversation=conversation_id,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        duration_ms=duration_ms,
+        created_at=now,
+    )
 
 
 def last_summary_at(conversation_id: ConversationId) -> str | None:

@@ -239,6 +239,14 @@ class Withdrawal(_Base):
         primary_key = CompositeKey("conversation", "message_id", "rule")
 
 
+class RefusedSummary(_Base):
+    conversation = TextField()
+    input_tokens = IntegerField()
+    output_tokens = IntegerField()
+    duration_ms = IntegerField()
+    created_at = TextField()
+
+
 class RuleMark(_Base):
     conversation = TextField(primary_key=True)
     reader = TextField()

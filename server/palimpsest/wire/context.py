@@ -153,7 +153,7 @@ class SummaryCost(Wire):
     """What the summaries of one kind took to write, those that were never used included."""
 
     kind: str
-    """`extractive`, `llm`, `hybrid`, or `given` by a program."""
+    """`extractive`, `llm`, `hybrid`, `given` by a program, or `refused`: a model's texts that could not be used."""
     count: int
     """How many."""
     input_tokens: int

@@ -531,7 +531,7 @@
 
 --- What the summaries of one kind took to write, those that were never used included.
 ---@class palimpsest.SummaryCost
----@field kind string `extractive`, `llm`, `hybrid`, or `given` by a program.
+---@field kind string `extractive`, `llm`, `hybrid`, `given` by a program, or `refused`: a model's texts that could not be used.
 ---@field count integer How many.
 ---@field inputTokens integer What models were sent for them.
 ---@field outputTokens integer What models wrote.
