@@ -79,6 +79,7 @@ RULES = [
     "I prefer short paragraphs.",
     "I'd rather you didn't touch the CI files.",
     "The convention is one class per file.",
+    "Please don't forget to always run the linter before committing.",
 ]
 
 IN_PASSING = [

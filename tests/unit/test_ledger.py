@@ -109,6 +109,17 @@ def test_a_rule_taken_back_stays_readable_and_no_longer_holds(
     assert all(state is WITHDRAWN for text, state in states(ledger) if text not in left)
 
 
+def test_instead_alone_points_at_the_choice_just_before_and_actually_does_not() -> None:
+    assert len(ledger_of("Use pytest.", "Use logging instead.").open_entries()) == 1
+    assert len(ledger_of("Use pytest.", "Actually, use logging.").open_entries()) == 2
+    assert len(ledger_of("Use pytest.", "And now?", "Why?", "Use logging instead.").open_entries()) == 2
+
+
+def test_another_number_takes_the_place_of_a_number_in_a_prohibition_too() -> None:
+    ledger = ledger_of("Never write lines over 80 characters.", "Never write lines over 100 characters.")
+    assert [entry.text for entry in ledger.open_entries()] == ["Never write lines over 100 characters."]
+
+
 def test_a_rule_said_again_after_it_was_taken_back_holds_again() -> None:
     ledger = ledger_of("Use tabs.", "Forget that rule.", "Use tabs.")
     assert states(ledger) == [("Use tabs.", WITHDRAWN), ("Use tabs.", OPEN)]

@@ -22,7 +22,7 @@ from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, stems
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 4
+RULES_VERSION: Final = 5
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
@@ -62,6 +62,8 @@ class Constraint:
     """Stems of what it turns down in favor of something else, as in "yarn instead of npm"."""
     is_change: bool = False
     """It says that it replaces something."""
+    is_instead: bool = False
+    """It replaces what was said just before, which it does not name."""
     chosen_words: tuple[str, ...] = ()
     """Stems of what it chooses: Redis in "use Redis for the queue"."""
     purpose_words: tuple[str, ...] = ()
@@ -254,6 +256,7 @@ class _Reading:
             negative,
             rejected,
             forms.change.search(text) is not None,
+            forms.instead.search(text) is not None,
             what,
             tuple(word for word in purpose if word not in what),
             any(forms.choice.match(clause) for clause in self.clauses),

@@ -174,7 +174,10 @@ def _says_same(one: Fact, other: Fact) -> bool:
 def _rule(fact: Fact, said: Evidence | None) -> Constraint:
     """The statement as the ledger compares rules. That it changes something its own words may tell only in full."""
     rule = as_rule(fact.content)
-    return replace(rule, is_change=as_rule(said.quote).is_change) if said is not None else rule
+    if said is None:
+        return rule
+    in_full = as_rule(said.quote)
+    return replace(rule, is_change=in_full.is_change, is_instead=in_full.is_instead)
 
 
 def _are_near(older: Evidence | None, newer: Evidence | None) -> bool:

@@ -11,7 +11,8 @@ _LEAD_IN = re.compile(
     r"(?:(?:oh|and|but|so|also|then|well|now|hey|ok(?:ay)?|yes|yeah|no(?=[,.!;:])|right|great|thanks|thank you|good"
     r"|sure|actually|on second thoughts?|change of plans?|i(?:'ve)? changed my mind"
     r"|btw|by the way|fyi|nb|n\.b\.|ps|p\.s\.|one (?:more|last) thing|another thing|(?:please )?note(?: that)?"
-    r"|(?:quick |gentle )?reminder|as a reminder|important|(?:please |just )?remember(?: that)?|please|pls|plz|kindly"
+    r"|(?:quick |gentle )?reminder|as a reminder|important|(?:please |just )?remember(?: that)?"
+    r"|(?:do not|don't) forget(?: to| that)?|please|pls|plz|kindly"
     r"|just|in general|generally|while (?:you're|you are|we're) at it|before i forget|for the record|in passing"
     r"|i(?:'d| would) like you to|i (?:want|need) you to)\b(?![\w'-])[\s,.:;!\u2013\u2014-]*)+",
     re.I,
@@ -122,7 +123,8 @@ _OWED_KIND = re.compile(
     re.I,
 )
 _DECIDED = re.compile(
-    r"(?:we(?:'ve| have)? (?:decided|agreed|settled|chosen|chose|standardi[sz]ed)"
+    r"(?:(?:switch|move) (?:over )?to (?:[\w.-]+ (?:for|instead)\b|(?-i:[A-Z]))|we(?:'ve"
+    r"| have)? (?:decided|agreed|settled|chosen|chose|standardi[sz]ed)"
     r"|let's (?:always |just |all )?(?:use|stick (?:with|to)|go with|standardi[sz]e|adopt|settle on|avoid|never|not)\b"
     r"|(?:we'll|we will|we're going to) (?:always |only )?(?:use|stick (?:with|to)|go with|target|support)\b"
     r"|we (?:only |always )?(?:use|write|follow|prefer|target|support|indent|deploy|store|keep"
@@ -319,6 +321,7 @@ ENGLISH: Final = Forms(
         r"|after all|switch(?:ed|ing)?"
         r"|mov(?:ed|ing) to|migrat\w+|replac\w+|no longer|any ?more|from now on|rather)\b"
     ),
+    instead=form(r"\binstead\b(?! of)|\brather\b(?! than)"),
     withdrawn=form(
         r"(?:you (?:can|may) |let's |we )?(?:forget|ignore|drop|scratch|cancel|disregard|lift"
         r"|revoke|withdraw|remove|undo"

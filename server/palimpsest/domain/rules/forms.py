@@ -117,6 +117,8 @@ class Forms:
     """A bare choice; it is one only in a sentence that says it is a change."""
     change: re.Pattern[str] = NOTHING
     """Anywhere: the sentence replaces something said before."""
+    instead: re.Pattern[str] = NOTHING
+    """Anywhere: in place of what was said just before, which it does not name."""
     withdrawn: re.Pattern[str] = NOTHING
     """Takes back the rule its words are about."""
     unnamed: re.Pattern[str] = NOTHING

@@ -189,6 +189,7 @@ FRENCH: Final = Forms(
         r"|à partir de maintenant|passé\w*|passons|migré|remplace\w*|remplaçons|de nouveau"
         r"|maintenant|du passé|oublie|laisse tomber)\b"
     ),
+    instead=form(r"\bà la place\b(?! d)|\bplutôt\b(?! que)"),
     withdrawn=form(
         rf"(?:tu peux )?(?:oublie[rz]?|ignore[rz]?|annule[rz]?|lève|retire[rz]?"
         rf"|on revient sur)\b(?=.*(?:\b{_RULE_NOUN}\b|ce que j'ai dit))"

@@ -218,6 +218,7 @@ GERMAN: Final = Forms(
         r"|kommando zurück|nicht mehr|kein\w* \w+ mehr|ab (?:jetzt|sofort)"
         r"|umgestiegen|wechseln|gewechselt|migriert|ersetz\w*|wieder|jetzt|nun|geschichte|überlegung)\b"
     ),
+    instead=form(r"\b(?:stattdessen|doch lieber)\b"),
     withdrawn=form(
         rf"(?:du kannst )?(?:vergiss|vergesst|ignorier\w*|streich\w*|lösch\w*|verwirf|hebe?|nimm"
         rf"|nehmen)\b(?=.*(?:\b{_RULE_NOUN}\b|\bwas ich\b))"

@@ -187,6 +187,7 @@ SPANISH: Final = Forms(
         r"|cambiemos"
         r"|reemplacemos|sustituye|de nuevo|otra vez|ahora|al final|olvida|olvídalo|es historia|descarta\w*)\b"
     ),
+    instead=form(r"\ben su lugar\b|\bmejor\b"),
     withdrawn=form(
         rf"(?:puedes )?(?:olvida|ignora|anula|retira|revoca|quita|revertimos"
         rf"|olvidad)\b(?=.*(?:\b{_RULE_NOUN}\b|\blo que dije\b))"

@@ -43,7 +43,7 @@ def ends(withdrawal: Withdrawal, rule: Constraint) -> bool:
 def supersedes(newer: Constraint, older: Constraint, *, near: bool = False) -> bool:
     """Whether the newer rule says the older again, turns it round, or chooses something else in its place.
 
-    `near`: nothing else was said between them, so that a change of mind without a name is about the older.
+    `near`: nothing else was said between them, so that "instead" alone is about the older.
     """
     new_form, old_form = normal_form(newer.text), normal_form(older.text)
     if new_form == old_form:
@@ -93,7 +93,7 @@ def _chooses_again(newer: Constraint, older: Constraint, near: bool) -> bool:
         return False
     new_for, old_for = set(newer.purpose_words), set(older.purpose_words)
     if not new_for and not old_for:
-        return newer.is_change and near
+        return newer.is_instead and near
     if not newer.is_change and new_for <= _scopes(newer.text):
         return False
     return bool(new_for) and new_for == old_for and newer.is_change
