@@ -13,6 +13,7 @@ from palimpsest.domain.facts import FactState, Span
 from palimpsest.domain.staleness.anchor import Anchor, make_anchor
 from palimpsest.domain.staleness.check import Verdict, check_file
 from palimpsest.domain.staleness.file_lines import FileLines
+from palimpsest.domain.staleness.lexing import LONGEST_READ
 from palimpsest.domain.staleness.relocate import Candidates, relocate
 from palimpsest.domain.staleness.symbols import enclosing_symbol, find_symbol
 
@@ -338,3 +339,9 @@ def test_no_file_with_half_the_lines_in_common_is_overlooked(
         for number, lines in enumerate(others)
         if (share := 2 * len(lines & wanted) / (len(lines) + len(wanted))) >= 0.5
     }
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t\n"])
+def test_a_long_file_of_white_space_can_be_rested_on(blank: str) -> None:
+    anchor = make_anchor("a.py", blank * (LONGEST_READ + 1), None)
+    assert anchor.n_tokens == 0

@@ -66,7 +66,8 @@ def read_tokens(language: Language, lines: Sequence[str]) -> TokenStream:
     """Where comments are all there is, they are what it says."""
     if sum(map(len, lines)) + len(lines) > LONGEST_READ:
         stream = TokenStream()
-        stream.add(" ".join(" ".join(lines).split()), 0, max(0, len(lines) - 1))
+        if said := " ".join(" ".join(lines).split()):
+            stream.add(said, 0, max(0, len(lines) - 1))
         return stream
     if language.format is Format.MARKDOWN:
         return _read_prose(lines)
