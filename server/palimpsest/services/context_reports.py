@@ -89,9 +89,12 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
     kinds: Counter[str] = Counter()
     for segment in state.segments:
         kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens
+    # Looking through a long conversation for rules takes seconds, and only a context that does not fit needs them.
+    fits = state.estimate.upper <= state.budget.budget
+    problem = None if fits else await _problem(engine, await engine.try_out(state, None))
     return UsageReport(
         ContextUsage(kinds.total(), state.budget.budget, state.n_blocks),
-        await _problem(engine, await engine.try_out(state, None)),
+        problem,
         state.budget,
         state.model,
         certainty(state),
