@@ -251,7 +251,7 @@ CHECKS: tuple[Callable[[World], Awaitable[None]], ...] = (
 )
 
 
-@examples(10)
+@examples(10, shrinks=False)
 @given(chance=st.randoms(use_true_random=False))
 async def test_any_sequence_of_operations_keeps_the_invariants(chance: random.Random) -> None:
     with tempfile.TemporaryDirectory() as directory:
