@@ -67,6 +67,8 @@ LEFT_OUT = {
     tables.Hidden: "id",
     tables.Lease: "conversation epoch server holder acquired_at",
     tables.Injection: "id conversation turn cut_version kind text created_at",
+    tables.RuleMark: "conversation reader until message_ids",
+    tables.RefusedSummary: "id conversation input_tokens output_tokens duration_ms created_at",
 }
 """Columns that follow from the rest, or mean nothing elsewhere."""
 
