@@ -13,7 +13,7 @@ from tests.waiting import WAIT_S
 from palimpsest.domain.cut import Block, is_partition
 from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, StoreError
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.domain.provider import TextDelta
+from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.recovery import Resolution
 from palimpsest.services.purging import Purging, resume
 from palimpsest.services.recovery import Recovery
@@ -184,6 +184,22 @@ async def test_a_turn_goes_on_from_a_message_that_a_summary_stands_for(bench: Op
     assert (await turn.wait()).state.value == "committed"
     assert any("Question 1." in message.text for message in b.provider.seen[-1].messages)
     await check_in_step(b)
+
+
+async def test_a_message_that_its_service_took_can_be_sent_again_although_it_counted_more_than_was_thought(
+    bench: Opener,
+) -> None:
+    b = await bench([], window=8_000, reserve=1_000)
+    state = await b.session.contexts.state(b.conversation_id)
+    room = state.budget.budget - state.fixed_tokens
+    text = "pump " * (room * 9 // 10)
+    b.provider.replies = [[TextDelta("Yes."), Finished(StopReason.END, TokenUsage(state.budget.budget + 20))]]
+    await b.ask(text, "first")
+    b.provider.replies = [says("Otherwise.")]
+    recovery = Recovery(b.session.turns)
+    turn = await recovery.resolve(await recovery.last_turn(b.conversation_id), Resolution.RETRY)
+    assert isinstance(turn, RunningTurn)
+    assert (await turn.wait()).state.value == "committed"
 
 
 async def test_the_last_answer_can_be_tried_again_in_a_fork_and_stays_where_it_was(bench: Opener) -> None:

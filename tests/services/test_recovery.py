@@ -193,7 +193,7 @@ async def test_the_request_to_go_on_is_counted(bench: Opener) -> None:
     (context,) = b.provider.seen
     state = await b.session.contexts.state(b.conversation_id)
     assert sum(segment.tokens for segment in context.segments) == context.estimated_tokens
-    assert context.estimated_tokens <= context.upper_tokens <= context.limit_tokens == state.budget.budget
+    assert context.estimated_tokens <= context.upper_tokens <= context.limit_tokens == state.budget.wall
 
 
 async def test_a_broken_tool_batch_is_continued_with_its_results_and_nothing_is_run_again(bench: Opener) -> None:

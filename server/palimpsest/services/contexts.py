@@ -191,6 +191,10 @@ class ContextEngine:
     async def _load(self, record: conversations.ConversationRecord) -> ContextState:
         model, budget, tokenizer = await self._fitted(record.model)
         state = await load_state(self.store, record.id, model, budget, tokenizer, self.frame)
+        known = self._states.get(record.id)
+        if known is not None and (known.model.name, known.tokenizer.name) == (model.name, tokenizer.name):
+            # What the service said of messages stays true, whatever else has changed: one that it took is taken again.
+            state.measured = known.measured
         self._keep(state)
         context_debug.init_counters(
             n_messages=state.n_messages,

@@ -298,11 +298,12 @@ class TurnEngine:
         *,
         is_last: bool,
     ) -> PreparedContext:
-        """The step's request: the budget bounds a turn's first one, the wall the later ones."""
+        """The step's request: the budget bounds the first one that holds a message, the wall the later ones, those of a
+        turn that goes on from an ended one among them: what was once admitted and sent can be sent again."""
         state.asked_by = turn.asked_by
-        limit = fallback.limit(state.budget.budget if number == 0 else state.budget.wall)
-        room = limit - going_on.tokens(state)
         asked_in = _asked_in(state, turn) if number == 0 else None
+        limit = fallback.limit(state.budget.budget if asked_in == turn.id else state.budget.wall)
+        room = limit - going_on.tokens(state)
         context = await self.contexts.prepare(state, lease, room, "none" if is_last else "auto", asked_in)
         context = going_on.add_to(context, state, limit)
         counters = counters_of(state)
