@@ -11,9 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed
 from hypothesis import strategies as st
 from tests.clients.contexts import assistant, collect, context, user
+from tests.properties import examples
 
 from palimpsest.domain.answers import MAX_TOKENS
 from palimpsest.domain.errors import ProviderError
@@ -165,7 +166,7 @@ async def test_any_value_in_any_place_gives_an_answer_or_our_own_error(format: s
 
 @pytest.mark.parametrize("format", ANSWERS)
 @seed(3)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(data=st.data())
 def test_several_odd_values_at_once_give_an_answer_or_our_own_error(format: str, data: st.DataObject) -> None:
     new_decoder, events = ANSWERS[format]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from tests.services.scripted import Bench, Opener, ScriptedProvider, says
+from tests.slow import slow
 
 from palimpsest.domain.cut import Block
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
@@ -90,7 +91,7 @@ async def check(b: Bench, message: str) -> str:
     return "compacted"
 
 
-@pytest.mark.parametrize("setting", [{}, {"infinity": False}, {"strategies": ("threshold",)}])
+@pytest.mark.parametrize("setting", [{}, slow({"infinity": False}), slow({"strategies": ("threshold",)})])
 async def test_every_size_of_message_is_sent_or_refused_as_the_dry_run_said(
     bench: Opener, setting: dict[str, object]
 ) -> None:

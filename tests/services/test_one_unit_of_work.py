@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.services.scripted import Bench, Opener, open_bench, says
+from tests.slow import slow
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.cut import Block, is_partition
@@ -82,7 +83,7 @@ async def check_in_step(b: Bench) -> None:
     assert (fresh.pieces, fresh.cut.version) == (pieces, version)
 
 
-@pytest.mark.parametrize("change", [roll_back, undo, expand, switch, discard])
+@pytest.mark.parametrize("change", [roll_back, slow(undo), expand, slow(switch), slow(discard)])
 async def test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_and_in_step(
     bench: Opener, change: Callable[[Bench], Awaitable[object]]
 ) -> None:
