@@ -13,16 +13,17 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.messages import Content, Role, TextPart
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, stems
+from palimpsest.domain.rules.own_words import without_foreign
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 5
+RULES_VERSION: Final = 6
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
@@ -117,10 +118,21 @@ def read_rulings(content: Content) -> Rulings:
         score, best = max(((each.score(in_task), each) for each in readings), key=lambda scored: scored[0])
         if is_rule := score - malus >= _ENOUGH:
             rules.append(best.rule(start))
-        taken_back = (reading.withdrawals(start, is_rule=is_rule) for reading in readings)
-        withdrawals += next(filter(None, taken_back), [])
+        if not malus:
+            withdrawals += _taken_back(content.text, text, start, readings, is_rule=is_rule)
         in_task = in_task or any(reading.is_task for reading in readings)
     return Rulings(tuple(rules), tuple(withdrawals))
+
+
+def _taken_back(
+    message: str, text: str, start: int, readings: Sequence[_Reading], *, is_rule: bool
+) -> list[Withdrawal]:
+    """What a sentence takes back in the user's own words: none of what is quoted in it, or passed on."""
+    found = next(filter(None, (reading.withdrawals(start, is_rule=is_rule) for reading in readings)), [])
+    if not found or (own := without_foreign(message, start, start + len(text))) == text:
+        return found
+    again = (_Reading.of(own, forms, said=text) for forms in languages_of(own))
+    return next(filter(None, (reading.withdrawals(start, is_rule=is_rule) for reading in again)), [])
 
 
 def detect(content: Content) -> tuple[Constraint, ...]:
@@ -203,20 +215,30 @@ class _Reading:
     """Without what only introduces it."""
     clauses: tuple[str, ...]
     """The sentence from each place where a clause begins, without what introduces it; the whole first."""
+    quoted: str
+    """What it quotes."""
     forms: Forms
 
     @classmethod
-    def of(cls, said: str, forms: Forms) -> _Reading:
-        text = " ".join(plain(said).split())
-        if _holds_quotes(said):
+    def of(cls, own: str, forms: Forms, *, said: str | None = None) -> _Reading:
+        """`own`: those words of the sentence that are read; all of what was said unless that is given."""
+        said = own if said is None else said
+        text = " ".join(plain(own).split())
+        quoted = " ".join(_QUOTED.findall(said)) if _holds_quotes(said) else ""
+        if quoted:
             text = _QUOTED.sub(" ", text)
         bare = _lead_in_stripped(text, forms)
-        return cls(said, text, bare, (bare, *_later_clauses(text, bare, forms)), forms)
+        return cls(said, text, bare, (bare, *_later_clauses(text, bare, forms)), quoted, forms)
 
     @property
     def is_task(self) -> bool:
         """Whether it orders one thing to be made."""
         return self.forms.task.match(self.bare) is not None
+
+    @property
+    def is_sweeping(self) -> bool:
+        """Whether it waves away everything, about no subject: that takes back nothing."""
+        return self.forms.sweeping.search(self.text) is not None
 
     @property
     def is_no_statement(self) -> bool:
@@ -265,7 +287,7 @@ class _Reading:
     def withdrawals(self, start: int, *, is_rule: bool) -> list[Withdrawal]:
         """What it takes back, at most one rule or choice a clause. What a rule turns down the rule itself says."""
         is_tale = self.forms.tale.search(self.text) is not None and not self.forms.withdrawn.match(self.bare)
-        if self.is_no_statement or is_tale:
+        if self.is_no_statement or is_tale or self.is_sweeping:
             return []
         found: list[Withdrawal] = []
         for clause in self.clauses:
@@ -285,6 +307,7 @@ class _Reading:
             following = forms.clause.search(clause)
             head = clause[: following.start()] if following else clause
             words = stems(forms.about.sub(" ", head), forms) or stems(forms.about.sub(" ", clause), forms)
+            words = words or stems(forms.about.sub(" ", self.quoted), forms)
             if words or (not permits and forms.rule_noun.search(clause)):
                 return Withdrawal(whole, words, permits, start)
             return None
@@ -301,7 +324,7 @@ class _Reading:
     def score(self, in_task: bool) -> int:
         """How much the form of the sentence is that of a standing rule."""
         forms, text, bare = self.forms, self.text, self.bare
-        if self.is_no_statement or forms.withdrawn.match(bare):
+        if self.is_no_statement or forms.withdrawn.match(bare) or forms.sweeping.match(bare):
             return 0
         if n_words(bare) < 2:
             return 0

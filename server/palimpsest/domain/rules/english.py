@@ -125,7 +125,8 @@ _OWED_KIND = re.compile(
 _DECIDED = re.compile(
     r"(?:(?:switch|move) (?:over )?to (?:[\w.-]+ (?:for|instead)\b|(?-i:[A-Z]))|we(?:'ve"
     r"| have)? (?:decided|agreed|settled|chosen|chose|standardi[sz]ed)"
-    r"|let's (?:always |just |all )?(?:use|stick (?:with|to)|go with|standardi[sz]e|adopt|settle on|avoid|never|not)\b"
+    r"|let's (?:always |just |all )?(?:use|stick (?:with|to)|go with|standardi[sz]e|adopt|settle on|avoid|never"
+    r"|not)\b"
     r"|(?:we'll|we will|we're going to) (?:always |only )?(?:use|stick (?:with|to)|go with|target|support)\b"
     r"|we (?:only |always )?(?:use|write|follow|prefer|target|support|indent|deploy|store|keep"
     r"|name|format|log|host|document|build)\b(?! (?:it|this|that|the|these"
@@ -157,7 +158,8 @@ _SPECIFIC = re.compile(r"\b(?:the|this|that|these|those|my|it|them)\b", re.I)
 _DETERMINED = re.compile(r"\w+ (?:up |down )?(?:the|this|that|these|those|my|it|them|some|an?)\b", re.I)
 """An order with one thing as its object."""
 _ASKED = re.compile(
-    r"(?:can|could|would|will|should|shall|do|does|did|is|are|was|why|how|what|which|who|where|have|has|may|might|isn't"
+    r"(?:can|could|would|will|should|shall|do|does|did|is|are|was|why|how|what|which|who|where|have|has|may"
+    r"|might|isn't"
     r"|aren't|don't|didn't|doesn't|when (?:did|do|does|will|is|are|was|should|can)) "
     r"(?:you|we|i|it|they|this|that|the|there|he|she)\b",
     re.I,
@@ -209,8 +211,48 @@ _NAME = (
     r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav\w*|for|as|entirely|altogether|completely|now|instead"
     r"|after all|any ?more|to|with|by)\b)"
 )
+_ALL_OF_IT = (
+    r"(?>(?:(?:all|any|every|each|everything|the|your|you|my|our|these|those|this|that|other|of|about|and"
+    r"|prior|previous|preceding|earlier|above|past|former|existing|initial|original|system|standing|old|safety"
+    r"|developer|user|custom) )*)"
+)
+_THEIR_NOUNS = (
+    r"(?:instructions|rules|guidelines|constraints|requirements|restrictions|preferences|conventions|policies|limits"
+    r"|decisions|directions|directives|orders|commands|messages|prompts?|context|text|conversation)"
+)
+_OF_A_SUBJECT = (
+    r"(?:,? (?:above|before|that|which|i|i've|i'd|you|we|we've|were|was|have|had|been|given|gave|told|said|set|made"
+    r"|just|earlier|so far)){0,6} (?:about|on|regarding|concerning|around|against|for(?! (?:now|this|the rest"
+    r"|me)\b))\b"
+)
+_SWEEPING = form(
+    r"\b(?:ignor(?:e|ing)|forget(?:ting)?|disregard(?:ing)?|discard(?:ing)?|overrid(?:e|ing)|overrule|drop(?:ping)?"
+    r"|cancel|delete|erase|clear|overlook|bypass|revoke|lift|undo|reset|remove|withdraw|scratch|skip|never ?mind"
+    r"|(?:stop|never|don't|do not|not|no longer|without)(?: (?:need|have) to)? (?:follow|obey|heed|respect)(?:ing)?) "
+    rf"(?:{_ALL_OF_IT}{_THEIR_NOUNS}\b(?!{_OF_A_SUBJECT})"
+    r"|(?:all of )?(?:the |any |your |each |every )+(?:(?:prior|previous|preceding|earlier|above) )*(?:rule"
+    r"|instruction)\b"
+    rf"(?= (?:above|before|so far))|(?:any|every|each) (?:\w+ )?(?:rule|instruction)\b(?!{_OF_A_SUBJECT})"
+    rf"|(?:everything|anything|all (?:that|this|of (?:that|this|it)|i|you|we|above|before))\b(?!{_OF_A_SUBJECT})"
+    r"|(?:the |all the )?(?:above|foregoing|preceding)\b)"
+    rf"|^(?=\w+ )(?>(?:(?:all|any|every|the|your|my|our|these|those|of|prior|previous|preceding|earlier|above"
+    rf"|existing"
+    rf"|old) )+){_THEIR_NOUNS}\b(?: [\w']+){{0,4}}? (?:are|no longer|do not|don't|have been)\b"
+)
+"""With no subject: what was pasted says so, and who means it can unpin and clear by commands."""
+_PASSED_ON = form(
+    r"\b(?:sent|sends?|says?|said|writes?|wrote|written|reads|posted|pasted|replied|told|got|received|found"
+    r"|quot(?:e|es|ed)"
+    r"|copied|forwarded|returned|prints?|printed|outputs?|shows?|showed|reports?|reported|complains?|answered"
+    r"|commented"
+    r"|suggested|messaged|mailed|(?:text|message|mail|email|e-mail|comment|log|logs|output|error|issue|ticket|article"
+    r"|page|prompt|transcript|readme|docs?|documentation|review|thread|snippet|file|document|answer|response"
+    r"|input))\b"
+)
+_SAID_MYSELF = form(r"\bi(?:'ve| have)? (?:just |already )?(?:said|say|told|wrote)\b")
 _GIVE_UP = (
-    r"(?:drop(?:ped|ping)?|ditch(?:ed|ing)?|forget|abandon(?:ed|ing)?|get(?:ting)? rid of|scrap(?:ped|ping)?|throw out"
+    r"(?:drop(?:ped|ping)?|ditch(?:ed|ing)?|forget|abandon(?:ed|ing)?|get(?:ting)? rid of|scrap(?:ped|ping)?"
+    r"|throw out"
     r"|giv(?:e|ing) up on|gave up on|retir(?:e|ed|ing)|remov(?:e|ing)|kick out)"
 )
 _NOW = r"(?: again| now| after all)"
@@ -295,7 +337,8 @@ ENGLISH: Final = Forms(
         r"|were|would)|according to|yesterday|last (?:week|month|year|time)|some(?:one| people| say)?\b"
         r"|(?:he|she|they|someone|somebody|(?:my|the|our) [\w-]+) (?:just )?(?:said|says|told"
         r"|tells|asked|wants|suggested"
-        r"|claims?|complains?|insists|thinks|mentioned|wrote)|the (?:docs?|documentation|readme|manual|linter|compiler)"
+        r"|claims?|complains?|insists|thinks|mentioned|wrote)|the (?:docs?|documentation|readme|manual|linter"
+        r"|compiler)"
         r" (?:says?|tells?|complains?|states?|claims?)|i would\b|i'd never|you must be|that must\b)"
     ),
     told_within=form(r"\b(?:some day|someday|eventually|one day|would you|what do you think|your opinion)\b"),
@@ -325,7 +368,8 @@ ENGLISH: Final = Forms(
     withdrawn=form(
         r"(?:you (?:can|may) |let's |we )?(?:forget|ignore|drop|scratch|cancel|disregard|lift"
         r"|revoke|withdraw|remove|undo"
-        rf"|never ?mind|skip|reversed?)\b(?=.*(?:\b{_RULE_NOUN}\b|\bwhat i (?:said|told you|asked)))"
+        rf"|never ?mind|skip|reversed?)\b(?=.*(?:\b{_RULE_NOUN}\b|\b(?:what|everything|anything|all|things) (?:i"
+        rf"|we)(?:'ve)? (?:just |ever )?(?:said|told you|asked|agreed)))"
         r"|(?:you|we|[\w ]{3,40}) (?:no longer (?:need|have)|(?:don't|doesn't|do not|does not|need not)"
         r" ?(?:need|have|be)?(?=.*\bany ?(?:more|longer)\b)) ?to\b"
         r"|[\w ]{2,40} no longer (?:needs?|has|have|requires?|must)\b"
@@ -342,6 +386,9 @@ ENGLISH: Final = Forms(
         r"|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b"
         r"|change of plans?\b"
     ),
+    sweeping=_SWEEPING,
+    passed_on=_PASSED_ON,
+    said_myself=_SAID_MYSELF,
     dropped=(
         form(rf"(?:let's |we(?:'re| are|'ll| have|'ve)? |i )?(?:now |just )?{_GIVE_UP} {_NAME}"),
         form(r"([\w.+#-]+(?: [\w.+#-]+)?) is (?:off the table|history|out|gone|dead|no longer an option)\b"),
@@ -350,7 +397,8 @@ ENGLISH: Final = Forms(
         form(rf"[\w.+#-]+ replaces {_NAME}"),
         form(rf"(?:we|i)(?:'ve| have)? decided against {_NAME}"),
         form(
-            r"(?:let's |we(?:'ve| have|'re|'ll)? |i )?(?:now |just |already )?(?:switch|mov|migrat|chang)(?:e|ed|ing)? "
+            r"(?:let's |we(?:'ve| have|'re|'ll)? |i )?(?:now |just |already )?(?:switch|mov|migrat|chang)(?:e|ed"
+            r"|ing)? "
             rf"(?:the )?(?:[\w-]+ ){{0,3}}from {_NAME}"
         ),
     ),

@@ -123,6 +123,12 @@ class Forms:
     """Takes back the rule its words are about."""
     unnamed: re.Pattern[str] = NOTHING
     """Takes back what was said just before, without a name."""
+    sweeping: re.Pattern[str] = NOTHING
+    """Anywhere: waves away all that was said and names no subject; it takes back nothing."""
+    passed_on: re.Pattern[str] = NOTHING
+    """Anywhere before a colon: what follows are words of somebody else."""
+    said_myself: re.Pattern[str] = NOTHING
+    """Anywhere before a colon: what follows are the user's own words after all."""
     dropped: tuple[re.Pattern[str], ...] = ()
     """Gives up the choice that the last group names."""
     permitted: re.Pattern[str] = NOTHING

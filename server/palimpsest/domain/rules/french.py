@@ -7,7 +7,8 @@ from typing import Final
 from palimpsest.domain.rules.forms import Forms, form, words
 
 _SCOPE = (
-    r"(?:à partir de maintenant|à partir d'aujourd'hui|désormais|dorénavant|à l'avenir|à chaque fois|en règle générale"
+    r"(?:à partir de maintenant|à partir d'aujourd'hui|désormais|dorénavant|à l'avenir|à chaque fois"
+    r"|en règle générale"
     r"|(?:dans|pour) (?:ce|cette|notre|tout le) (?:dépôt|projet|repo|code|session|conversation)"
     r"|par défaut|sans exception"
     r"|sous aucun prétexte|pour le reste de)"
@@ -24,6 +25,32 @@ _VERB = (
     r"|supprim|ajout|déploi|simul|journalis|attrap|reformat|formatt?|pouss|forc|tutoi|vouvoi|rédig|envoi)\w{0,4}"
 )
 
+_OF_A_SUBJECT = (
+    r"(?: (?:ce|que|j'ai|je|t'ai|vous|ai|nous|avons|on|a|dit|dites|dis|précédentes|plus haut)){0,6} (?:sur"
+    r"|concernant|à propos|au sujet|contre|pour|relatives? à)\b"
+)
+_THEIR_NOUNS = (
+    r"(?:règles|consignes|contraintes|instructions|directives|conventions|restrictions|exigences|décisions|limites"
+    r"|messages|ordres|prompts?)"
+)
+_SWEEPING = form(
+    r"\b(?:oublie[rz]?|ignore[rz]?|annule[rz]?|néglige[rz]?|retire[rz]?|efface[rz]?|lève|supprime[rz]?|abandonne[rz]?"
+    r"|fais abstraction d[eu]s?|faites abstraction d[eu]s?|ne (?:suis|suivez|respecte[rz]?|tiens|tenez) (?:pas|plus)"
+    r"(?: compte)?(?: d[eu]s?)?) (?:"
+    r"(?>(?:(?:toutes?|tous|tout|les|tes|vos|mes|nos|ces|des|de|précédentes|anciennes|autres) )*)"
+    rf"{_THEIR_NOUNS}\b(?!{_OF_A_SUBJECT})(?! (?:de|du|des|qui) | d')"
+    rf"|(?:absolument )?tout(?: (?:ce|le|cela|ça)|\b)(?!{_OF_A_SUBJECT})|ce qui précède)"
+    r"|^(?>(?:(?:toutes|tous|les|tes|vos|mes|nos|ces) )+)"
+    rf"{_THEIR_NOUNS}\b(?: (?:précédentes?|antérieures?|ci-dessus))? (?:sont|ne s'appliquent|n'ont)\b"
+)
+_PASSED_ON = form(
+    r"\b(?:envoyé|envoie|écrit|écrivait|dit|disait|répondu|répond|affiche|indique|lis|lit|lu|reçu|trouvé|copié|collé"
+    r"|posté|transmis|message|mail|courriel|commentaire|journal|log|logs|sortie|erreur|texte|citation|ticket|réponse"
+    r"|page|article|fichier|suivant)\b"
+)
+_SAID_MYSELF = form(
+    r"\bje (?:l'ai |t'ai |vous ai )?(?:déjà )?(?:dis|disais|dit|répète)\b|\bj'ai (?:déjà )?(?:dit|écrit)\b"
+)
 FRENCH: Final = Forms(
     name="French",
     markers=words(
@@ -67,7 +94,8 @@ FRENCH: Final = Forms(
         r"(?:ne |n')(?!importe|est|ont|a |ai |y |hésite|t'inquiète)(?:pas |jamais |rien )?(?:me "
         r"|te |nous |le |la |les |l')?[\w-]+ (?:pas|jamais|rien|que|qu'\w+|plus|aucun\w*|nulle part"
         r"|à rien)\b"
-        r"|(?:ne|n') ?(?:pas|jamais) \w|évite[rz]?(?:ons)? \w|arrête[rz]? d|pas d(?:e |'|es )(?!problème|souci|idée)\w"
+        r"|(?:ne|n') ?(?:pas|jamais) \w|évite[rz]?(?:ons)? \w|arrête[rz]? d|pas d(?:e |'|es )(?!problème|souci"
+        r"|idée)\w"
         r"|sans (?:mon|ma|notre) [\w]+,? rien\b"
     ),
     forbid_we=form(
@@ -201,6 +229,9 @@ FRENCH: Final = Forms(
         r"|arrête[rz]? d"
     ),
     unnamed=form(r"(?:oublie|laisse|annule) (?:ça|cela)\b|j'ai changé d'avis\b|changement de plan\b"),
+    sweeping=_SWEEPING,
+    passed_on=_PASSED_ON,
+    said_myself=_SAID_MYSELF,
     dropped=(
         form(
             rf"(?:laisse tomber|oublie|vire|abandonne|jette|enlève|supprime|abandonnons|virons"

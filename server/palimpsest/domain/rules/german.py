@@ -14,7 +14,8 @@ _SCOPE = (
     r"|für den rest|standardmäßig|ausnahmslos|bis auf weiteres)"
 )
 _RULE_NOUN = (
-    r"(?:regel|vorgabe|anweisung|einschränkung|beschränkung|grenze|konvention|richtlinie|entscheidung|limit|vorschrift)"
+    r"(?:regel|vorgabe|anweisung|einschränkung|beschränkung|grenze|konvention|richtlinie|entscheidung|limit"
+    r"|vorschrift)"
     r"(?:en|n|s)?"
 )
 _NEVER = r"(?:nie(?:mals)?|keinesfalls|nirgends)"
@@ -32,6 +33,31 @@ _NAME = (
     r"|haben|zum|zur|in|auch)\b)"
 )
 
+_OF_A_SUBJECT = (
+    r"(?:,? (?:was|ich|wir|dir|euch|vorhin|eben|vorher|schon|die|von mir)){0,6} (?:über|zu|zum|zur|für|bezüglich"
+    r"|betreffend|wegen|gegen|mit)\b"
+)
+_THEIR_NOUNS = (
+    r"(?:regeln|vorgaben|anweisungen|instruktionen|befehle|richtlinien|einschränkungen|beschränkungen|konventionen"
+    r"|vorschriften|entscheidungen|grenzen|nachrichten|prompts?|systemprompts?)"
+)
+_SWEEPING = form(
+    r"\b(?:vergiss|vergesst|vergessen sie|ignorier\w*|missacht\w*|streich\w*|verwirf|verwerft|lösch\w*|übergeh\w*|heb"
+    r"|hebe|hebt|nimm|befolge|befolgt) (?:"
+    r"(?>(?:(?:bitte|einfach|jetzt|nun|mal|alle[nrs]?|sämtliche\w*|jegliche\w*|die|deine|meine|unsere|ihre|diese"
+    r"|bisherige[nr]?|vorherige[nr]?|vorige[nr]?|vorangegangene[nr]?|vorhergehende[nr]?|frühere[nr]?|obige[nr]?"
+    rf"|obenstehende[nr]?|bestehende[nr]?|alten?|anderen?) )*){_THEIR_NOUNS}\b(?!{_OF_A_SUBJECT})"
+    rf"|(?:bitte |einfach |jetzt |nun |mal )*(?:alles|sämtliches)\b(?!{_OF_A_SUBJECT})"
+    r"|(?:bitte |einfach )*das (?:obige|vorherige|bisherige)\b)"
+    r"|^(?>(?:(?:alle|sämtliche|die|deine|meine|unsere|bisherigen?|vorherigen?|obigen?|früheren?|bestehenden?) )+)"
+    rf"{_THEIR_NOUNS}\b (?:sind|gelten|werden|wurden)\b"
+)
+_PASSED_ON = form(
+    r"\b(?:geschickt|schickte|schickt|schreibt|schrieb|geschrieben|sagte?|gesagt|steht|stand|meldet|meldete|meint"
+    r"|meinte|lautet|gepostet|kopiert|bekommen|erhalten|erhielt|gefunden|ausgabe|fehlermeldung|fehler|nachricht|mail"
+    r"|e-mail|kommentar|log|text|zitat|ticket|protokoll|antwort|folgendes|seite|artikel|datei)\b"
+)
+_SAID_MYSELF = form(r"\bich (?:schon |bereits )?(?:sagte|sage|schrieb|gesagt)\b|\bhab\w* ich gesagt\b|\bich gesagt\b")
 GERMAN: Final = Forms(
     name="German",
     markers=words(
@@ -56,7 +82,10 @@ GERMAN: Final = Forms(
     scope=form(rf"\b{_SCOPE}\b"),
     opening_scope=form(rf"{_SCOPE}[,:]?\s+(?:gilt )?"),
     scope_alone=form(rf"{_SCOPE}[.:!]?"),
-    clause=form(r"[,;:\u2013\u2014]\s+|\(|\s--?\s|\s(?=(?:und|aber) (?:bitte )?(?:nie|niemals|immer|nicht|kein\w*)\b)"),
+    clause=form(
+        r"[,;:\u2013\u2014]\s+|\(|\s--?\s|\s(?=(?:und|aber) (?:bitte )?(?:nie|niemals|immer|nicht"
+        r"|kein\w*)\b)"
+    ),
     aside=form(r"\s(?:(?:--?|[\u2013\u2014]|weil|da|damit)\s|\()"),
     always=form(rf"{_ALWAYS}\s+(?!mehr\b|wieder\b|gut\b)[\w`]"),
     always_we=form(
@@ -80,7 +109,8 @@ GERMAN: Final = Forms(
         r"(?:auf keinen fall|unter keinen umständen) \w|"
         r"(?:verwend\w*|benutz\w*|nutz\w*|nimm|schreib\w*|mock\w*|commit\w*|push\w*|lösch\w*"
         r"|änder\w*|fass|rühr|logg?\w*|deploy\w*"
-        r"|füg\w*|formatier\w*|fang|mach|setz\w*|bearbeit\w*|entfern\w*|installier\w*|erstell\w*) (?:[\w.'`/-]+ ){0,5}?"
+        r"|füg\w*|formatier\w*|fang|mach|setz\w*|bearbeit\w*|entfern\w*|installier\w*"
+        r"|erstell\w*) (?:[\w.'`/-]+ ){0,5}?"
         r"(?:nicht|nichts|kein\w*)\b(?! mehr\b| sorgen\b)"
         r"|(?:kein|keine|keinen|keinerlei|nichts) (?!problem|ahnung|fehler|sorge|idee|lust|zeit"
         r"|frage|wunder|sinn|von|davon|ist|geht)\w"
@@ -88,7 +118,8 @@ GERMAN: Final = Forms(
     ),
     forbid_we=form(
         r"\b(?:darf|dürfen|darfst) (?!ich\b)(?:[\w.'`/-]+ ){0,6}?(?:nicht|nie|niemals|kein\w*|nichts)\b(?! mehr\b)"
-        r"|\b(?:ist|sind) (?:tabu|verboten|untersagt|nicht erlaubt)\b|\bich (?:will|möchte) (?:[\w-]+ ){0,3}?kein\w*\b"
+        r"|\b(?:ist|sind) (?:tabu|verboten|untersagt|nicht erlaubt)\b|\bich (?:will"
+        r"|möchte) (?:[\w-]+ ){0,3}?kein\w*\b"
         r"|\b[\w.-]+en nicht (?:\w+ )?(?:anfassen|ändern|bearbeiten|löschen|verwenden|benutzen|committen)\b"
         r"|\bdürfen (?:[\w-]+ ){1,4}nicht \w"
     ),
@@ -103,7 +134,8 @@ GERMAN: Final = Forms(
     ),
     order_after_condition=form(r"(?:dann )?(?:muss|musst|soll|sollst)\b"),
     kind=form(
-        r"\b(?:immer|stets|jede[rsnm]?|alle[nr]?|nur|ausschließlich|statt|anstatt|anstelle|höchstens|mindestens|maximal"
+        r"\b(?:immer|stets|jede[rsnm]?|alle[nr]?|nur|ausschließlich|statt|anstatt|anstelle|höchstens|mindestens"
+        r"|maximal"
         r"|überall|grundsätzlich|möglichst|wenn möglich|niemals|nie|unter \d+|bevor du|wann immer|wo immer)\b"
     ),
     weak_kind=form(r"\b(?:kein\w*|nicht|ohne)\b"),
@@ -126,7 +158,8 @@ GERMAN: Final = Forms(
         r"|arbeiten mit|setzen (?:\w+ ){0,3}auf)\b(?! (?:das|es|den|die|dies\w*)\b)"
         r"|sind (?:[\w.-]+ ){0,2}?von \S+ (?:auf|zu)\b|sind jetzt (?:auf|bei)\b|(?:werfen"
         r"|schmeißen|wechseln|steigen) \w)"
-        r"|lass uns (?:[\w-]+ ){0,6}?(?:nehmen|verwenden|benutzen|nutzen|bleiben|wechseln|umsteigen|setzen|ersetzen)\b"
+        r"|lass uns (?:[\w-]+ ){0,6}?(?:nehmen|verwenden|benutzen|nutzen|bleiben|wechseln|umsteigen|setzen"
+        r"|ersetzen)\b"
         r"|(?:nehmen|bleiben|verwenden|benutzen|nutzen) wir (?!das\b|es\b|den\b|die\b)"
         r"|ich (?:bevorzuge|will|möchte) (?:kein\w*|nur|immer|jede\w*|alle|\w+ gegenüber"
         r"|\w+ statt)\b|bei uns (?:ist|sind|gilt|gelten)\b"
@@ -140,7 +173,8 @@ GERMAN: Final = Forms(
         r"(?:unsere?|die) (?:[\w-]+ ){0,2}(?:konvention|regel|richtlinie|vorgabe|policy)(?: ist|:"
         r"| lautet)|maximale? [\w-]+(?: ist|:)? ?\d+"
         r"|[\w-]+(?: [\w-]+){0,3},? (?:bitte )?(?:nur |ausschließlich )(?:auf|in|mit|als) [\w-]+\W*$"
-        r"|(?:jede[rs]?|alle) (?:[\w-]+ ){1,3}(?:braucht|brauchen|bekommt|bekommen|hat|haben|enthält|gehört|gehören)\b"
+        r"|(?:jede[rs]?|alle) (?:[\w-]+ ){1,3}(?:braucht|brauchen|bekommt|bekommen|hat|haben|enthält|gehört"
+        r"|gehören)\b"
         r"|(?:(?!(?:der|die|das|es|ich|er|sie|dies\w*)\b)[\w-]+ ){1,2}(?:gehören"
         r"|liegen) (?:immer )?(?:in|neben|unter|nach)\b"
         r"|in (?:diesem|unserem) \w+ (?:gilt|gelten|darf|dürfen|verwenden wir|benutzen wir)\b"
@@ -232,19 +266,27 @@ GERMAN: Final = Forms(
         r"|hör(?:t)? (?:bitte )?auf\b"
     ),
     unnamed=form(
-        r"(?:vergiss|streich|ignorier) (?:das|es)\b|kommando zurück\b|ich habe? es mir anders überlegt\b|planänderung\b"
+        r"(?:vergiss|streich|ignorier) (?:das|es)\b|kommando zurück\b|ich habe? es mir anders überlegt\b"
+        r"|planänderung\b"
     ),
+    sweeping=_SWEEPING,
+    passed_on=_PASSED_ON,
+    said_myself=_SAID_MYSELF,
     dropped=(
         form(rf"(?:doch )?(?:nicht|weg mit|vergiss|schmeiß|wirf|streich|verwirf) {_NAME}"),
         form(rf"(?:wir )?(?:werfen|schmeißen|lassen|verwerfen|streichen) {_NAME}"),
         form(
-            r"([\w.+#-]+(?: [\w.+#-]+)?) (?:ist|sind) (?:vom tisch|geschichte|raus|gestorben|passe|keine option mehr)\b"
+            r"([\w.+#-]+(?: [\w.+#-]+)?) (?:ist|sind) (?:vom tisch|geschichte|raus|gestorben|passe"
+            r"|keine option mehr)\b"
         ),
         form(
             r"([\w.+#-]+(?: [\w.+#-]+)?) (?:lassen wir (?:fallen|weg)"
             r"|haben wir (?:[\w-]+ ){0,4}(?:aufgegeben|verworfen)|werfen wir|fliegt raus)"
         ),
-        form(r"wir (?:verwenden|benutzen|nutzen|nehmen) ([\w.+#-]+(?: [\w.+#-]+)?) (?:nun |jetzt )?(?:doch )?nicht\b"),
+        form(
+            r"wir (?:verwenden|benutzen|nutzen|nehmen) ([\w.+#-]+(?: [\w.+#-]+)?) (?:nun "
+            r"|jetzt )?(?:doch )?nicht\b"
+        ),
         form(r"wir (?:verwenden|benutzen|nutzen|nehmen) (?:nun |jetzt )?kein\w* ([\w.+#-]+) mehr"),
         form(r"wir (?:haben|ersetzen) ([\w.+#-]+) durch [\w.+#-]+"),
         form(r"lass uns ([\w.+#-]+) (?:durch|gegen) "),

@@ -25,6 +25,30 @@ _VERB = (
     r"|despli|simul|registr|captur|reformat|trat|env[ií]|pid|guard|recuerd)\w{0,5}"
 )
 
+_OF_A_SUBJECT = (
+    r"(?: (?:lo|que|te|os|he|hemos|dije|dicho|dijimos|anteriores)){0,6} (?:sobre|acerca|respecto|contra|para"
+    r"|relativas? a)\b"
+)
+_THEIR_NOUNS = (
+    r"(?:reglas|instrucciones|restricciones|límites|decisiones|convenciones|normas|requisitos|directrices|órdenes"
+    r"|indicaciones|mensajes|prompts?)"
+)
+_SWEEPING = form(
+    r"\b(?:olvida\w*|ignor[ae]\w*|anula\w*|descarta\w*|omit[ea]\w*|borra\w*|elimina\w*|retira\w*|revoca\w*|quita\w*"
+    r"|haz caso omiso (?:a|de)|haga caso omiso (?:a|de)|no (?:sigas|siga|hagas caso (?:a|de)|respetes)"
+    r"|deja de (?:seguir|respetar)) (?:"
+    r"(?>(?:(?:todas?|todos?|cualquier|las|los|tus|sus|mis|nuestras|estas|esas|de|a|anteriores|previas|demás) )*)"
+    rf"{_THEIR_NOUNS}\b(?!{_OF_A_SUBJECT})(?! (?:de|del|que) )"
+    rf"|(?:absolutamente )?todo\b(?!{_OF_A_SUBJECT})|lo (?:anterior|de arriba)\b)"
+    r"|^(?>(?:(?:todas|todos|las|los|tus|mis|nuestras|estas) )+)"
+    rf"{_THEIR_NOUNS}\b(?: (?:anteriores|previas|previos))? (?:quedan|están|ya no|son)\b"
+)
+_PASSED_ON = form(
+    r"\b(?:enviado|envió|manda|mandó|mandado|escribió|escrito|escribe|dice|dijo|dicho|respondió|muestra|pone|recibí"
+    r"|recibido|encontré|copiado|pegado|publicó|mensaje|correo|comentario|registro|log|logs|salida|error|texto|cita"
+    r"|ticket|respuesta|página|artículo|archivo|fichero|siguiente)\b"
+)
+_SAID_MYSELF = form(r"\b(?:ya )?(?:dije|digo|he dicho|te dije|escribí)\b")
 SPANISH: Final = Forms(
     name="Spanish",
     markers=words(
@@ -198,6 +222,9 @@ SPANISH: Final = Forms(
         r"|.{2,60}\bya no (?:debe[n]?|tienen? que|necesitan?|hace falta)\b|deja de \w+"
     ),
     unnamed=form(r"olvídalo\b|olvida (?:eso|esto)\b|he cambiado de opinión\b|cambio de planes\b"),
+    sweeping=_SWEEPING,
+    passed_on=_PASSED_ON,
+    said_myself=_SAID_MYSELF,
     dropped=(
         form(
             rf"(?:olvida|descarta|quita|elimina|abandona|abandonemos|abandonamos|dejemos|dejamos"
