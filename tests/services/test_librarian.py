@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from pathlib import Path
 
@@ -365,7 +366,9 @@ async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
         await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
     else:
         await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
-    await librarian._learn(b.conversation_id, work, 0.0)
+    assert await librarian._learn(b.conversation_id, work, 0.0) is None
+    assert await librarian.select(Wanted(includes_closed=True)) == []
+    await librarian.extract_and_store(b.conversation_id)
     assert await librarian.select(Wanted(includes_closed=True)) == []
     assert not any(
         b"Makefile of this" in path.read_bytes()
@@ -396,3 +399,37 @@ async def test_a_purge_stops_who_reads_the_words_and_lets_them_begin_afterwards(
         assert not begun_again.is_set()
     await asyncio.wait_for(begun_again.wait(), WAIT_S)
     await asyncio.wait_for(background.settle(b.conversation_id), WAIT_S)
+
+
+async def test_no_model_is_asked_about_words_that_another_server_has_hidden(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood."), says("Yes.")])
+    await b.ask("Hello there.", "first")
+    await b.ask(RULE, "second")
+    librarian, asked = librarian_of(b, folder), list[object]()
+
+    async def note(*_: object) -> None:
+        asked.append(_)
+
+    work = await b.session.store.read(librarian._next, b.conversation_id)
+    assert work is not None
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    librarian.model = dataclasses.replace(librarian.model, choose=note)
+    assert await librarian._learn(b.conversation_id, work, 0.0) is None
+    assert asked == []
+
+
+async def test_what_is_agreed_to_in_a_later_turn_is_kept_and_what_was_rolled_back_is_not_seen(
+    bench: Opener, folder: Path
+) -> None:
+    proposal = "Let's use RabbitMQ for the job queue because it keeps messages on disk."
+    for is_hidden in (False, True):
+        b = await bench([says(proposal), says("Done.")])
+        librarian = librarian_of(b, folder)
+        await b.ask("What should we use for the queue?", "asked")
+        await librarian.extract_and_store(b.conversation_id)
+        if is_hidden:
+            await b.session.conversations.roll_back(b.conversation_id, MessageId(0))
+        await b.ask("Yes, do that.", "agreed")
+        await librarian.extract_and_store(b.conversation_id)
+        kept = [fact.fact.fact_type for fact in await librarian.all_facts()]
+        assert kept == ([] if is_hidden else [FactType.DECISION])

@@ -27,10 +27,12 @@ from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.transfer import Transfer, as_copy
 from palimpsest.domain.transfer_format import decode, encode
 from palimpsest.services.clock import utc_now
+from palimpsest.services.events import ConversationChanged
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.transfers import Outcome, Transfers
 from palimpsest.storage import conversations as stored
-from palimpsest.storage import leases, purging, search, tables
+from palimpsest.storage import leases, pending_work, purging, search, tables
+from palimpsest.storage.pending_work import Kind
 
 CALL = {"id": "1", "name": "read", "arguments": "{}"}
 RECORDING = [
@@ -369,3 +371,18 @@ def test_the_command_exports_and_imports(
     assert main(["import", str(file), "--folder", str(folder)]) == 1
     sentences = capsys.readouterr().err.splitlines()
     assert [any(what in each for each in sentences) for what in ("exists already", "nobody", "Line ")] == [True] * 3
+
+
+async def test_an_import_whose_request_is_cut_off_is_told_and_can_be_found(bench: Opener) -> None:
+    b = await bench([])
+    told = asyncio.Event()
+    b.session.listeners.add(lambda event: told.set() if event == ConversationChanged(C) else None)
+    request = asyncio.create_task(of(b).import_text(encode(SOUND)))
+    while not await b.session.conversations.holds(C):
+        await asyncio.sleep(0)
+    request.cancel()
+    await asyncio.wait([request])
+    await asyncio.wait_for(told.wait(), 30)
+    async with asyncio.timeout(30):
+        while await b.session.store.read(pending_work.n_left, Kind.INDEX):
+            await asyncio.sleep(0)

@@ -90,6 +90,8 @@ class _Work:
     exchanges: tuple[Exchange, ...]
     start: MessageId
     end: MessageId
+    last_hidden: int
+    """As it was read: what was hidden or purged since makes the work void."""
 
 
 @dataclass(slots=True)
@@ -136,7 +138,7 @@ class Librarian:
         total = ExtractionResult()
         while (work := await self.store.read(self._next, conversation_id)) is not None:
             done = await self._learn(conversation_id, work, rest)
-            if done is None:  # another server was faster
+            if done is None:  # another server was faster, or something was hidden meanwhile
                 continue
             total = total.plus(done)
         return total
@@ -149,7 +151,7 @@ class Librarian:
         end = min(turns.first_unfinished(conversation_id, record.n_messages), start + _BATCH_MESSAGES)
         if start >= end:
             return None
-        before = conversations.read_messages(conversation_id, max(0, start - _BEFORE), start)
+        before = conversations.read_visible(conversation_id, max(0, start - _BEFORE), start)
         messages = conversations.read_messages(conversation_id, start, end)
         if end < record.n_messages and end == start + _BATCH_MESSAGES:
             messages = _whole_exchanges(messages)
@@ -164,15 +166,19 @@ class Librarian:
             )
             for exchange in _exchanges(shown)
         ]
-        return _Work(tuple(exchanges), start, MessageId(messages[-1].id + 1))
+        last_hidden = conversations.last_hidden(conversation_id)
+        return _Work(tuple(exchanges), start, MessageId(messages[-1].id + 1), last_hidden)
 
     async def _learn(self, conversation_id: ConversationId, work: _Work, rest: float) -> ExtractionResult | None:
         """`rest`: how long it pauses behind each exchange, as a multiple of what that took, for each conversation that
-        is read at the time."""
+        is read at the time. None, and nothing is kept, when the work is void: see `_keep`."""
         found: list[Proposal] = []
         numbers: dict[tuple[int, str], int] = {}
         clock = asyncio.get_running_loop().time
         for exchange in work.exchanges:
+            # Another server's purge or roll back stops nobody here; its words must go to no model afterwards.
+            if await self.store.read(conversations.last_hidden, conversation_id) != work.last_hidden:
+                return None
             began = clock()
             told = await self._proposals(conversation_id, exchange)
             await asyncio.sleep(min(rest * (clock() - began), _LONGEST_REST_S) * len(self._at_work))
@@ -394,29 +400,29 @@ def _keep(
     numbers: dict[tuple[int, str], int],
     now: str,
 ) -> ExtractionResult | None:
-    """All of it or nothing; None when another server has read those messages meanwhile. What rests on words that were
-    rolled back or purged while they were read is not kept, and closes nothing."""
+    """All of it or nothing; None, and nothing is kept or closed, when the work is void: another server has read those
+    messages meanwhile, or something was rolled back or purged, so that they must be read again without it."""
     if facts.extracted_until(conversation_id) > work.start:
         return None
+    if conversations.last_hidden(conversation_id) != work.last_hidden:
+        return None
     facts.set_extracted(conversation_id, work.end)
-    shown = {each.id for each in conversations.read_visible(conversation_id, work.start, work.end)}
     ids: dict[int, FactId] = {}
     tied = iter(ties)
     for candidate in admission.new:
         of_fact = [tie for place_ties in (next(tied) for _ in candidate.places) for tie in place_ties]
-        if candidate.evidence.message_id not in shown or facts.is_forgotten(candidate.fact):
+        if facts.is_forgotten(candidate.fact):
             continue
         number = numbers.get(_key(candidate), 0)
         ids[id(candidate)] = fact_id = facts.add_candidate(candidate, number, now)
         for tie in dict.fromkeys(of_fact):
             fact_sources.add(fact_id, tie.version, tie.anchor, tie.symbol, tie.span, now)
-    closes = [each for each in admission.closes if each[1].evidence.message_id in shown]
-    for closed, candidate in closes:
+    for closed, candidate in admission.closes:
         facts.close(closed, now, ids.get(id(candidate)))
-    taken_back = [closed for closed, by in admission.taken_back if by.message_id in shown]
+    taken_back = [closed for closed, _ in admission.taken_back]
     for closed in (*taken_back, *admission.evicted):
         facts.close(closed, now)
-    n_closed = len(closes) + len(taken_back) + len(admission.evicted)
+    n_closed = len(admission.closes) + len(taken_back) + len(admission.evicted)
     return ExtractionResult(len(ids), len(admission.duplicates), n_closed, len(admission.refused))
 
 

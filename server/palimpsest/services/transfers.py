@@ -87,10 +87,8 @@ class Transfers:
     async def import_text(self, text: str) -> Imported:
         """Raises InvalidRequest, naming the line, when the text is not a sound export; then nothing is stored."""
         transfer = await asyncio.to_thread(decode, text)
-        imported = await self.conversations.store.run(_store, transfer)
+        imported = await self.conversations.store.commit(lambda: _store(transfer), self._stored)
         await do_pending_work(self.conversations.store)
-        if imported.outcome is not Outcome.PRESENT:
-            self.conversations.changed(imported.record.id)
         return imported
 
     async def import_file(self, path: Path) -> Imported:
@@ -99,26 +97,31 @@ class Transfers:
         if is_export(data[:_HEAD_BYTES].decode("utf-8", "replace")):
             return await self.import_text(_decode_utf8(data))
         recording = await asyncio.to_thread(read_recording, path, data)
-        imported = await self._store_recording(recording)
-        self.conversations.changed(imported.record.id)
-        return imported
+        return await self._store_recording(recording)
+
+    def _stored(self, imported: Imported) -> None:
+        """What follows, also when nobody waits for the import any more: editors are told, messages made findable."""
+        if imported.outcome is not Outcome.PRESENT:
+            self.conversations.contexts.background.start(None, do_pending_work(self.conversations.store))
+            self.conversations.changed(imported.record.id)
 
     async def _store_recording(self, recording: Recording) -> Imported:
         models = self.conversations.contexts.models
         conversation_id = ConversationId(uuid.uuid4().hex)
         contents = [content for step in recording.steps for content in step]
 
-        def write() -> ConversationRecord:
-            stored.create(conversation_id, "", models.default().name, utc_now())
-            stored.append_many(conversation_id, contents, utc_now())
-            return stored.get(conversation_id)
-
-        record = await self.conversations.store.run(write)
-        await do_pending_work(self.conversations.store)
         note = f"A recorded session of {recording.n_recorded} messages was imported."
         if recording.n_mended:
             note += f" It lacked {recording.n_mended} tool calls or results, for which placeholders were added."
-        return Imported(record, Outcome.RECORDED, note)
+
+        def write() -> Imported:
+            stored.create(conversation_id, "", models.default().name, utc_now())
+            stored.append_many(conversation_id, contents, utc_now())
+            return Imported(stored.get(conversation_id), Outcome.RECORDED, note)
+
+        imported = await self.conversations.store.commit(write, self._stored)
+        await do_pending_work(self.conversations.store)
+        return imported
 
 
 _HEAD_BYTES: Final = 4096
