@@ -15,10 +15,6 @@ ARGS =
 # The caller's PYTHONPATH could shadow our modules. -P keeps the current folder out as well.
 python := env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -P
 bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
-# Every test process, and every server that a test starts, would compile its modules anew.
-pytest := env -u PYTHONDONTWRITEBYTECODE $(python) -m pytest
-# One test process for each core. A test that must not share the machine's attention with its neighbors is in a group.
-parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 # Every test process, and every server that a test starts, would compile its modules anew.
 pytest := env -u PYTHONDONTWRITEBYTECODE $(python) -m pytest

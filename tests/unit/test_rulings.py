@@ -8,7 +8,7 @@ from palimpsest.domain.constraints import detect, detect_withdrawals, read_rulin
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE
 from palimpsest.domain.rules.languages import LANGUAGES, languages_of
-from palimpsest.domain.rules.superseding import ends
+from palimpsest.domain.rules.superseding import ends, supersedes
 
 
 @pytest.mark.parametrize(
@@ -178,3 +178,12 @@ def test_every_language_fills_the_same_shape(forms: object) -> None:
         assert getattr(forms, name).pattern != "(?!)", name
     for name in ("dropped", "rejected", "chosen", "rivals", "stop"):
         assert getattr(forms, name), name
+
+
+def test_another_number_takes_the_place_of_a_measure_and_not_of_a_name() -> None:
+    def replaces(newer: str, older: str) -> bool:
+        (new,), (old,) = detect(user_message(newer)), detect(user_message(older))
+        return supersedes(new, old)
+
+    assert replaces("Never write lines longer than 100 characters.", "Never write lines longer than 80 characters.")
+    assert not replaces("Never deploy part 107 on Fridays.", "Never deploy part 57 on Fridays.")

@@ -19,6 +19,8 @@ _CHOOSING: Final = frozenset(
 )
 _MOST_BESIDE: Final = 1
 """Words that a rule may have beside what it chose, where its form does not tell which is which."""
+_COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
+"""Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
 _NEAR: Final = 2
 """Messages between a rule and what points at it: only an answer can stand between two messages so close."""
 
@@ -58,7 +60,7 @@ def supersedes(newer: Constraint, older: Constraint, *, near: bool = False) -> b
         both = len(new & old) / len(new | old)
         return both > 0.5 or (new <= old and both >= 1 / 3)
     if newer.is_prohibition:
-        return _differ_in_numbers(new_form, old_form)
+        return _differ_in_numbers(new_form, old_form) and _slots(new_form, old_form)[0][-1:] in _COMPARING
     if _is_rival(new - rejected, old - set(older.rejected_words), languages_of(newer.text)):
         return True
     return _fills_same_slot(new_form, old_form, newer) or _chooses_again(newer, older, near)
