@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.messages import TurnId
-from palimpsest.services.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of
+from palimpsest.services.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of, offer_of
 from palimpsest.storage.tables import execute
 
 
@@ -34,6 +36,22 @@ async def test_nothing_is_told_where_a_model_answers(bench: Opener) -> None:
     await b.session.store.run(lambda: list(execute("UPDATE turn SET model = 'anthropic/claude'")))
     (first,) = await turns_of(b)
     assert await notice_of(b.session.store, first, IN_TERMINAL) is None
+
+
+async def test_a_model_that_was_set_up_since_is_offered(bench: Opener) -> None:
+    b = await bench([says("One.")])
+    await b.ask("first question", "1")
+    (first,) = await turns_of(b)
+    models = b.session.contexts.models
+    assert await offer_of(b.session.store, first, models) is None
+    now = replace(models, providers={**models.providers, "anthropic": b.provider})
+    offered = await offer_of(b.session.store, first, now)
+    assert offered is not None
+    assert f"`/model {now.default().name}`" in offered
+    unusable = replace(now, settings=replace(now.settings, model="gpt-4o"))
+    assert await offer_of(b.session.store, first, unusable) is None
+    await b.session.store.run(lambda: list(execute("UPDATE turn SET model = 'claude-sonnet-4-5'")))
+    assert await offer_of(b.session.store, first, now) is None
 
 
 @pytest.mark.parametrize(

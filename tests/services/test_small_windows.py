@@ -95,7 +95,7 @@ def was_recut(b: Bench, seen: int) -> bool:
 
 @pytest.mark.parametrize(
     ("window", "least_apart"),
-    [slow(4_096, 4), (8_192, 10), slow(16_384, 10)],
+    [slow(4_096, 3), (8_192, 10), slow(16_384, 10)],
 )
 async def test_a_hundred_turns_with_a_window_that_only_a_refusal_told(
     bench: Opener, window: int, least_apart: int

@@ -59,6 +59,8 @@ class PalimpsestServer(BaseServer):
         self.chats = OpenChats(self)
         self._told: dict[Path, tuple[str, ...]] = {}
         """What the user of this connection knows about each folder's settings."""
+        self._offered: set[ConversationId] = set()
+        """Conversations that only search, whose user knows that a model is set up now."""
         self._held: set[Path] = set()
         """The folders of which the services know that this connection has them."""
         self._listeners: dict[Path, Listeners] = {}
@@ -177,9 +179,15 @@ class PalimpsestServer(BaseServer):
 
     async def tell_of_search(self, session: FolderSession, turn_id: TurnId) -> None:
         """Says once a conversation that no model answers, and what to do about it in this editor."""
-        from palimpsest.services.offline_notice import next_step, notice_of
+        from palimpsest.services.offline_notice import next_step, notice_of, offer_of
 
-        notice = await notice_of(session.store, turn_id, next_step(self.editor_name))
+        notice = await offer_of(session.store, turn_id, session.contexts.models)
+        if notice is None:
+            notice = await notice_of(session.store, turn_id, next_step(self.editor_name))
+        elif (conversation_id := (await session.conversations.outcome(turn_id)).turn.conversation_id) in self._offered:
+            return
+        else:
+            self._offered.add(conversation_id)
         if notice is not None:
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, notice))
 

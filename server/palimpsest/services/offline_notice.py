@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import TurnId
-from palimpsest.services.models import OFFLINE
+from palimpsest.services.models import OFFLINE, Models
 from palimpsest.storage import turns
 from palimpsest.storage.store import Store
 
@@ -25,3 +26,17 @@ async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:
     if not await store.read(turns.is_first_with, turn_id, OFFLINE):
         return None
     return f"No model is set up, so Palimpsest only searches this folder and this conversation. {step}"
+
+
+async def offer_of(store: Store, turn_id: TurnId, models: Models) -> str | None:
+    """What to say where a model has been set up since the conversation was begun without one; None where the turn was
+    a model's, or there is none that could be used."""
+    if (await store.read(turns.find, turn_id)).model != OFFLINE:
+        return None
+    try:
+        name = models.default().name
+    except NotFound:
+        return None
+    if name == OFFLINE:
+        return None
+    return f"This conversation only searches. A model is set up now: `/model {name}` goes on with it."

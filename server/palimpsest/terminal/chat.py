@@ -34,7 +34,8 @@ def run(folder: Path, server_command: Sequence[str], *, begins_new: bool = False
     try:
         folder = folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        return _refuse(f"The folder cannot be opened: {error}")
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it leads round in a circle"
+        return _refuse(f"The folder {folder} cannot be opened: {why}. Name one that exists, or `.` for this one.")
     if not folder.is_dir():
         return _refuse(f"{folder} is not a folder.")
     try:
