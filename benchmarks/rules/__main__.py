@@ -138,17 +138,27 @@ def _chosen(items: Sequence[Any], rest: int | None) -> list[Any]:
 
 
 def report_sentences(names: Sequence[str], verbose: bool) -> None:
-    sets = [(path, half, rest) for path in _paths("*.toml") for half, rest in (("tuned", 0), ("held out", 1))]
-    for path, half, rest in [*sets, *((path, "fresh", None) for path in _paths("fresh/*.toml"))]:
+    for path, label_of_set, rest in _sets():
         if names and path.stem not in names:
             continue
         sentences = tomllib.loads(path.read_text(encoding="utf-8"))
         for label, find in (("forms", product), ("keywords", keywords)):
             tally = measure(sentences, find, rest)
-            print(f"{path.stem} {half:8} {label:8} rules {tally.rules}")
-            print(f"{path.stem} {half:8} {label:8} changes {tally.changes}")
+            print(f"{path.stem} {label_of_set:15} {label:8} rules {tally.rules}")
+            print(f"{path.stem} {label_of_set:15} {label:8} changes {tally.changes}")
             if verbose and label == "forms":
                 print("\n".join(f"    {error}" for error in tally.errors))
+
+
+def _sets() -> list[tuple[Path, str, int | None]]:
+    """The file, the name of the set, and which of its sentences are meant."""
+    return [
+        *((path, "first half", 0) for path in _paths("*.toml")),
+        *((path, "second half", 1) for path in _paths("*.toml")),
+        *((path, "fresh", None) for path in _paths("fresh/*.toml")),
+        *((path, "chat", None) for path in _paths("chat/*.toml")),
+        *((path, "unseen", None) for path in _paths("unseen/*.toml")),
+    ]
 
 
 def _paths(pattern: str) -> list[Path]:
