@@ -144,6 +144,27 @@ def test_own_words_about_a_subject_take_back_what_is_about_it(text: str) -> None
     assert withdrawal.subject_words
 
 
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ("Use yarn.", "nope, back to npm"),
+        ("Use tabs.", "hm, spaces after all"),
+        ("Nimm yarn.", "nee, zurück zu npm"),
+        ("Utilise yarn.", "non, on revient à npm"),
+        ("Usa yarn.", "no, volvemos a npm"),
+        ("用 yarn。", "还是用回 npm"),
+    ],
+)
+def test_a_known_choice_that_stands_alone_behind_a_word_of_change_replaces_the_other(before: str, later: str) -> None:
+    (old,), (new,) = (detect(user_message(text)) for text in (before, later))
+    assert supersedes(new, old)
+
+
+@pytest.mark.parametrize("text", ["back to the bug", "nope, the other file", "no, line 120", "zurück zu Zeile 120"])
+def test_what_is_no_known_choice_replaces_nothing(text: str) -> None:
+    assert not read_rulings(user_message(text))
+
+
 def test_a_choice_is_given_up_only_where_it_was_chosen() -> None:
     (drop,) = detect_withdrawals(user_message("Drop Redis."))
     chosen, kept = detect(user_message("Let's use Redis for the queue. Never delete the keys of Redis."))

@@ -19,11 +19,11 @@ from typing import Final
 
 from palimpsest.domain.messages import Content, Role, TextPart
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
-from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, stems
+from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems
 from palimpsest.domain.rules.own_words import without_foreign
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 6
+RULES_VERSION: Final = 7
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
@@ -34,12 +34,16 @@ _MOST_SENTENCES: Final = 400
 """Of one message, from both of its ends: nobody types more."""
 _MOST_CLAUSES: Final = 12
 """Of one sentence; a list is longer, a rule is not."""
+_LONGEST_CHOICE: Final = 4
+"""Words of a choice that stands alone."""
 _EXACT = re.compile(
     r"`[^`\n]+`|(?<![\w./@~-])[\w.~@-]{0,80}/[\w./@-]{0,200}\w|\b\w+\.(?:[a-z]{1,4}|json|yaml"
     r"|toml|lock)\b|\b[a-z]\w*_\w+\b"
     r"|\b[a-z]+[A-Z]\w+\b|\b[A-Z]\w*[a-z][A-Z]\w*\b|\b[0-9a-f]{7,40}\b|#\d+|(?<!\w)--\w[\w-]+|@\w[\w-]+"
 )
 """An exact name: a rule speaks of kinds."""
+_STYLE_NAME = re.compile(r"\b(?:snake_case|SCREAMING_SNAKE\w*|camelCase|PascalCase|UPPER_CASE|kebab-case)\b")
+"""Written as what it names, and yet a kind."""
 _QUOTED = re.compile(
     r"(?<=\S )(?:\"[^\"\n]{1,400}\"|\u201c[^\u201d\n]{1,400}\u201d|\u201e[^\u201c\n]{1,400}\u201c"
     r"|\u00ab[^\u00bb\n]{1,400}\u00bb"
@@ -114,7 +118,9 @@ def read_rulings(content: Content) -> Rulings:
     withdrawals: list[Withdrawal] = []
     in_task = False
     for text, start, malus in _typed_sentences(content):
-        readings = [_Reading.of(text, forms) for forms in languages_of(text)]
+        # In a long text, what is short and of no known language is not tried in all of them: it bounds the work.
+        languages = languages_of(text)[: 2 if malus else None]
+        readings = [_Reading.of(text, forms) for forms in languages]
         score, best = max(((each.score(in_task), each) for each in readings), key=lambda scored: scored[0])
         if is_rule := score - malus >= _ENOUGH:
             rules.append(best.rule(start))
@@ -241,6 +247,17 @@ class _Reading:
         return self.forms.sweeping.search(self.text) is not None
 
     @property
+    def turned_to(self) -> tuple[str, ...]:
+        """Stems of the choice that stands alone behind a word of change; none where it is not known for a choice."""
+        rivals = frozenset[str]().union(*rivals_of(self.forms))
+        for clause in (self.text, *self.clauses):
+            if (match := self.forms.turned.match(clause)) is not None and n_words(match["what"]) <= _LONGEST_CHOICE:
+                words = stems(match["what"], self.forms)
+                if rivals & set(words):
+                    return words
+        return ()
+
+    @property
     def is_no_statement(self) -> bool:
         """A question, a guess, a report, a story."""
         forms, bare = self.forms, self.bare
@@ -266,19 +283,21 @@ class _Reading:
         chosen = next(
             (match for clause in self.clauses for form in forms.chosen if (match := form.search(clause))), None
         )
-        what: tuple[str, ...] = ()
+        what: tuple[str, ...] = self.turned_to
         purpose: tuple[str, ...] = ()
+        if what:
+            chosen = None
         if chosen is not None and not negative:
             what, purpose = stems(chosen["what"], forms), stems(chosen["purpose"] or "", forms)
         return Constraint(
             self.said,
             start,
             start + len(self.said),
-            stems(self.bare, forms),
+            self.turned_to or stems(self.bare, forms),
             negative,
             rejected,
-            forms.change.search(text) is not None,
-            forms.instead.search(text) is not None,
+            bool(self.turned_to) or forms.change.search(text) is not None,
+            bool(self.turned_to) or forms.instead.search(text) is not None,
             what,
             tuple(word for word in purpose if word not in what),
             any(forms.choice.match(clause) for clause in self.clauses),
@@ -326,11 +345,13 @@ class _Reading:
         forms, text, bare = self.forms, self.text, self.bare
         if self.is_no_statement or forms.withdrawn.match(bare) or forms.sweeping.match(bare):
             return 0
-        if n_words(bare) < 2:
+        if n_words(bare) < 2 and not self.turned_to:
             return 0
         if self.is_task and (relative := forms.relative.search(bare)) is not None:
             # What must hold of the thing that is to be made.
             return _Reading.of(bare[: relative.start()], forms).score(in_task)
+        if self.turned_to:
+            return _ENOUGH
         marks = max(self._clause_marks(clause, in_task) for clause in self.clauses)
         is_order = _verb(bare, forms) in forms.habits | forms.actions
         scope = 2 if forms.scope.search(text) and (marks >= 2 or is_order) else 0
@@ -338,7 +359,7 @@ class _Reading:
         marks = max(marks, 1 if scope else 0)
         if marks == 0:
             return 0
-        n_exact = len(_EXACT.findall(forms.aside.split(text, maxsplit=1)[0]))
+        n_exact = len(_EXACT.findall(_STYLE_NAME.sub(" ", forms.aside.split(text, maxsplit=1)[0])))
         once = 2 if forms.once.search(bare) and not scope else 0
         return marks + scope - min(n_exact // 2 if marks >= 2 else n_exact, 2) - once
 
@@ -360,7 +381,7 @@ class _Reading:
         if forms.forbid.match(clause) or forms.forbid_we.match(clause) or (is_whole and forms.forbid_we.search(clause)):
             return 1 if is_pointed and not forms.forbid_we.search(clause) else 2
         if (
-            (is_whole or _verb(self.bare, forms) in forms.habits)
+            (is_whole or _verb(self.bare, forms) in forms.habits or forms.heading.match(self.bare))
             and forms.no_kind.fullmatch(clause)
             and n_words(clause) <= 10
         ):

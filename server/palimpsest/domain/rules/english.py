@@ -9,7 +9,8 @@ from palimpsest.domain.rules.forms import Forms, form, words
 
 _LEAD_IN = re.compile(
     r"(?:(?:oh|and|but|so|also|then|well|now|hey|ok(?:ay)?|yes|yeah|no(?=[,.!;:])|right|great|thanks|thank you|good"
-    r"|sure|actually|on second thoughts?|change of plans?|i(?:'ve)? changed my mind"
+    r"|sure|actually|on (?:second thoughts?|reflection)|change of plans?|nope|nah|h+m+|"
+    r"i(?:'ve)? changed my mind(?! (?:on|about|regarding)\b)|changed my mind(?! (?:on|about|regarding)\b)"
     r"|btw|by the way|fyi|nb|n\.b\.|ps|p\.s\.|one (?:more|last) thing|another thing|(?:please )?note(?: that)?"
     r"|(?:quick |gentle )?reminder|as a reminder|important|(?:please |just )?remember(?: that)?"
     r"|(?:do not|don't) forget(?: to| that)?|please|pls|plz|kindly"
@@ -44,7 +45,9 @@ _ASIDE = re.compile(r"\s(?:(?:--?|[\u2013\u2014]|because|since|so that)\s|\()", 
 """After it a sentence explains: exact names there do not make it an order of one thing."""
 
 _ALWAYS = re.compile(
-    r"(?:always|never)\s+(?!mind\b|know\b|knew\b|seen\b|heard\b|had\b|did\b)[\w`\"']|.{3,80}, always[.!]*$", re.I
+    r"make it an? (?:habit|rule|point|policy)\b|(?:always|never)\s+(?!mind\b|know\b|knew\b|seen\b|heard\b|had\b"
+    r"|did\b)[\w`\"']|.{3,80}, always[.!]*$",
+    re.I,
 )
 _ALWAYS_WE = re.compile(
     r"^(?!the|this|that|these|those|it|my)(?:[\w-]+ ){0,2}[\w-]*[a-z]s (?:are|go|have|use|start"
@@ -56,19 +59,28 @@ _ALWAYS_WE = re.compile(
 )
 _TALE = re.compile(
     r"\b(?:it|they|this|that|which|who) (?:always|never|should never) |\b(?:has|have|had|was|were|did"
-    r"|you) (?:always|never)\b",
+    r"|you) (?:always|never)\b|\b(?:we|i|you) (?:always|never) (?:had|have (?:trouble|problems|issues)|ends? up"
+    r"|forget|run into|hit|get|got|fail"
+    r"|struggle|lose"
+    r"|miss|wonder|ended|manage|find|found|know|understand|understood)\b",
     re.I,
 )
 """Telling or complaining, where "always" and "never" set nothing."""
 _FORBID = re.compile(
-    r"(?:do not|don'?t|no more|avoid|stop|refrain from|quit|cease)\s+(?!(?:worry|know|think|see|mind|get me|bother"
+    r"(?:do not|don'?t|no more|avoid(?! (?:the|this|that|a|an)\b)|stop|refrain from|quit|cease"
+    r"|(?:keep (?:your )?)?hands off"
+    r"|stay (?:away from|out of|off)"
+    r"|steer clear of|keep away from|lay off)\s+(?!(?:worry|know|think|see|mind|get me|bother"
     r"|hesitate|understand|believe|care|remember|recall|have|need|want|like|you|we|i|forget|be (?:sorry|afraid|shy)"
     r"|let me"
     r"|stop|here|there|now|problem|issue|at|the (?:server|process|build))\b|(?:it|that|this)\b(?: now)?\W*$)[\w`\"']",
     re.I,
 )
 _FORBID_WE = re.compile(
-    r"\b(?:must not|mustn't|shall not|(?:is|are|we're|you're) (?:not allowed|forbidden|off[- ]limits|banned)"
+    r"\b(?:must not|mustn't|shall not|(?<!user )(?<!users )(?<!account )(?<!client )(?:is|are|we're"
+    r"|you're) (?:not allowed|forbidden"
+    r"|off[- ]limits|banned|prohibited|taboo|a no-go|verboten|out of bounds|frowned upon)(?! (?:after|because"
+    r"|since|by)\b)"
     r"|(?:you|we|nobody|code|files?|tests?|commits?) (?:should not|shouldn't|cannot ever|can't ever)(?! have\b)"
     r"|(?:i|we) (?:do not|don't) want (?:you to|any|to see|us to)|(?:i|we)(?:'d| would) rather (?:you |we )?not)\b",
     re.I,
@@ -77,7 +89,9 @@ _NO_KIND = re.compile(
     r"no (?!problem|worr|need|idea|luck|error|such|one\b|way|matter|rush|change|longer|more|thanks|doubt|wonder"
     r"|clue|point"
     r"|the\b|that|this|it\b|its\b|i\b|you|we\b|not\b|output|result|big|issue|difference|reason|question|let)[a-z-]+"
-    r"(?!.*\b(?:found|left|failed|yet|available|happened|seen|changed|is|are|was|were)\b).*",
+    r"(?!.*\b(?:found|left|failed|yet|available|happened|seen|changed|is|are|was|were|returned|matched|arrived"
+    r"|came|showed|odd|weird|strange|so far|in the (?:\w+ )?(?:queue|log|logs|output|list|inbox|table|console"
+    r"|response))\b).*",
     re.I,
 )
 _ABANDONED = re.compile(
@@ -95,8 +109,10 @@ _CONDITION = re.compile(
 _ORDER_AFTER_CONDITION = re.compile(r"(?:you|we) (?:must|should|have to|need to)\b|(?:must|should)\b", re.I)
 _KIND = re.compile(
     r"\b(?:every|each|any|all(?! (?:the|my|of)\b)|only(?! the\b)|instead of|rather than|unless"
-    r"|whenever|at most|at least|everywhere|throughout|never|always|both|maximum|exclusively|consistently|under \d+"
-    r"|(?:wherever|where|if|whenever) possible|your (?:repl|answer|response|message|commit|summar|explanation)\w*)\b",
+    r"|whenever|at most|at least|everywhere|throughout|never|always|both|maximum|exclusively|consistently"
+    r"|regularly|frequently|sparingly|often|under \d+"
+    r"|(?:wherever|where|if|whenever|when) (?:possible|you can|we can|feasible|it makes sense)|your (?:repl"
+    r"|answer|response|message|commit|summar|explanation)\w*)\b",
     re.I,
 )
 _WEAK_KIND = re.compile(r"\b(?:no|not|nothing|without)\b", re.I)
@@ -114,7 +130,8 @@ _OWED = re.compile(
 )
 _OWED_KIND = re.compile(
     r"(?:all|any|every|each|only|both|no|new|nobody|no one)\b(?! the)"
-    r"|(?:the|our) (?:[\w-]+ )?(?:api|app|application|service|server|system|product|library|cli"
+    r"|our (?:[\w-]+ ){1,3}must\b|(?:the|our) (?:[\w-]+ )?(?:api|app|application|service|server|system|product"
+    r"|library|cli"
     r"|client|backend|frontend|database"
     r"|schema|interface|site|website|package|codebase|program|tool)s? (?:must|has to|have to|shall)\b"
     r"|(?:(?!(?:the|my|these|those|some|more|this|our|its)\b)[\w-]+ ){0,2}(?!this|its|is |was |has |does )[a-z]+s"
@@ -136,7 +153,11 @@ _DECIDED = re.compile(
     r"|we (?:follow|stick to|adhere to) (?:the|our) |i want (?:every|all|each|any|no|only|your)\b"
     r"|(?:we|i)(?:'ve|'re|'ll| have| are| will)? (?:now |just |all |already )?"
     r"(?:(?:switch(?:ed|ing)?|mov(?:ed?|ing)|migrat(?:ed?|ing)|chang(?:ed?"
-    r"|ing)) (?:[\w.-]+ ){0,4}?to|go(?:ing)? with) [\w.`-]"
+    r"|ing)) (?:[\w.-]+ ){0,4}?to|go(?:ing)? with) (?!the\b|a\b|an\b|this\b|that\b|my\b)[\w.`-]"
+    r"|(?:let's )?(?:stick|keep|stay) (?:to|with) (?!me\b|us\b|it\b|that\b|this\b|them\b)[\w`]"
+    r"|i'd (?:much )?rather (?:use|have|go with|keep|take|see) (?!the\b|it\b|this\b|that\b)\w"
+    r"|i(?:'d| would) (?:like|love|want) (?:all|every|each|any|no|only|your|our)\b"
+    r"|let's do (?:the |our |all )?[\w -]{2,30} (?:in|with|using|via) (?!the\b|a\b|this\b)\w"
     r"|(?:keep|stay with) (?-i:[A-Z])[\w.]+\W*$|let's (?:just |all |rather "
     r"|instead )?(?:switch to|move to|go for|take|replace|pick)\b"
     r"|i(?:'d)? (?:strongly |much |really )?(?:prefer|rather you|rather we|insist|expect you to|always want|hate"
@@ -145,8 +166,9 @@ _DECIDED = re.compile(
 )
 _ONCE = re.compile(
     r"\b(?:just yet|yet|for now|this time|this one|right now|for the moment|(?:for )?today"
-    r"|(?<!do )next(?! to\b)|at the moment|now)\b"
-    r"[.!]?(?=$|[\s,;)])|^(?!we\b).{0,200}\bhere\b[.!]?(?=$|[\s,;)])|\b(?:for|in|on|with) this (?:one |single )?"
+    r"|(?<!do )next(?! to\b)|at the moment|now(?! on\b))\b"
+    r"[.!]?(?=$|[\s,;)])|^(?!we\b|no\b|[\w.-]+ (?:is|are)\b).{0,200}\bhere\b[.!]?(?=$|[\s,;)])|\b(?:for|in|on"
+    r"|with) this (?:one |single )?"
     r"(?:test|commit|example|run|time|case|branch|pr|file|function|step|task|ticket|release|change)\b",
     re.I,
 )
@@ -179,7 +201,7 @@ _HABITS = frozenset(
 )
 """Verbs by which people order how things are done."""
 _STYLES = frozenset(
-    "use prefer avoid stick name limit reply answer respond speak indent cite address target"
+    "use prefer avoid stick treat name limit reply answer respond speak indent cite address target"
     " follow favor favour".split()
 )
 """Of these, those whose bare object already is a kind: "use tabs"."""
@@ -207,9 +229,17 @@ _RULE_NOUN = (
     r"(?:rule|instruction|constraint|requirement|restriction|preference|convention|guideline|policy|limit|decision)s?"
 )
 _NAME = (
-    r"((?!(?:the|this|that|those|these|a|an|it|my|your|about|all|any|everything)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
-    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav\w*|for|as|entirely|altogether|completely|now|instead"
-    r"|after all|any ?more|to|with|by)\b)"
+    r"(?:(?:that|the|this|our|whole)(?= [\w.+#-]+(?: [\w.+#-]+)? (?:idea|thing|plan|decision|approach|stuff"
+    r"|experiment)\b) )?"
+    r"((?!(?:the|this|that|those|these|a|an|it|its|them|my|your|his|her|our|about|all|any|some|everything|one|two)\b)"
+    r"[\w.+#-]+(?: (?!for\b|as\b|to\b|in\b|on\b|and\b)[\w.+#-]+){0,2}?)"
+    r"(?=$|[,.:;!](?:\s|$)| (?:and|in fav\w*|for|as|entirely|altogether|completely|now|instead|idea|thing|plan"
+    r"|decision"
+    r"|approach|stuff|experiment|last (?:week|month|year|sprint|quarter|time)|yesterday|today|in (?:january"
+    r"|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|fall"
+    r"|winter)|ages ago|long ago"
+    r"|already|a while"
+    r"|after all|any ?more|to|with|by|because|since|please|pls)\b)"
 )
 _ALL_OF_IT = (
     r"(?>(?:(?:all|any|every|each|everything|the|your|you|my|our|these|those|this|that|other|of|about|and"
@@ -250,10 +280,23 @@ _PASSED_ON = form(
     r"|input))\b"
 )
 _SAID_MYSELF = form(r"\bi(?:'ve| have)? (?:just |already )?(?:said|say|told|wrote)\b")
+_OVER = (
+    r"(?:off the table|happening|going to happen|history|out(?! of\b)|gone|dead|done for|no longer an option"
+    r"|not an option(?: any ?more)?"
+    r"|(?:a |an )?"
+    r"(?:\w+ )?(?:overkill|mistake|bad (?:idea|choice|fit)|dead end)|(?:been )?(?:dropped|scrapped|abandoned"
+    r"|retired|ditched"
+    r"|axed|shelved|replaced|phased out|rejected)|on its way out|not worth it)"
+)
 _GIVE_UP = (
     r"(?:drop(?:ped|ping)?|ditch(?:ed|ing)?|forget|abandon(?:ed|ing)?|get(?:ting)? rid of|scrap(?:ped|ping)?"
     r"|throw out"
-    r"|giv(?:e|ing) up on|gave up on|retir(?:e|ed|ing)|remov(?:e|ing)|kick out)"
+    r"|giv(?:e|ing) up on|gave up on|retir(?:e|ed|ing)|remov(?:e|ing)|kick(?:ed)? out|kill(?:ed)? off|stop(?:ped"
+    r"|ping)? using"
+    r"|quit using|mov(?:e|ed|ing) (?:away from|off)|left|leav(?:e|ing) behind|ax(?:e|ed)|shelv(?:e|ed)|nix"
+    r"|revert(?:ed)?"
+    r"|(?:are |am |'re |'m )?done with|phas(?:e|ed|ing) out|rip(?:ped)? out|back(?:ed|ing)? out of"
+    r"|said goodbye to|parted with)"
 )
 _NOW = r"(?: again| now| after all)"
 
@@ -287,7 +330,10 @@ ENGLISH: Final = Forms(
     each=_EACH,
     owed=_OWED,
     owed_kind=_OWED_KIND,
-    owed_bare=form(r"(?:must|has to|have to) (?:not |never |always |also |still )?(?!be kidding|have been)\w+ \w"),
+    owed_bare=form(
+        r"(?:must|has to|have to) (?:not |never |always |also |still )?(?!be (?:kidding|the|some"
+        r"|because|that|this|my|your|me|us)\b|have been)\w+ \w"
+    ),
     decided=_DECIDED,
     choice=form(
         r"(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|chosen|chose|picked|opted|switched|moved|migrated)\b"
@@ -295,7 +341,39 @@ ENGLISH: Final = Forms(
         r"|stick (?:with|to)|take|adopt)\b"
     ),
     standing=form(
+        r"(?!(?:the|these|those|they|my|you|we|it|this|that|all|both|some"
+        r"|most)\b)(?:[\w-]+ ){0,3}[\w-]*[a-z]s (?:start|begin|end|go|come) (?:with|in|as|over|through) "
+        r"|(?!(?:the|these|those|they|my|this|that)\b)(?:[\w-]+ ){0,3}[\w-]*[a-z]s:? (?:at most|max\.?|maximum"
+        r"|under|up to|no (?:more|longer) than|below) \d+ \w+\W*$"
+        r"|(?:nobody|no one) (?!knows|else|cares|noticed|is\b|was\b|uses)(?:[a-z]+s) (?:the|our|to|any|directly)\b"
+        r"|(?:when|if) (?:in doubt|unsure|not sure), \w"
+        r"|(?:any|all|every) (?:[\w-]+ ){1,2}(?:that|which) [\w ]{2,30} (?:requires?|needs?|must|gets?|has to) \w"
+        r"|(?:it's|it is) (?:a|our) (?:house )?(?:rule|policy|convention) that \w"
+        r"|(?:you|we) (?:may|can|must) not \w+ [\w -]{3,40} (?:on your own|yourself|without [\w ]+)\W*$"
+        r"|[\w-]+s: [\w-]+ (?:only|always)\W*$|"
         r"(?:our|the|my) (?:[\w-]+ ){0,2}(?:convention|rule|policy|style|standard|guideline)s?(?: here)?(?: is\b|:)"
+        r"|(?:everything|anything|nothing)(?: (?!is\b|was\b|on\b)[\w-]+){0,3}? (?:gets?|needs?|has to|must|goes"
+        r"|stays|should|lives?|is to) "
+        r"|(?:new|all|any) (?!the\b)(?:[\w-]+ ){0,2}[\w-]+ (?:needs?|requires?|wants?|goes through"
+        r"|go through) (?!\d)[a-z]"
+        r"|(?:all|every) (?!the\b|of\b|my\b|tests? )(?:[\w-]+ ){1,3}(?:is|are|stays?) (?:in|at|under|via|through"
+        r"|within|kept) "
+        r"|(?!(?:the|these|those|they|my|you|we|it|this|that)\b)(?:[\w-]+ ){0,2}[\w-]*[a-z]s (?:are|get|go|stay"
+        r"|should be) "
+        r"\w+(?: \w+){0,3}, (?:not|never) (?:\w+ ?){1,4}\W*$"
+        r"|only (?!the\b|one\b|two\b|three\b|a\b|an\b|this\b|that\b|my\b|\d)[\w-]+(?: [\w-]+)? (?:in|for|as|on"
+        r"|inside|within) "
+        r"[\w -]{2,30}\W*$"
+        r"|[\w.+#'-]+(?: [\w.+#'-]+)? (?:for|in) [\w -]{2,24}, [\w.+#'-]+(?: [\w.+#'-]+)? (?:for|in) [\w -]{2,24}\W*$"
+        r"|(?!(?:fix|run|check|add|write|show|see|update|rename|delete|remove|commit|push|review|squash|rerun"
+        r"|revert|merge|the"
+        r"|these|those|my|split|list|move|copy)\b)(?:[\w-]+,? ){1,3}(?:answers|replies|responses|explanations"
+        r"|summaries"
+        r"|messages|commits|functions|names|comments|diffs|prs|tests|docs|variables|sentences|lines|types|imports)"
+        r"(?: in [a-z]+)?,? (?:only|please|pls|plz)\b"
+        r"|(?:answers|replies|responses|explanations|summaries|commit messages|comments|docs|docstrings|names)"
+        r" (?:in|as|without|with) (?!the\b)[\w -]{2,30}\W*$"
+        r"|[\w.+#-]+(?: [\w.+#-]+)? (?:is|are) (?:a no-go|taboo|verboten|prohibited|strictly \w+)\b"
         r"|max(?:imum|imal)? (?:[\w-]+ ){1,3}(?:is|of|=)? ?\d+"
         r"|(?:[\w-]+ ){1,4}(?:in|as|with) [\w -]{2,30} only\W*$"
         r"|(?!(?:the|this|that|these|those|is|as)\b)(?:[\w-]+ ){0,2}[\w-]*[a-z]s (?:always )?(?:go|belong|live|stay) "
@@ -359,8 +437,25 @@ ENGLISH: Final = Forms(
     specific=_SPECIFIC,
     determined=_DETERMINED,
     purpose=form(r"\s(?:for|as|when|on|wherever|where)\s"),
+    turned=form(
+        r"(?:(?:nope|nah|no|ok(?:ay)?|h+m+|well|oh|sorry|actually|wait)[,.! ]+){0,3}"
+        r"(?:(?:(?:let's |we(?:'ll|'re)? |please |i want to )?(?:go(?:ing)?|switch(?:ing)?|move|revert|return"
+        r"|come|turn) )?back to"
+        r"|(?:let's )?make (?:that|it)|rather|better|(?:nope|nah|no|h+m+|wait|sorry"
+        r"|actually)[,.! ]+(?=.*\b(?:after all|then"
+        r"|please|instead|it is)\W*$)|(?:nope|nah|no|h+m+|wait|sorry|actually)[,.!]+|i(?:'d)? (?:rather"
+        r"|prefer)(?: to)?"
+        r"(?: use| have| go with)?|on second thoughts?,?)"
+        r" (?P<what>(?!(?:the|this|that|my|it|a|an|use|using)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
+        r"(?: (?:after all|then|again|please|pls|instead|it is|for now on|from (?:now|here) on))*\W*$"
+    ),
+    heading=form(
+        r"(?:we(?:'re| are)?|this (?:codebase|repo|repository|project|code|app|service)|let's|keep|our|i'd"
+        r"|i want|everything|all)\b"
+    ),
     change=form(
-        r"\b(?:actually|instead|on second thoughts?|scratch that|change of plans?|changed my mind"
+        r"\b(?:actually|instead|on (?:second thoughts?|reflection)|back to|scratch that|change of plans?"
+        r"|changed my mind"
         r"|after all|switch(?:ed|ing)?"
         r"|mov(?:ed|ing) to|migrat\w+|replac\w+|no longer|any ?more|from now on|rather)\b"
     ),
@@ -379,25 +474,45 @@ ENGLISH: Final = Forms(
         rf"|(?:that|the|this)\b(?=[^,]*\b{_RULE_NOUN} (?:(?:\w+ ){{0,4}})(?:no longer applies"
         rf"|(?:is|are) (?:off|gone|withdrawn"
         r"|lifted|void)))"
+        r"|(?:i(?:'ve| have)? )?(?:changed my mind|had second thoughts) (?:on|about|regarding) \w"
+        r"|(?:just |simply )?[a-z]+(?: [\w.-]+){0,3} without (?:asking|\w+ing)\b(?=.*\b(?:from (?:now|here) on|again"
+        r"|any ?more|going forward)\b)"
         r"|(?:skip|omit)\b(?=.*\bfrom now on\b)"
     ),
     unnamed=form(
         r"(?:no,? )?(?:scratch|forget|ignore|disregard|strike|cancel) (?:that|this"
-        r"|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b"
+        r"|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b(?! (?:on|about|regarding)\b)"
         r"|change of plans?\b"
     ),
     sweeping=_SWEEPING,
     passed_on=_PASSED_ON,
     said_myself=_SAID_MYSELF,
     dropped=(
-        form(rf"(?:let's |we(?:'re| are|'ll| have|'ve)? |i )?(?:now |just )?{_GIVE_UP} {_NAME}"),
-        form(r"([\w.+#-]+(?: [\w.+#-]+)?) is (?:off the table|history|out|gone|dead|no longer an option)\b"),
-        form(rf"(?:we|i|let's) (?:won't|will not|don't|do not|no longer|not) (?:use|using|go with|take) {_NAME}"),
-        form(rf"(?:let's |we(?:'ll| will|'ve| have)? |please )?replac(?:e|ed|ing) {_NAME}"),
+        form(
+            rf"(?:let's |(?:we|i)(?:'re|'m| are| am|'ll| will|'ve| have)? )?(?:(?:now|just|since|already"
+            rf"|finally|recently) )?{_GIVE_UP} {_NAME}"
+        ),
+        form(
+            rf"((?!(?:it|this|that|he|she|they)\b)[\w.+#-]+(?: [\w.+#-]+)?) (?:is|are|was|were|has|have"
+            rf"|turned out to be)"
+            rf"(?: (?:now|just|too|really|officially|simply|completely))? {_OVER}(?=$|\W*$|[,.;:!]| (?:for|and"
+            rf"|in fav))"
+        ),
+        form(r"([\w.+#-]+(?: [\w.+#-]+)?) ?(?:->|=>|-->|\u2192) ?[A-Za-z][\w.+#-]*(?=$|[,.;:! ])"),
+        form(
+            rf"(?:let's|(?:we|i)(?:'re|'m| are| am)?) (?:won't|will not|don't|do not|no longer"
+            rf"|not)(?: be)? (?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|do(?:ing)?|need|want) {_NAME}"
+        ),
+        form(
+            rf"(?:let's |we(?:'ll| will|'ve| have)? |please )?(?:replac(?:e|ed|ing)|swap(?:ped|ping)?|trad(?:e"
+            rf"|ed|ing)|exchang(?:e|ed|ing))(?: out)? {_NAME}"
+        ),
         form(rf"[\w.+#-]+ replaces {_NAME}"),
+        form(r"([\w.+#-]+) (?:has been|was|is|got) (?:replaced|superseded|swapped(?: out)?) (?:by|with|for) "),
         form(rf"(?:we|i)(?:'ve| have)? decided against {_NAME}"),
         form(
-            r"(?:let's |we(?:'ve| have|'re|'ll)? |i )?(?:now |just |already )?(?:switch|mov|migrat|chang)(?:e|ed"
+            r"(?:let's |we(?:'ve| have|'re|'ll)? |i )?(?:(?:now|just|already|since|recently|finally) )?(?:switch"
+            r"|mov|migrat|chang)(?:e|ed"
             r"|ing)? "
             rf"(?:the )?(?:[\w-]+ ){{0,3}}from {_NAME}"
         ),
@@ -405,12 +520,14 @@ ENGLISH: Final = Forms(
     permitted=form(
         rf"(?:it is |it's )?(?:(?:you|we)(?: can| may|'re allowed to| are allowed to)|ok(?:ay)? to"
         rf"|fine to|allowed to)\b(?=.*{_NOW}[.!]?$)"
-        rf"|[\w' -]{{2,50}} (?:is|are) (?:okay|ok|fine|allowed|permitted|welcome){_NOW}"
+        rf"|[\w' -]{{2,50}} (?:is|are) (?:okay|ok|fine|allowed|permitted"
+        rf"|welcome)(?: (?!the\b)[\w.#+-]+){{0,3}}{_NOW}(?=\W*$|,)"
     ),
     about=form(
         rf"\b{_RULE_NOUN}\b|\b(?:applies|apply|gone|earlier|previous|last|fine|okay|allowed"
         rf"|permitted|welcome|asked|request"
-        r"|withdrawn|lifted|required|necessary|mandatory|reversed?|against|running)\b"
+        r"|withdrawn|lifted|required|necessary|mandatory|reversed?|against|running|changed|mind|thoughts|without"
+        r"|simply|asking)\b"
     ),
     rule_noun=form(rf"\b{_RULE_NOUN}\b"),
     rejected=(
@@ -424,6 +541,11 @@ ENGLISH: Final = Forms(
         form(
             r"\buse the (?P<what>[\w.-]+) (?:library|package|framework|module|driver|client|tool|plugin)"
             r"(?: for (?P<purpose>[\w-]+))?"
+        ),
+        form(r"\blet's do (?:the |our )?(?P<purpose>(?:[\w-]+ ){1,3})(?:in|with|using) (?P<what>[\w.+#-]+)"),
+        form(
+            r"\b(?:switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)) (?:the |our )?(?P<purpose>(?!from\b|to\b|over\b)"
+            r"(?:[\w-]+ ){1,3}?)(?:over )?to (?P<what>(?!the\b|an?\b)[\w.+#-]+)"
         ),
         form(
             r"\b(?:us(?:e|ing)|go(?:ing)? with|tak(?:e|ing)|stick (?:with|to)|switch(?:ed"

@@ -115,6 +115,10 @@ class Forms:
     # -------------------------------------------------------------------------------------------------- changed minds
     restated: re.Pattern[str] = NOTHING
     """A bare choice; it is one only in a sentence that says it is a change."""
+    turned: re.Pattern[str] = NOTHING
+    """A word of change, and behind it nothing but `what`: a choice where that names one of `rivals`."""
+    heading: re.Pattern[str] = NOTHING
+    """Says how things are here, so that a kind named in a later clause is wanted or not wanted."""
     change: re.Pattern[str] = NOTHING
     """Anywhere: the sentence replaces something said before."""
     instead: re.Pattern[str] = NOTHING

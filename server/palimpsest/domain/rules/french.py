@@ -7,7 +7,8 @@ from typing import Final
 from palimpsest.domain.rules.forms import Forms, form, words
 
 _SCOPE = (
-    r"(?:à partir de maintenant|à partir d'aujourd'hui|désormais|dorénavant|à l'avenir|à chaque fois"
+    r"(?:à partir de maintenant|à partir d'ici|dès maintenant|dès à présent|à partir d'aujourd'hui|désormais"
+    r"|dorénavant|à l'avenir|à chaque fois"
     r"|en règle générale"
     r"|(?:dans|pour) (?:ce|cette|notre|tout le) (?:dépôt|projet|repo|code|session|conversation)"
     r"|par défaut|sans exception"
@@ -17,7 +18,8 @@ _RULE_NOUN = r"(?:règle|consigne|contrainte|limite|décision|convention|instruc
 _ALWAYS = r"(?:toujours|jamais|systématiquement|à chaque fois)"
 _NAME = (
     r"((?!(?:le|la|les|l'|ce|cette|ces|un|une|des|ça|cela|tout|la dernière|pas)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
-    r"(?=$| ?[,.:;!](?:\s|$)| (?:et|en faveur|pour|comme|à|au|par|vers|maintenant|finalement|complètement|dans)\b)"
+    r"(?=$| ?[,.:;!](?:\s|$)| (?:et|en faveur|pour|comme|à|au|par|vers|la semaine|hier|le mois|depuis|il y a"
+    r"|l'an|en|maintenant|finalement|complètement|dans)\b)"
 )
 _VERB = (
     r"(?:utilis|gard|lanc|touch|mett|met|écri|répond|préfèr|préfér|évit|demand|limit|nomm|indent"
@@ -68,7 +70,7 @@ FRENCH: Final = Forms(
         r"|par ailleurs|en fait|finalement|note[rz]?(?: que)?"
         r"|important|rappel|rappelle-toi|rappelez-vous|souviens-toi|n'oublie pas(?: que)?"
         r"|s'il (?:te|vous) plaît|tout compte fait"
-        r"|changement de plan|j'ai changé d'avis|en général|je veux que tu"
+        r"|changement de plan|h+m+|stp|svp|j'ai changé d'avis(?! (?:pour|sur|concernant)\b)|en général|je veux que tu"
         r"|il est important de)(?![\w'-])[\s,.:;!\u2013\u2014-]*)+"
     ),
     scope=form(rf"\b{_SCOPE}\b"),
@@ -90,7 +92,10 @@ FRENCH: Final = Forms(
         r"|il n'y a jamais|la dernière fois)\b|^(?:ça|cela|il|elle) (?!faut)\w+ (?:toujours|jamais)\b"
     ),
     forbid=form(
-        r"en aucun cas (?:de |d')?\w|"
+        r"en aucun cas (?:de |d')?\w|[\w.+#-]+,? c'est (?:non|interdit|niet|proscrit)\b|pas touche\b|"
+        r"(?:touche|utilise|mets|fais|pousse|commite|modifie|ajoute|change|supprime|écris|logge"
+        r"|mocke)[sz]? (?:pas|jamais|rien|aucun\w*) (?!ça|cela)\w|"
+        r"rien ne (?!va\b|marche|fonctionne|passe\b|change|se\b)\w+ |"
         r"(?:ne |n')(?!importe|est|ont|a |ai |y |hésite|t'inquiète)(?:pas |jamais |rien )?(?:me "
         r"|te |nous |le |la |les |l')?[\w-]+ (?:pas|jamais|rien|que|qu'\w+|plus|aucun\w*|nulle part"
         r"|à rien)\b"
@@ -100,14 +105,15 @@ FRENCH: Final = Forms(
     ),
     forbid_we=form(
         r"\b(?:ne doi(?:t|vent|s)|ne devons|ne faut|ne peu(?:t|vent)) (?:pas|jamais|plus jamais"
-        r"|en aucun cas)\b|\b(?:est|sont) (?:interdit\w*|hors limites|tabou)\b(?!.*\?)"
+        r"|en aucun cas)\b|\b(?:est|sont) (?:banni\w*(?! après| pour)|proscrit\w*|interdit\w*|hors limites"
+        r"|tabou)\b(?!.*\?)"
         r"|\bje ne veux (?:pas|plus|aucun\w*)\b|\bon ne \w+ (?:que|pas|jamais)\b"
         r"|\bon n'\w+ (?:que|pas|jamais)\b(?! (?:eu|pu)\b)|\brien (?:[\w']+ ){0,4}ne (?:doit"
         r"|peut)\b"
     ),
     no_kind=form(
         r"(?:pas d(?:e |')|aucune? |jamais d(?:e |'))(?!problème|souci|idée"
-        r"|erreur)[\w.'-]+(?!.*\b(?:trouvé|reste|est|sont|était)\b).*"
+        r"|erreur)[\w.'-]+(?!.*\b(?:trouvé\w*|reçue?s?|reste|est|sont|était)\b).*"
     ),
     abandoned=form(r"(?:on|nous|je) (?:ne |n')[\w'-]+(?: \w+)? plus\b(?! besoin)"),
     negative=form(r"\b(?:jamais|n'\w+ pas|interdit\w*|évite\w*|en aucun cas)\b"),
@@ -150,6 +156,25 @@ FRENCH: Final = Forms(
         r"|(?:prenons|utilisons|restons sur|passons à|adoptons|partons sur|remplaçons)\b"
     ),
     standing=form(
+        r"les (?:[\w'-]+ ){1,4}(?:commencent|finissent|se terminent) par \w|en cas de doute,? \w"
+        r"|les [\w'-]+ (?:toujours|jamais) \w|les [\w'-]+ ne \w+ jamais \w"
+        r"|personne ne (?!sait|comprend|m'|l'|s')\w+ (?:la|le|les|l'|de) ?\w|laisse[rz]? (?:le |la |les "
+        r"|l')?[\w./-]+ tranquilles?\b|(?:donne|montre|envoie|dis)(?:-\w+)? toujours \w"
+        r"|tu n'as pas le droit d|pas plus d(?:e |')(?:une?|deux|trois|\d+) \w+ par \w|"
+        r"(?:reste[rz]?|restons|tiens-toi|tenons-nous) (?:sur|à|avec|aux?) (?!ça|cela|cette|ce\b)\w"
+        r"|[\w'. -]{3,30}?(?:sous(?: les)?|moins de|au plus|maximum|max\.?|jamais plus de"
+        r"|de) \d+ \w+(?: (?:au )?(?:maximum|max|au plus|au moins))?\W*$"
+        r"|(?:toute?s?|tous|chaque) (?:les |nos )?(?:nouve\w+ )?(?:[\w'-]+ ){1,3}?(?:doi\w+ (?:être|passer"
+        r"|avoir)|(?:est|sont|va|vont|passe|passent|reste|restent) (?:en|dans|par|à|sous)|nécessite\w*|a besoin"
+        r"|requier\w+) \w"
+        r"|(?:[\w'-]+,? ){0,2}(?:réponses|explications|commentaires|commits|messages|noms|fonctions|résumés"
+        r"|phrases|tests)(?: [\w-]+){0,3},? (?:stp|svp|s'il (?:te|vous) plaît|seulement|uniquement)\b"
+        r"|les [\w'-]+(?: [\w'-]+)? (?:sont|vont|restent|vivent|s'écrivent|se mettent) (?:[\w'-]+,? ){0,3}(?:pas"
+        r"|jamais) [\w' -]{2,30}\W*$"
+        r"|les [\w'-]+ (?:vivent|vont|restent|se rangent|s'écrivent|se mettent) (?:à|dans|en|sous|avec) \w"
+        r"|(?:on|nous) (?:préf\w+|privilégi\w+|évit\w+|garde|gardons|écrit|écrivons|nomme|indente|traite"
+        r"|stocke) (?!le |la |ça|cela|ce )\w"
+        r"|(?:traite|considère)[rz]? les [\w'-]+ comme \w|rien ne (?:part|va|sort|passe|entre) \w+ \w+ sans \w|"
         r"(?:notre|la) (?:[\w-]+ ){0,2}(?:convention|règle|politique)(?: est|\s?:)|(?:longueur"
         r"|taille|largeur|[\w']+)(?: de \w+)? max(?:imale|imum)?(?: est(?: de)?|\s?:)? ?\d+"
         r"|[\w'-]+(?: [\w'-]+){0,3} (?:en|dans) [\w' -]{2,30} (?:uniquement|seulement)\b"
@@ -211,6 +236,15 @@ FRENCH: Final = Forms(
     specific=form(r"(?:\b(?:le|la|ce|cette|cet|ces|un|une|mon|ma|mes|ça)\b|\bl')"),
     determined=form(r"\w+ (?:(?:le|la|les|ce|cette|cet|un|une|mon|ma)\b|l')"),
     purpose=form(r"\s(?:pour|comme|dans|partout où)\s"),
+    turned=form(
+        r"(?:(?:non|ok|bon|h+m+|euh|ah|oh|attends|pardon|en fait|finalement)[,.! ]+){0,3}"
+        r"(?:(?:on (?:revient|retourne|repasse)|reviens|revenons|retournons|repass\w+|retour|reprends"
+        r"|on reprend) (?:à|aux?|en|sur|avec)?"
+        r"|plutôt|mieux vaut|mets plutôt|finalement|en fait,?|(?:non|h+m+|euh|attends|pardon)[,.!]+)"
+        r" (?P<what>(?:des |les |d')?(?!(?:le|la|un|une|ce|cette|mon|ma|pas|de)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
+        r"(?: (?:stp|svp|alors|finalement|de nouveau|s'il te plaît))*\W*$"
+    ),
+    heading=form(r"(?:on|nous|ce (?:repo|dépôt|projet|code)|cette base de code|nos|notre|tout)\b"),
     change=form(
         r"\b(?:finalement|en fait|à la place|au lieu|plutôt|tout compte fait|changement de plan"
         r"|changé d'avis|ne \w+ plus|n'\w+ plus|plus besoin|désormais"
@@ -226,19 +260,34 @@ FRENCH: Final = Forms(
         r"|vous n'avez plus (?:besoin|à)\b"
         r"|.{2,60}\b(?:n'\w+|ne \w+) plus (?:besoin|obligatoires?|nécessaires?|requis\w*|être"
         r"|devoir|utiles?|exigé\w*)\b|.{2,60}\bne (?:doit|doivent) plus\b"
+        r"|(?:j'ai changé d'avis|je reviens) (?:pour|sur|concernant) \w"
+        r"|plus (?:la peine |besoin )?d(?:e |')\w"
         r"|arrête[rz]? d"
     ),
-    unnamed=form(r"(?:oublie|laisse|annule) (?:ça|cela)\b|j'ai changé d'avis\b|changement de plan\b"),
+    unnamed=form(
+        r"(?:oublie|laisse|annule) (?:ça|cela)\b|j'ai changé d'avis\b(?! (?:pour|sur|concernant)\b)"
+        r"|changement de plan\b"
+    ),
     sweeping=_SWEEPING,
     passed_on=_PASSED_ON,
     said_myself=_SAID_MYSELF,
     dropped=(
         form(
             rf"(?:laisse tomber|oublie|vire|abandonne|jette|enlève|supprime|abandonnons|virons"
-            rf"|laissons tomber|on abandonne|on laisse tomber|on a abandonné"
+            rf"|laissons tomber|on abandonne|on laisse tomber|on a (?:abandonné|viré|jeté|retiré|supprimé"
+            rf"|laissé tomber|arrêté|lâché)|on (?:vire|jette|lâche|arrête)|fini"
             rf"|nous avons (?:abandonné|quitté)|on (?:a )?quitté) {_NAME}"
         ),
         form(r"([\w.+#-]+(?: [\w.+#-]+)?),? c'est (?:fini|du passé|terminé|de l'histoire ancienne)"),
+        form(
+            r"([\w.+#-]+(?: [\w.+#-]+)?) (?:est|était|a été) (?:remplacé|abandonné|mort|retiré|une erreur|écarté"
+            r"|de l'histoire ancienne|de trop"
+            r"|hors jeu|out|overkill|trop lourd)e?\b"
+        ),
+        form(r"(?:finalement,? )?(?:pas|plus) (?:de |d')([\w.+#-]+)(?=\W*$| (?:finalement|après tout)|,)"),
+        form(r"([\w.+#-]+(?: [\w.+#-]+)?) ?(?:->|=>|\u2192) ?[A-Za-z][\w.+#-]*(?=$|[,.;:! ])"),
+        form(r"(?:on en a fini|c'est fini) avec ([\w.+#-]+)"),
+        form(r"(?:remplace|échange|change)[rz]? ([\w.+#-]+) (?:par|contre|pour) "),
         form(r"on n'utilis(?:e|era)(?: finalement)? (?:pas|plus) ([\w.+#-]+)"),
         form(r"(?:remplaçons|on remplace|nous remplaçons|on a remplacé|remplace(?= (?-i:[A-Z]))) ([\w.+#-]+) par"),
         form(r"[\w.+#-]+ remplace ([\w.+#-]+)"),
@@ -250,12 +299,14 @@ FRENCH: Final = Forms(
     ),
     permitted=form(
         r"(?:tu peux|vous pouvez|on peut)\b(?=.*\b(?:maintenant|de nouveau|à nouveau|finalement|désormais)\b)"
-        r"|.{2,60}\b(?:est|sont) (?:finalement |maintenant |de nouveau |désormais )?(?:permise?s?|autorisée?s?)\b"
+        r"|.{2,60}\b(?:est|sont) (?:(?:finalement|maintenant|de nouveau|à nouveau|désormais) (?:ok|autorisée?s?"
+        r"|permise?s?|okay|bons?"
+        r"|acceptés?|possibles?|permis)|permise?s?|autorisée?s?)\b"
     ),
     about=form(
         rf"\b{_RULE_NOUN}\b|\b(?:ce que j'ai dit|sur|contre|levée?|annulée?|s'applique|permis\w*"
         rf"|autoris\w*|obligatoires?|nécessaires?|besoin|peine|obligé|oublie|ignore|revient|arrête"
-        r"|lancer|nouveau)\b"
+        r"|lancer|nouveau|changé|avis|reviens|pour|ok)\b"
     ),
     rule_noun=form(rf"\b{_RULE_NOUN}\b"),
     rejected=(

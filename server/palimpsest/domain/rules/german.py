@@ -76,7 +76,8 @@ GERMAN: Final = Forms(
         r"|nebenbei|(?:bitte )?(?:denk|denke|denkt) (?:bitte )?(?:daran|dran)|(?:bitte )?beachte?"
         r"|hinweis|wichtig|zur erinnerung"
         r"|bitte|mal|eigentlich|kommando zurück|planänderung|nach reiflicher überlegung"
-        r"|ich habe? (?:es mir anders überlegt|meine meinung geändert)|doch(?= lieber| nicht)|lieber|generell"
+        r"|nee|h+m+|ich habe? (?:es mir anders überlegt|meine meinung geändert)|doch(?= lieber| nicht)|lieber"
+        r"|generell"
         r"|es ist wichtig,? dass)\b(?![\w'-])[\s,.:;!\u2013\u2014-]*)+"
     ),
     scope=form(rf"\b{_SCOPE}\b"),
@@ -102,11 +103,13 @@ GERMAN: Final = Forms(
     tale=form(
         r"\b(?:hat|habe|haben|hatte|hatten|war|waren|bekam|bekamen|gestern|letzte[snr]?"
         r"|früher|wurde[n]?|konnte|damals)\b"
-        r"(?!.*\b(?:entschieden|geeinigt|beschlossen|umgestiegen|gewechselt|migriert|aufgegeben"
+        r"(?!.*\b(?:entschieden|geeinigt|beschlossen|umgestiegen|gewechselt|migriert|aufgegeben|rausgeworfen"
+        r"|rausgeschmissen|entfernt|abgeschafft|abgelöst"
         r"|gewählt|ersetzt|verworfen)\b)"
     ),
     forbid=form(
-        r"(?:auf keinen fall|unter keinen umständen) \w|"
+        r"(?:auf keinen fall|unter keinen umständen) \w|(?:finger|hände) weg vo[nm]|lass die finger vo[nm]|"
+        r"[\w.+#-]+ (?:kommt (?:mir|uns) nicht|geht (?:hier )?gar nicht)\b|"
         r"(?:verwend\w*|benutz\w*|nutz\w*|nimm|schreib\w*|mock\w*|commit\w*|push\w*|lösch\w*"
         r"|änder\w*|fass|rühr|logg?\w*|deploy\w*"
         r"|füg\w*|formatier\w*|fang|mach|setz\w*|bearbeit\w*|entfern\w*|installier\w*"
@@ -114,11 +117,13 @@ GERMAN: Final = Forms(
         r"(?:nicht|nichts|kein\w*)\b(?! mehr\b| sorgen\b)"
         r"|(?:kein|keine|keinen|keinerlei|nichts) (?!problem|ahnung|fehler|sorge|idee|lust|zeit"
         r"|frage|wunder|sinn|von|davon|ist|geht)\w"
-        r"[\w .'`/-]{0,80}(?:\w+en)?\W*$|hör auf,? |ohne (?:\w+ ){1,2}(?:wird|werden|geht|darf|kein\w*)\b"
+        r"[\w .'`/-]{0,80}(?:\w+en)?\W*$|hör auf,? |ohne (?:\w+ ){1,2}(?:wird|werden|geht(?! (?:gar "
+        r"|hier )?nichts)|darf|kein\w*)\b"
     ),
     forbid_we=form(
         r"\b(?:darf|dürfen|darfst) (?!ich\b)(?:[\w.'`/-]+ ){0,6}?(?:nicht|nie|niemals|kein\w*|nichts)\b(?! mehr\b)"
-        r"|\b(?:ist|sind) (?:tabu|verboten|untersagt|nicht erlaubt)\b|\bich (?:will"
+        r"|\b(?:ist|sind) (?:hier |bei uns |im \w+ |in \w+ \w+ )?(?:tabu|verboten|untersagt|nicht erlaubt)\b"
+        r"|\bich (?:will"
         r"|möchte) (?:[\w-]+ ){0,3}?kein\w*\b"
         r"|\b[\w.-]+en nicht (?:\w+ )?(?:anfassen|ändern|bearbeiten|löschen|verwenden|benutzen|committen)\b"
         r"|\bdürfen (?:[\w-]+ ){1,4}nicht \w"
@@ -170,6 +175,25 @@ GERMAN: Final = Forms(
         r"|lass uns\b|(?:nehmen|bleiben|verwenden) wir\b"
     ),
     standing=form(
+        r"(?:[\w-]+ ){0,2}[\w-]+ (?:beginnen|enden|fangen|starten) (?:\w+ )?mit \w|im zweifel \w|[\w-]+ (?:immer"
+        r"|stets|grundsätzlich|nie) [\w-]+\W*$"
+        r"|(?:niemand|keiner) (?!weiß|kennt|ist|hat|war|merkt)\w+t (?:die|den|das|unser\w*|etwas) "
+        r"|unsere \w+ (?:müssen|dürfen|sollen) \w|jede[rs]? (?!der|die)\w+ muss \w"
+        r"|zieh\w? \w+ \w+ vor\b|"
+        r"bleib\w*(?: wir)? (?:bei|beim) (?!m|d(?:er|em)? \w+ (?:datei|version))\w"
+        r"|[\w.-]+ (?:immer |bitte |stets )?(?:unter|höchstens|maximal|max\.?|nicht über|nicht länger als"
+        r"|mindestens) \d+ \w+(?: \w+)?\W*$"
+        r"|(?:neue|alle|jede|sämtliche)\w* (?:[\w-]+ ){1,3}(?:nur (?:mit|nach|über|per)|brauch\w*|müssen|muss"
+        r"|gehen über|geht über|sind in|ist in"
+        r"|stehen in|liegen in|kommen in|gehören) \w"
+        r"|(?:[\w-]+,? ){0,2}(?:antworten|erklärungen|kommentare|commits|nachrichten|namen|funktionen"
+        r"|zusammenfassungen|sätze|tests|doku)"
+        r"(?: (?:auf|in) \w+)?,? (?:bitte|nur)\b"
+        r"|(?!(?:die|das|der|es|ich|sie|diese)\b)(?:[\w-]+ ){1,2}(?:werden|bleiben|sind|kommen|gehören|heißen"
+        r"|stehen) [\w -]{3,40}, (?:nicht|nie) [\w -]{2,30}\W*$"
+        r"|[\w-]+en (?:behandeln|betrachten|zählen|werten) (?:wir )?(?:wie|als) \w|behandle\w? [\w-]+ (?:wie|als) \w"
+        r"|nichts (?:[\w-]+ ){0,4}(?:pushen|mergen|committen|ändern|löschen|anfassen)\W*$|nur (?!noch|zwei|drei"
+        r"|ein|der|die|das|mal|kurz)[\w-]+ in [\w -]{2,30}\W*$|"
         r"(?:unsere?|die) (?:[\w-]+ ){0,2}(?:konvention|regel|richtlinie|vorgabe|policy)(?: ist|:"
         r"| lautet)|maximale? [\w-]+(?: ist|:)? ?\d+"
         r"|[\w-]+(?: [\w-]+){0,3},? (?:bitte )?(?:nur |ausschließlich )(?:auf|in|mit|als) [\w-]+\W*$"
@@ -247,9 +271,20 @@ GERMAN: Final = Forms(
     specific=form(r"\b(?:de[rnms]|die|das|diese[rnms]?|ein(?!\W*$)|eine[nmrs]?|mein\w*|es|ihn|sie)\b"),
     determined=form(r"\w+ (?:de[nm]|die|das|diese\w?|eine?\w?|mein\w*)\b"),
     purpose=form(r"\s(?:für|als|beim?|zum|zur|im|in|nach|auf|an)\s"),
+    turned=form(
+        r"(?:(?:nee|nein|ne|ok(?:ay)?|h+m+|ach|oh|sorry|moment|na)[,.! ]+){0,3}"
+        r"(?:(?:(?:wir gehen |wir wechseln |geh |wechsle |lass uns )?(?:wieder )?zurück (?:zu[mr]?|auf|nach))"
+        r"|wieder (?:auf|mit|zu)"
+        r"|doch(?: wieder| lieber)?|(?:dann |doch )?lieber(?: doch)?|stattdessen|(?:mach|machen wir)(?: daraus"
+        r"| lieber| doch)+"
+        r"|(?:nee|nein|ne|h+m+|moment|sorry)[,.!]+)"
+        r" (?P<what>(?!(?:der|die|das|den|dem|ein\w*|nicht|kein\w*|mein\w*)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
+        r"(?: (?:bitte|dann|doch|wieder|nehmen|verwenden))*\W*$"
+    ),
+    heading=form(r"(?:wir|dieses (?:repo|projekt)|diese codebasis|lass uns|unser\w*|alles)\b"),
     change=form(
         r"\b(?:doch|stattdessen|statt|anstatt|anstelle|lieber|planänderung|anders überlegt"
-        r"|kommando zurück|nicht mehr|kein\w* \w+ mehr|ab (?:jetzt|sofort)"
+        r"|kommando zurück|zurück (?:zu|auf)|nicht mehr|kein\w* \w+ mehr|ab (?:jetzt|sofort)"
         r"|umgestiegen|wechseln|gewechselt|migriert|ersetz\w*|wieder|jetzt|nun|geschichte|überlegung)\b"
     ),
     instead=form(r"\b(?:stattdessen|doch lieber)\b"),
@@ -263,6 +298,8 @@ GERMAN: Final = Forms(
         r"|kein\w* (?:[\w-]+ )?mehr)\b)"
         r"|(?:brauch\w*|musst|müsst)\b(?=.*\bnicht mehr\b)|.{2,60}\b(?:ist|sind|werden"
         r"|wird) (?:nicht mehr|nicht länger) (?:nötig|notwendig|gebraucht|erforderlich|benötigt)"
+        r"|(?:bei[m]?|wegen|was) .{2,40}? (?:ha(?:b|be|tte)? ich (?:es mir anders überlegt|meine meinung geändert))"
+        r"|keine? .{2,40} mehr\W*$"
         r"|hör(?:t)? (?:bitte )?auf\b"
     ),
     unnamed=form(
@@ -276,13 +313,27 @@ GERMAN: Final = Forms(
         form(rf"(?:doch )?(?:nicht|weg mit|vergiss|schmeiß|wirf|streich|verwirf) {_NAME}"),
         form(rf"(?:wir )?(?:werfen|schmeißen|lassen|verwerfen|streichen) {_NAME}"),
         form(
-            r"([\w.+#-]+(?: [\w.+#-]+)?) (?:ist|sind) (?:vom tisch|geschichte|raus|gestorben|passe"
+            r"([\w.+#-]+(?: [\w.+#-]+)?) (?:ist|sind|war|waren)(?: jetzt| damit| leider)? (?:vom tisch"
+            r"|geschichte|raus|gestorben|passé|abgehakt|erledigt|tot"
+            r"|(?:ein|der) fehler|übertrieben|passe"
             r"|keine option mehr)\b"
         ),
         form(
             r"([\w.+#-]+(?: [\w.+#-]+)?) (?:lassen wir (?:fallen|weg)"
-            r"|haben wir (?:[\w-]+ ){0,4}(?:aufgegeben|verworfen)|werfen wir|fliegt raus)"
+            r"|haben wir (?:[\w-]+ ){0,4}(?:aufgegeben|verworfen|rausgeworfen|rausgeschmissen|entfernt"
+            r"|abgeschafft|abgelöst|fallen (?:ge)?lassen"
+            r"|gestrichen|hinter uns)|werfen wir|fliegt raus|lassen wir (?:\w+ )?(?:bleiben|sein)"
+            r"|brauchen wir (?:\w+ )?nicht(?: mehr)?|wurde durch|wird durch"
+            r"|nehmen wir (?:\w+ )?nicht(?: mehr)?|kommt (?:\w+ )?weg)"
         ),
+        form(r"mit ([\w.+#-]+(?: [\w.+#-]+)?) (?:sind wir (?:durch|fertig)|bin ich durch|ist (?:jetzt )?schluss)"),
+        form(
+            r"wir haben ([\w.+#-]+(?: [\w.+#-]+)?) (?:[\w-]+ ){0,3}(?:aufgegeben|verworfen|rausgeworfen"
+            r"|rausgeschmissen|entfernt"
+            r"|abgeschafft|abgelöst|gestrichen)"
+        ),
+        form(r"([\w.+#-]+(?: [\w.+#-]+)?) ?(?:->|=>|\u2192) ?[A-Za-z][\w.+#-]*(?=$|[,.;:! ])"),
+        form(r"(?:ersetz\w?|tausch\w?) ([\w.+#-]+) (?:durch|gegen) "),
         form(
             r"wir (?:verwenden|benutzen|nutzen|nehmen) ([\w.+#-]+(?: [\w.+#-]+)?) (?:nun "
             r"|jetzt )?(?:doch )?nicht\b"
@@ -301,13 +352,13 @@ GERMAN: Final = Forms(
     permitted=form(
         r"(?:du|ihr|wir) (?:darfst|dürft|dürfen|kannst|könnt|können)\b(?=.*\b(?:jetzt|nun|wieder|doch|ab sofort)\b)"
         r"|.{2,60}(?:darfst|dürft|dürfen|kannst) (?:du|ihr|wir) (?:jetzt|nun|wieder|doch|ab sofort)\b"
-        r"|.{2,60}\b(?:ist|sind) (?:jetzt|nun|wieder|doch|ab sofort) (?:wieder )?(?:erlaubt"
+        r"|.{2,60}\b(?:ist|sind) (?:jetzt|nun|wieder|doch|ab sofort) (?:wieder |doch )?(?:erlaubt"
         r"|in ordnung|okay|ok|gestattet|möglich)"
     ),
     about=form(
         rf"\b(?:mit de[nmr]|gegen|für|über)\b|\b{_RULE_NOUN}\b|\b(?:aufgehoben|hinfällig|zurück"
         rf"|gesagt|erlaubt|ordnung|nötig|notwendig|gebraucht|erforderlich|vergessen|vergiss|gilt"
-        r"|ignorier\w*|laufen|\w*lassen|brauch\w*|muss\w*|müssen|hör)\b"
+        r"|anders|überlegt|meinung|geändert|beim|wegen|ignorier\w*|laufen|\w*lassen|brauch\w*|muss\w*|müssen|hör)\b"
     ),
     rule_noun=form(rf"\b{_RULE_NOUN}\b"),
     rejected=(

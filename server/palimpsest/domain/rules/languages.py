@@ -31,8 +31,8 @@ _FOLDED: Final = str.maketrans("áéíóúàèìòùâêîôûäëïöüçñ", "
 
 @functools.lru_cache(maxsize=4_096)
 def languages_of(text: str) -> tuple[Forms, ...]:
-    """The languages that have the most of a sentence's small words and letters; English where none has any. Several
-    only where they have the same number."""
+    """The languages that have the most of a sentence's small words and letters, English first. Several only where they
+    have the same number: all that are written with Latin letters where none has any."""
     if _HAN.search(text):
         return (CHINESE,)
     lower = plain(text).lower()
@@ -40,7 +40,7 @@ def languages_of(text: str) -> tuple[Forms, ...]:
     letters = set(lower)
     hits = [(len(said & forms.known_by) + 2 * len(letters & forms.letters), forms) for forms in LANGUAGES[:-1]]
     most = max(n for n, _ in hits)
-    return tuple(forms for n, forms in hits if n == most) if most else (ENGLISH,)
+    return tuple(forms for n, forms in hits if n == most)
 
 
 @functools.lru_cache(maxsize=4_096)

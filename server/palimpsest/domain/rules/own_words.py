@@ -5,6 +5,7 @@ Who takes back a rule must say so in words of their own; words that are only sho
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -39,7 +40,13 @@ def without_foreign(text: str, start: int, end: int) -> str:
     return piece
 
 
-def _foreign_spans(text: str) -> Iterator[tuple[int, int]]:
+@functools.lru_cache(maxsize=2)
+def _foreign_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Of a message; asked for by each of its sentences."""
+    return tuple(_find_foreign(text))
+
+
+def _find_foreign(text: str) -> Iterator[tuple[int, int]]:
     for match in _QUOTES.finditer(text):
         if n_words(match[0]) >= _FEWEST_WORDS and _BLANK_LINE.search(match[0]) is None:
             yield match.span()

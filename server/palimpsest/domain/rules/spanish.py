@@ -17,7 +17,8 @@ _RULE_NOUN = r"(?:reglas?|instrucci(?:ón|ones)|restricción|límite|decisión|c
 _ALWAYS = r"(?:siempre|nunca|jamás|cada vez)"
 _NAME = (
     r"((?!(?:el|la|los|las|lo|este|esta|esto|ese|esa|eso|un|una|todo|que|mi|último)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
-    r"(?=$|[,.:;!](?:\s|$)| (?:y|a favor|para|como|a|al|por|ahora|del todo|en|desde)\b)"
+    r"(?=$|[,.:;!](?:\s|$)| (?:y|a favor|para|como|a|al|por|ahora|la semana|ayer|el mes|hace|desde|del todo|en"
+    r"|desde)\b)"
 )
 _VERB = (
     r"(?:us[aeo]|mant[eé]n|ejecut|toqu|toc|pon|escrib|respond|prefier|evit|pregunt|limit|nombr"
@@ -64,8 +65,9 @@ SPANISH: Final = Forms(
     letters=frozenset("ñ\u00bf\u00a1óíúá"),
     lead_in=form(
         r"(?:(?:y|pero|entonces|bueno|vale|ok|sí|no(?=[,.!;:])|gracias|por cierto|además"
-        r"|en realidad|de hecho|al final|nota(?: que)?|importante|recuerda(?: que)?"
-        r"|recordatorio|por favor|pensándolo mejor|cambio de planes|he cambiado de opinión"
+        r"|en realidad|porfa|m{2,}|h+m+|de hecho|al final|nota(?: que)?|importante|recuerda(?: que)?"
+        r"|recordatorio|por favor|pensándolo mejor|cambio de planes|he cambiado de (?:opinión|idea)(?! (?:con"
+        r"|sobre|en)\b)"
         r"|en general|quiero que|así que|mejor"
         r"|es importante que)(?![\w'-])[\s,.:;!\u2013\u2014-]*)+"
     ),
@@ -74,7 +76,10 @@ SPANISH: Final = Forms(
     scope_alone=form(rf"{_SCOPE}[.:!]?"),
     clause=form(r"[,;:\u2013\u2014]\s+|\(|\s--?\s|\s(?=(?:y|pero) (?:nunca|siempre|no|jamás)\b)"),
     aside=form(r"\s(?:(?:--?|[\u2013\u2014]|porque|ya que|pues|para que)\s|\()"),
-    always=form(rf"{_ALWAYS}\s+(?!\w+o\b|hay\b|he\b|hubo\b|entendí\b|falla\b|teníamos\b|obten\w+)[\w`]"),
+    always=form(
+        rf"{_ALWAYS}\s+(?!\w+o\b|hemos\b|han\b|ha\b|has\b|hay\b|he\b|hubo\b|entendí\b|falla\b|teníamos\b"
+        rf"|obten\w+)[\w`]"
+    ),
     always_we=form(
         rf"^(?:no )?{_VERB} (?:[\w.'`/-]+ ){{0,4}}?{_ALWAYS}\b"
         rf"|\b(?:debe|debes|deben|debemos|hay que|tiene que"
@@ -90,7 +95,8 @@ SPANISH: Final = Forms(
         r"|anterior nunca|el \w+ antiguo pasó)\b"
     ),
     forbid=form(
-        r"(?:bajo ningún concepto|en ningún caso) \w|"
+        r"(?:bajo ningún concepto|en ningún caso) \w|ni se te ocurra \w|manos fuera de \w|nada de (?!eso|esto"
+        r"|momento)\w|"
         r"no (?:me |te |lo |la |los |las |se )?(?!hay|es|está|sé|hace falta|tengo|tenía|funciona"
         r"|puedo|entiendo|importa|te preocupes|preocupes|olvides|pasa|dudes)"
         r"(?:\w+es|\w+as|\w+ar|\w+er|\w+ir|uses|toques|hagas|añadas|modifiques"
@@ -100,8 +106,9 @@ SPANISH: Final = Forms(
     ),
     forbid_we=form(
         r"\bno (?:se )?(?:debe[ns]?|puede[ns]?|debemos|podemos) (?!haber|saber)\w|\b(?:están?"
-        r"|queda) prohibid\w+|\bno quiero (?!decir)\w|\bnada (?:[\w']+ ){0,5}(?:puede|debe)\b"
-        r"|\bno (?:se )?(?:despliega|toca|modifica|borra) nada\b"
+        r"|queda) prohibid\w+|^[\w.+#-]+,? (?:ni hablar|ni pensarlo|prohibido|descartado)\b"
+        r"|\bno quiero (?!decir)\w|\bnada (?:[\w']+ ){0,5}(?:puede|debe)\b"
+        r"|\bnada se (?!ve\b|sabe\b)\w+\b|\bno (?:se )?(?:despliega|toca|modifica|borra) nada\b"
     ),
     no_kind=form(
         r"(?:nada de|ningún|ninguna|sin) (?!problema|duda|error|idea"
@@ -147,6 +154,24 @@ SPANISH: Final = Forms(
         r"|usemos|cambiemos a|pasamos a|sigamos con|reemplacemos)\b"
     ),
     standing=form(
+        r"l[oa]s (?:[\w-]+ ){1,3}(?:empiezan|comienzan|terminan|acaban) (?:por|con|en) \w|en caso de duda,? \w"
+        r"|l[oa]s [\w-]+ (?:siempre|nunca) \w"
+        r"|nadie (?!sabe|ha|es|dijo)\w+ (?:la|el|los|las|nada) \w|(?:da|ense\u00f1a|muestra"
+        r"|di)(?:me)? siempre \w|dej[ae] (?:en paz|tranquil\w+) \w|no m\u00e1s de (?:\d+|una?|dos|tres) \w+ por \w"
+        r"|tod[oa] \w+ (?:[\w-]+ ){0,4}(?:requiere|necesita|debe|pasa por) \w|"
+        r"(?:quéd[ae]\w*|cíñe\w*|ciñámonos|quedémonos|mantente|atente) (?:con|a|en) (?!es[oe]|est[eoa])\w"
+        r"|(?:[\w-]+ ){1,4}?(?:por debajo de|de menos de|de como máximo|de|máximo|menos de"
+        r"|no más de) \d+ \w+(?: (?:como máximo|máximo|como mínimo))?\W*$"
+        r"|(?:tod[oa]s?|cada) (?:l[oa]s )?(?!es[oe]|est[eo])(?:[\w-]+ ){1,3}?(?:necesitan?|requieren?|pasan? por"
+        r"|van? (?:en|por|con|a)|están? en|se guardan? en|debe\w*) \w"
+        r"|(?:[\w-]+,? ){0,2}(?:respuestas|explicaciones|comentarios|commits|mensajes|nombres|funciones"
+        r"|resúmenes|frases|tests)(?: [\w-]+){0,3},? (?:porfa|por favor|solo|únicamente)\b"
+        r"|l[oa]s [\w-]+(?: [\w-]+)? (?:se \w+|son|van|quedan)(?: [\w-]+){0,2}, (?:no|nunca) [\w -]{2,30}\W*$"
+        r"|l[oa]s [\w-]+ (?:van|viven|se guardan|se ponen) (?:junto|en|con|dentro|al lado) \w"
+        r"|(?:preferimos|evitamos|priorizamos|escribimos|guardamos|nombramos|indentamos|tratamos) (?!el |la "
+        r"|es[oe]|est[eo]|l[oa]s )\w"
+        r"|(?:trata|considera)(?:mos)? l[oa]s [\w-]+ como \w|(?:mensajes|commits|comentarios|respuestas"
+        r"|documentación) (?:de \w+ )?en \w+\W*$|"
         r"(?:nuestra|la) (?:[\w-]+ ){0,2}(?:convención|regla|política|norma)(?: es|:)|(?:longitud"
         r"|tamaño|ancho|[\w']+) máxim[oa](?: de [\w]+)?(?: es(?: de)?|:)? ?\d+"
         r"|[\w'-]+(?: [\w'-]+){0,3} (?:solo|sólo|únicamente) en [\w' -]{2,30}(?:, por favor)?\W*$"
@@ -205,6 +230,17 @@ SPANISH: Final = Forms(
     specific=form(r"\b(?:el|la|este|esta|ese|esa|estos|estas|un|una|mi|eso|esto)\b"),
     determined=form(r"\w+ (?:el|la|los|las|este|esta|un|una|mi)\b"),
     purpose=form(r"\s(?:para|como|en|donde|por|según)\s"),
+    turned=form(
+        r"(?:(?:no|ok|vale|bueno|m+|h+m+|eh|ah|espera|perdón|en realidad|al final)[,.! ]+){0,3}"
+        r"(?:(?:volvemos|vuelve|volvamos|volver|regresa|regresamos|de vuelta) (?:a|al)|mejor|más bien"
+        r"|en realidad,?|al final,?"
+        r"|(?:no|m+|h+m+|espera|perdón)[,.!]+)"
+        r" (?P<what>(?:los |las )?(?!(?:el|la|un|una|este|esta|mi|no|nada)\b)[\w.+#-]+(?: [\w.+#-]+){0,2}?)"
+        r"(?: (?:porfa|por favor|entonces|otra vez|de nuevo))*\W*$"
+    ),
+    heading=form(
+        r"(?:nosotros|en este (?:repo|proyecto)|este (?:repo|proyecto|código)|nuestr[oa]s?|todo|mantengamos)\b"
+    ),
     change=form(
         r"\b(?:en realidad|mejor|en lugar de|en vez de|pensándolo mejor|cambio de planes"
         r"|cambiado de opinión|ya no|a partir de ahora|desde ahora|pasado de|pasamos a|migrado"
@@ -220,17 +256,31 @@ SPANISH: Final = Forms(
         r"|ya no (?:hace falta|es necesario|hay que|tienes que|necesitas|debes|tienen que)\b"
         r"|.{2,60}\bya no (?:son|es|están?) (?:obligatori|necesari|requerid)\w+"
         r"|.{2,60}\bya no (?:debe[n]?|tienen? que|necesitan?|hace falta)\b|deja de \w+"
+        r"|he cambiado de (?:opinión|idea) (?:con|sobre|en) \w|no más \w"
     ),
-    unnamed=form(r"olvídalo\b|olvida (?:eso|esto)\b|he cambiado de opinión\b|cambio de planes\b"),
+    unnamed=form(
+        r"olvídalo\b|olvida (?:eso|esto)\b|he cambiado de (?:opinión|idea)\b(?! (?:con|sobre|en)\b)"
+        r"|cambio de planes\b"
+    ),
     sweeping=_SWEEPING,
     passed_on=_PASSED_ON,
     said_myself=_SAID_MYSELF,
     dropped=(
         form(
             rf"(?:olvida|descarta|quita|elimina|abandona|abandonemos|abandonamos|dejemos|dejamos"
-            rf"|descartamos|descartemos|hemos abandonado|hemos dejado) {_NAME}"
+            rf"|descartamos|descartemos|quitamos|quitemos|eliminamos|tiramos|sacamos|retiramos|jubilamos"
+            rf"|hemos (?:abandonado|dejado|descartado|quitado|eliminado|tirado|retirado)|(?:al final )?nada de"
+            rf"|no más) {_NAME}"
         ),
         form(r"([\w.+#-]+(?: [\w.+#-]+)?) (?:queda descartado|es historia|ya es historia|está descartado)\b"),
+        form(
+            r"([\w.+#-]+(?: [\w.+#-]+)?) (?:queda fuera|queda descartad\w+|se acabó|ha muerto|está muerto"
+            r"|fue un error|era un error"
+            r"|ya no va|está fuera|era demasiado|fuera)\b"
+        ),
+        form(r"([\w.+#-]+(?: [\w.+#-]+)?) ?(?:->|=>|\u2192) ?[A-Za-z][\w.+#-]*(?=$|[,.;:! ])"),
+        form(r"(?:cambia|cambiamos|cambiemos|sustituye|reemplaza|sustituimos) ([\w.+#-]+) por "),
+        form(r"(?:ya )?(?:hemos terminado|se acabó|terminamos) con ([\w.+#-]+)"),
         form(r"(?:al final )?(?:ya )?no (?:usaremos|usamos|vamos a usar) ([\w.+#-]+)"),
         form(r"hemos (?:reemplazado|sustituido) (?:a )?([\w.+#-]+) (?:por|con)"),
         form(r"(?:reemplacemos|sustituyamos|reemplazamos|sustituimos) (?:a )?([\w.+#-]+) (?:por|con)"),
@@ -243,13 +293,15 @@ SPANISH: Final = Forms(
     permitted=form(
         r"(?:ya |ahora )?(?:puedes|podéis|podemos|pueden)\b(?=.*\b(?:ya|ahora|de nuevo|otra vez"
         r"|volver a)\b)|(?:ya|ahora) (?:sí )?(?:puedes|podéis|podemos|se permiten?|se puede)\b"
-        r"|.{2,60}\b(?:es|son|están?) (?:ahora |ya )?(?:permitid\w+|autorizad\w+)\b|vale, ahora puedes"
+        r"|.{2,60}\b(?:es|son|están?) (?:ahora |ya )?(?:permitid\w+|autorizad\w+|bien de nuevo|ok otra vez)\b"
+        r"|.{2,60}\bvuelven? a (?:ser|estar) \w+|.{2,40}\b(?:ya )?se pueden? \w+ (?:otra vez|de nuevo)\b"
+        r"|vale, ahora puedes"
     ),
     about=form(
         rf"\b{_RULE_NOUN}\b|\b(?:lo que dije|sobre|contra|anulad\w+|queda|aplica|permitid\w+"
         rf"|permiten?|autorizad\w+|obligatori\w+|necesari\w+|hace falta|olvida|ignora|revertimos"
         rf"|deja|ejecutar|volver|después de todo"
-        r"|tienes|necesitas)\b"
+        r"|tienes|necesitas|cambiado|opinión|idea|más|vuelven?|estar)\b"
     ),
     rule_noun=form(rf"\b{_RULE_NOUN}\b"),
     rejected=(
