@@ -86,3 +86,15 @@ async def test_without_a_range_a_short_message_is_summarized_with_the_summary_be
     done = await conversations.summarize(b.conversation_id, None)
     assert done.block is not None
     assert (done.block.start, done.block.end) == (2, 8)
+
+
+async def test_where_older_messages_are_not_sent_a_summary_is_refused_and_nothing_changes(bench: Opener) -> None:
+    b = await bench([says(f"Answer {n}. " * 60) for n in range(6)], window=32_000, context={"layout": "librarian"})
+    for number in range(6):
+        await b.ask(f"Question {number}. " * 30, str(number))
+    before = await b.session.contexts.state(b.conversation_id)
+    pieces, version = list(before.pieces), before.cut.version
+    with pytest.raises(InvalidRequest, match="/layout log"):
+        await b.session.conversations.summarize(b.conversation_id, None)
+    after = await b.session.contexts.state(b.conversation_id)
+    assert (after.pieces, after.cut.version) == (pieces, version)

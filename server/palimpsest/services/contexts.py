@@ -292,7 +292,7 @@ class ContextEngine:
         """
         if turn_id is not None and state.cut.frame_digest != self.frame.digest():
             await self._take_up_frame(state, lease)
-        is_distilled = self._is_distilled(state)
+        is_distilled = self.is_distilled(state)
         if self.settings.infinity and state.cut.left_out and not is_distilled:  # as it was before is wanted again
             await self.adopt_anew(state, lease, CutCause.USER)
         if is_distilled and turn_id is not None:
@@ -366,7 +366,7 @@ class ContextEngine:
             return
         await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, frame_digest=digest)
 
-    def _is_distilled(self, state: ContextState) -> bool:
+    def is_distilled(self, state: ContextState) -> bool:
         """Whether the layout of the conversation's requests is `librarian`."""
         return (state.record.layout or self.settings.layout) == "librarian"
 
@@ -379,10 +379,10 @@ class ContextEngine:
         little, the rest of the limit is there for it. When not even that is enough, the editor is told.
         """
         asked = state.asked_in(turn_id)
-        share = (DISTILLED if self._is_distilled(state) else USUAL).tokens(state)
+        share = (DISTILLED if self.is_distilled(state) else USUAL).tokens(state)
         if HEAD in asked.injection or not (text := await recall.text(state, asked, share)):
             return
-        is_futile = state.raw_tokens < state.futile_above or self._is_distilled(state)
+        is_futile = state.raw_tokens < state.futile_above or self.is_distilled(state)
         if not is_futile and self.is_due(state, limit_tokens, state.tokenizer.count(text)):
             with contextlib.suppress(RecentMessagesTooLarge):
                 await self._compact(state, lease, limit_tokens, 0)
@@ -501,7 +501,7 @@ class ContextEngine:
 
     def _tried(self, state: ContextState, rules: StandingRules, asked: Sequence[Live]) -> Trial:
         tried = self._framed(replace(state, pieces=[*state.pieces, *asked]))
-        if asked and self._is_distilled(tried):
+        if asked and self.is_distilled(tried):
             kept, gone = distilled(self.settings, tried)
             tried = replace(tried, pieces=kept, cut=replace(tried.cut, left_out=tuple(gone)))
             tried.front = front_of(tried, rules, gone)

@@ -42,6 +42,11 @@ class RequestedSummaries:
         summary but the newest messages, else the oldest that stand before a summary, alone or together with it."""
         if not self.engine.settings.infinity:
             raise InvalidRequest("Summaries are switched off (context.infinity). Switch them on to have one written.")
+        if self.engine.is_distilled(state):
+            raise InvalidRequest(
+                "In the layout `librarian` older messages are not sent, so a summary would stand nowhere. "
+                "`/layout log` sends them, as summaries where they do not fit."
+            )
         if state.cut.left_out:  # a summary must not reach over what it does not speak of
             await self.engine.adopt_anew(state, lease, CutCause.USER)
         if wanted is not None:
