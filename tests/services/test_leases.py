@@ -49,3 +49,28 @@ async def test_a_turn_does_not_wait_for_the_next_try(bench: Opener) -> None:
     await b.session.conversations.roll_back(b.conversation_id, None)
     await store.run(execute, FREE)
     assert await b.ask("again") == "committed"
+
+
+async def test_who_closes_a_folder_can_wait_until_nobody_writes(bench: Opener) -> None:
+    b = await bench([])
+    engine = b.session.contexts
+    assert not engine.leases.is_held
+    async with engine.writing(b.conversation_id, "a test", lambda _: None):
+        waiting = asyncio.create_task(engine.leases.wait_until_free())
+        await asyncio.sleep(0)
+        assert engine.leases.is_held
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 30)
+
+
+async def test_nothing_begins_in_a_background_that_was_closed(bench: Opener) -> None:
+    b = await bench([])
+    background, begun = b.session.contexts.background, list[int]()
+
+    async def work() -> None:
+        begun.append(1)
+
+    await background.close()
+    background.start(None, work())
+    await asyncio.sleep(0)
+    assert begun == []

@@ -12,6 +12,7 @@ from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, say
 from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
+from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
 from palimpsest.domain.facts import FactState, FactType, Place, Span, StoredFact
 from palimpsest.domain.limits import compute_budget
@@ -433,3 +434,44 @@ async def test_what_is_agreed_to_in_a_later_turn_is_kept_and_what_was_rolled_bac
         await librarian.extract_and_store(b.conversation_id)
         kept = [fact.fact.fact_type for fact in await librarian.all_facts()]
         assert kept == ([] if is_hidden else [FactType.DECISION])
+
+
+@pytest.mark.parametrize("is_purged", [True, False])
+async def test_what_a_hidden_change_of_mind_had_closed_holds_again(
+    bench: Opener, folder: Path, *, is_purged: bool
+) -> None:
+    b = await bench([says("Fine."), says("Fine."), says("Fine.")])
+    librarian = librarian_of(b, folder)
+    said = [
+        "We decided to use Redis for the queue.",
+        "Actually, drop Redis: we go with RabbitMQ for the queue instead.",
+    ]
+    for number, text in enumerate(said):
+        await b.ask(text, str(number))
+        await librarian.extract_and_store(b.conversation_id)
+    assert [("Redis for" in fact.fact.content) for fact in await librarian.all_facts()] == [False]
+    if is_purged:
+        purging = Purging(b.session.contexts, b.session.listeners)
+        await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
+    else:
+        await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    (left,) = await librarian.all_facts()
+    assert "Redis for" in left.fact.content
+
+
+async def test_what_another_conversation_was_told_of_hidden_words_is_sent_no_more(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Fine."), says("Fine."), says("Fine.")])
+    librarian, told = librarian_of(b, folder), b.conversation_id
+    await b.ask("Hello there.", "told")
+    b.conversation_id = (await b.session.conversations.create(None, None)).id
+    await b.ask(RULE, "rule")
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+
+    async with b.session.contexts.writing(told, "a test", lambda _: None) as (state, lease):
+        (turn_id,) = {piece.message.turn_id for piece in state.pieces if isinstance(piece, Live)}
+        assert turn_id is not None
+        await b.session.contexts._inject(state, lease, turn_id, "recall", f"Recalled: {fact.fact.content}")
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(0))
+    pieces = (await b.session.contexts.state(told)).pieces
+    assert [piece.injection for piece in pieces if isinstance(piece, Live)] == ["", ""]

@@ -122,7 +122,8 @@ BROKEN = {
     "the summaries of a cut do not overlap": (_with("cuts", 1, blocks=(0, 2)), 16, "overlap"),
     "cuts end at messages": (_with("cuts", 1, end=MessageId(7)), 16, "behind the last message"),
     "cuts are in order": (_with("cuts", 1, version=1), 16, "not in order"),
-    "estimators are positive": (_with("cuts", 0, factor=0.0), 15, "too small"),
+    "estimators are positive": (_with("cuts", 0, factor=0.0), 15, "out of its range"),
+    "estimators are numbers that count": (_with("cuts", 0, sigma=1e308), 15, "out of its range"),
     "what is left out is there": (_with("cuts", 0, left_out=((0, 9),)), 15, "what is left out"),
     "calls stay with their results": (
         replace(_with("cuts", 1, blocks=(2,)), summaries=(*SOUND.summaries[:2], summary(2, 0, 2))),

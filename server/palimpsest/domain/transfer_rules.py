@@ -31,6 +31,10 @@ from palimpsest.domain.transfer import (
     WithdrawalLine,
 )
 
+_MOST_FACTOR = 100
+"""Between a public vocabulary's tokens and a model's, either way; far beyond every model."""
+_MOST_OVERHEAD = 1_000_000
+
 
 class Fault(ValueError):
     """What is wrong with a line, as the rest of a sentence."""
@@ -148,10 +152,11 @@ class Rules:
             raise Fault("the versions of cuts begin at 1")
         self._check_order(line, line.version, lambda each: each.version)
         if (
-            not (0 < line.factor and 0 <= line.sigma)
+            not (1 / _MOST_FACTOR <= line.factor <= _MOST_FACTOR and 0 <= line.sigma <= _MOST_FACTOR)
+            or not 0 <= line.overhead <= _MOST_OVERHEAD
             or min(line.tokens_before, line.tokens_after, line.duration_ms) < 0
         ):
-            raise Fault("a number of the cut is too small")
+            raise Fault("a number of the cut is out of its range")
         if len(dict(line.saved)) < len(line.saved):
             raise Fault("the cut names a strategy twice")
         if not 0 <= line.end <= len(self.lines[MessageLine]):

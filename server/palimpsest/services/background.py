@@ -32,6 +32,7 @@ class Background:
     _paused: Counter[ConversationId] = field(default_factory=Counter)
     _waiting: list[tuple[_Reading, Coroutine[None, None, None]]] = field(default_factory=list)
     """What was asked for while its conversation was paused."""
+    _is_closed: bool = False
 
     def start(
         self, conversation_id: ConversationId | None, work: Coroutine[None, None, None], end: int = sys.maxsize
@@ -41,6 +42,9 @@ class Background:
         self._begin(_Reading(conversation_id, end), work)
 
     def _begin(self, reading: _Reading, work: Coroutine[None, None, None]) -> None:
+        if self._is_closed:  # what the work needs is closed next
+            work.close()
+            return
         if reading.conversation_id is not None and self._paused[reading.conversation_id]:
             self._waiting.append((reading, work))
             return
@@ -70,7 +74,8 @@ class Background:
         await asyncio.gather(*tasks)
 
     async def close(self) -> None:
-        """Stops everything."""
+        """Stops everything; nothing begins any more."""
+        self._is_closed = True
         for _, work in self._waiting:
             work.close()
         self._waiting.clear()

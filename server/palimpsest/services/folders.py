@@ -134,6 +134,8 @@ class Folders:
             running = [] if session is None else [each.task for each in session.turns.running.values() if each.task]
             if running:
                 await asyncio.wait(running)
+            elif session is not None and session.contexts.leases.is_held:
+                await session.contexts.leases.wait_until_free()
             elif root not in self._holders and self._sessions.get(root) is opening:
                 self._close_session(root, session)
 

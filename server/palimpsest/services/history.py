@@ -20,7 +20,7 @@ from palimpsest.services.clock import utc_now
 from palimpsest.services.compaction import pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine
-from palimpsest.storage import contexts, conversations, facts, leases
+from palimpsest.storage import contexts, conversations, leases
 from palimpsest.storage.contexts import Hid
 from palimpsest.storage.leases import HeldLease
 
@@ -74,7 +74,6 @@ class HistoryEditor:
             gone = conversations.read_visible(state.id, start)
             draft = next((message.content.text for message in gone if message.content.role is Role.USER), "")
             hid = contexts.hide(state.id, start, end, utc_now())
-            facts.close_from(state.id, start, end, utc_now())
             conversations.set_draft(state.id, draft, utc_now())
             return hid, draft
 

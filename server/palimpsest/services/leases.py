@@ -37,6 +37,21 @@ class Leases:
     store: Store
     background: Background
     _left: dict[ConversationId, tuple[HeldLease, Closed]] = field(default_factory=dict)
+    _n_held: int = 0
+    _is_free: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether no block holds a lease, or waits for one."""
+
+    def __post_init__(self) -> None:
+        self._is_free.set()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a block holds a lease, or waits for one."""
+        return not self._is_free.is_set()
+
+    async def wait_until_free(self) -> None:
+        """Until no block holds a lease, or waits for one: then what they need may be closed."""
+        await self._is_free.wait()
 
     @contextlib.asynccontextmanager
     async def hold(self, conversation_id: ConversationId, holder: str, closed: Closed) -> AsyncIterator[HeldLease]:
@@ -57,12 +72,17 @@ class Leases:
             else:
                 held.append(lease)
 
-        with contextlib.suppress(StoreError):  # then it is busy
-            await self.settle(conversation_id)
+        self._n_held += 1
+        self._is_free.clear()
         try:
+            with contextlib.suppress(StoreError):  # then it is busy
+                await self.settle(conversation_id)
             yield await self.store.commit(acquire, take)
         finally:
             is_over = True
+            self._n_held -= 1
+            if not self._n_held:
+                self._is_free.set()
             for lease in held:
                 await self.release(lease, closed)
 

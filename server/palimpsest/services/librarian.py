@@ -419,10 +419,11 @@ def _keep(
             fact_sources.add(fact_id, tie.version, tie.anchor, tie.symbol, tie.span, now)
     for closed, candidate in admission.closes:
         facts.close(closed, now, ids.get(id(candidate)))
-    taken_back = [closed for closed, _ in admission.taken_back]
-    for closed in (*taken_back, *admission.evicted):
+    for closed, by in admission.taken_back:
+        facts.take_back(closed, now, conversation_id, by.message_id)
+    for closed in admission.evicted:
         facts.close(closed, now)
-    n_closed = len(admission.closes) + len(taken_back) + len(admission.evicted)
+    n_closed = len(admission.closes) + len(admission.taken_back) + len(admission.evicted)
     return ExtractionResult(len(ids), len(admission.duplicates), n_closed, len(admission.refused))
 
 

@@ -69,10 +69,12 @@ class Purging:
                     await self.contexts.leases.release(lease, self._changed)
                 for each in done.scope.touched:
                     self._changed(each)
-        if self.documents is not None:
-            for each in done.scope.touched:
-                await self.documents.remove(each)
-        await self.finish()
+        try:
+            if self.documents is not None:
+                for each in done.scope.touched:
+                    await self.documents.remove(each)
+        finally:
+            await self.finish()
         return done.scope
 
     async def finish(self) -> None:

@@ -18,7 +18,7 @@ from palimpsest.domain.extractive import AUTHOR
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.tokens import Estimator
-from palimpsest.storage import conversations, leases, tables
+from palimpsest.storage import conversations, facts, leases, tables
 from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import execute
@@ -165,9 +165,15 @@ class Hid:
 
 
 def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> Hid:
-    """Hides the messages [start, end), and takes every summary that speaks of one of them out of the context: nothing
-    hidden is sent, whatever becomes of the caller. A better cut may be chosen afterwards."""
+    """Hides the messages [start, end), closes the facts of them, and takes out of every context what speaks of them:
+    summaries of this conversation, and what others were told of those facts. Nothing hidden is sent, whatever becomes
+    of the caller. A better cut may be chosen afterwards.
+
+    A conversation that somebody writes at the moment keeps what its turn has sent already, until its next cut."""
     conversations.hide(conversation_id, start, end, now)
+    for teller in facts.told_in(facts.close_from(conversation_id, start, end, now)) - {conversation_id}:
+        if leases.holder_of(teller) is None:
+            add_cut_without(teller, (), now)
     cut = latest_cut(conversation_id)
     gone: list[SummaryId] = []
     if cut is not None:
@@ -183,25 +189,36 @@ _KEPT: Final = ("model", "factor", "sigma", "overhead", "frame_digest", "end_mes
 
 
 def add_cut_without(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
-    """The newest cut again without those blocks, as a version of its own, so that every server loads it. Without
-    effect where there is no cut. What was added behind messages goes, as with every cut."""
+    """The newest cut again without those blocks, as a version of its own, so that every server loads it. What was
+    added behind messages goes, as with every cut."""
     rows = tables.Cut.select().where(tables.Cut.conversation == conversation_id)
     latest = rows.order_by(tables.Cut.version.desc()).first()
-    if latest is None:
-        return
+    kept = first_cut(conversation_id) if latest is None else {name: getattr(latest, name) for name in _KEPT}
+    blocks = [] if latest is None else json.loads(latest.blocks)
+    version = 0 if latest is None else latest.version
     tables.Cut.create(
-        **{name: getattr(latest, name) for name in _KEPT},
+        **kept | {"blocks": json.dumps([block for block in blocks if block not in gone])},
         conversation=conversation_id,
-        version=latest.version + 1,
+        version=version + 1,
         cause=CutCause.ROLLBACK.value,
-        blocks=json.dumps([block for block in json.loads(latest.blocks) if block not in gone]),
-        saved="{}",
-        tokens_before=0,
-        tokens_after=0,
-        duration_ms=0,
         created_at=now,
     )
-    write_previews(conversation_id, latest.version + 1, read_previews(conversation_id, latest.version))
+    write_previews(conversation_id, version + 1, read_previews(conversation_id, version))
+
+
+def first_cut(conversation_id: ConversationId) -> dict[str, object]:
+    """The columns of a cut for a conversation that has none: without a frame, so that the next request takes everything
+    up anew."""
+    start = Estimator()
+    return {
+        "model": conversations.get(conversation_id).model,
+        "factor": start.factor,
+        "sigma": start.sigma,
+        "overhead": start.overhead,
+        "frame_digest": "",
+        "end_message_id": 0,
+        "blocks": "[]",
+    }
 
 
 def write_previews(conversation_id: ConversationId, cut_version: int, previews: Mapping[MessageId, Content]) -> None:

@@ -161,6 +161,32 @@ def close(fact_id: FactId, now: str, superseded_by: FactId | None = None) -> Non
     )
 
 
+def take_back(fact_id: FactId, now: str, conversation_id: ConversationId, message_id: MessageId) -> None:
+    """The user has taken it back by that message, with nothing in its place."""
+    execute(
+        "UPDATE fact SET closed_at = ?, closed_by_conversation = ?, closed_by_message = ? "
+        "WHERE id = ? AND closed_at IS NULL",
+        *(now, conversation_id, message_id, fact_id),
+    )
+
+
+def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
+    """The messages [start, end) are gone or hidden: what they had closed holds again, unless it rests on something
+    hidden itself. As with rules, which follow from the messages that are left."""
+    execute(
+        """UPDATE fact
+        SET closed_at = NULL, superseded_by = NULL, closed_by_conversation = NULL, closed_by_message = NULL
+        WHERE (
+            superseded_by IN (SELECT id FROM fact WHERE conversation = ? AND message_id >= ? AND message_id < ?)
+            OR (closed_by_conversation = ? AND closed_by_message >= ? AND closed_by_message < ?)
+        ) AND NOT EXISTS (
+            SELECT 1 FROM hidden WHERE hidden.conversation = fact.conversation
+            AND fact.message_id >= start_message_id AND fact.message_id < end_message_id
+        )""",
+        *(conversation_id, start, end) * 2,
+    )
+
+
 def verify(fact_id: FactId, now: str) -> None:
     """A person says that it holds."""
     execute("UPDATE fact SET verified_at = ?, closed_at = NULL, superseded_by = NULL WHERE id = ?", now, fact_id)
@@ -212,10 +238,14 @@ def from_messages(conversation_id: ConversationId, start: int, end: int) -> list
     return [FactId(fact_id) for (fact_id,) in found]
 
 
-def close_from(conversation_id: ConversationId, start: int, end: int, now: str) -> None:
-    """The messages [start, end) were rolled back: what was learned from them holds no longer."""
-    for fact_id in from_messages(conversation_id, start, end):
+def close_from(conversation_id: ConversationId, start: int, end: int, now: str) -> list[FactId]:
+    """The messages [start, end) were rolled back: what was learned from them holds no longer, and what they had closed
+    holds again. The facts of them."""
+    hold_again(conversation_id, start, end)
+    found = from_messages(conversation_id, start, end)
+    for fact_id in found:
         close(fact_id, now)
+    return found
 
 
 def told_in(ids: Sequence[FactId]) -> set[ConversationId]:

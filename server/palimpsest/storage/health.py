@@ -131,6 +131,7 @@ _ELSEWHERE: Final = {
     "fact": {
         *("id", "fact_type", "content", "turn_number", "conversation", "message_id", "quote", "origin"),
         *("created_at", "closed_at", "superseded_by", "verified_at", "n_uses"),
+        *("closed_by_conversation", "closed_by_message"),
     },
     "fact_entity": {"fact", "entity"},
     "fact_source": {"id", "file_path", "sha256", "lines", "updated_at"},

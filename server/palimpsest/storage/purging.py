@@ -22,9 +22,8 @@ from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreErro
 from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
-from palimpsest.domain.tokens import Estimator
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import conversations, facts, forgotten_facts, leases, pending_work, tables, turns
+from palimpsest.storage import contexts, conversations, facts, forgotten_facts, leases, pending_work, tables, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
 
@@ -108,6 +107,8 @@ def purge(
     for stretch in scope.stretches:
         titles |= _titles(stretch)
         pending_work.purge(*stretch)
+    for owner, first, after in scope.stretches:
+        facts.hold_again(ConversationId(owner), first, after)
     facts.remove(_facts_of(scope.stretches))
     forgotten_facts.drop_of(scope.stretches)
     for each, (first, after) in scope.touched.items():
@@ -245,7 +246,7 @@ def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str
             tables.Cut.conversation == conversation_id, tables.Cut.version == row.version
         ).execute()
         latest = row
-    values = _first_cut(conversation_id) if latest is None else {name: getattr(latest, name) for name in _KEPT}
+    values = contexts.first_cut(conversation_id) if latest is None else {name: getattr(latest, name) for name in _KEPT}
     version = 0 if latest is None else latest.version
     tables.Cut.create(
         **values, conversation=conversation_id, version=version + 1, cause=CutCause.ROLLBACK.value, created_at=now
@@ -261,20 +262,6 @@ def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str
 
 _KEPT: Final = ("model", "factor", "sigma", "overhead", "frame_digest", "end_message_id", "blocks", "left_out")
 """What the cut after a purge has of the one before."""
-
-
-def _first_cut(conversation_id: ConversationId) -> dict[str, object]:
-    """Of a conversation that has none: without a frame, so that the next request takes everything up anew."""
-    start = Estimator()
-    return {
-        "model": conversations.get(conversation_id).model,
-        "factor": start.factor,
-        "sigma": start.sigma,
-        "overhead": start.overhead,
-        "frame_digest": "",
-        "end_message_id": 0,
-        "blocks": "[]",
-    }
 
 
 def _purge_words(conversation_id: ConversationId, first: int, after: int, titles: Collection[str], now: str) -> None:

@@ -16,7 +16,7 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.domain.turns import TurnState
-from palimpsest.storage import contexts, conversations, facts, leases, turns
+from palimpsest.storage import contexts, conversations, leases, turns
 from palimpsest.storage.contexts import Hid
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import Turn, rows
@@ -246,5 +246,4 @@ def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> Hid | 
     if newest is None or newest < start:
         return None
     end = MessageId(conversations.get(conversation_id).n_messages)
-    facts.close_from(conversation_id, start, end, now)
     return contexts.hide(conversation_id, start, end, now)
