@@ -7,7 +7,7 @@ from tests.services.scripted import Bench, Opener, calls, says
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.provider import ToolSchema
-from palimpsest.services.context_reports import ContextStats, stats
+from palimpsest.services.context_reports import ContextStats, stats, usage_status
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.storage import contexts as stored
@@ -106,3 +106,17 @@ async def test_a_conversation_that_was_never_recut_has_only_its_requests_to_tell
     (request,) = found.moments
     assert found == ContextStats((), (), 0, (), (request,))
     assert request.cause is None
+
+
+async def test_usage_counts_the_messages_that_the_context_stands_for(bench: Opener) -> None:
+    b = await bench([says(f"Answer {n}. " * 60) for n in range(4)], window=32_000)
+    for number in range(4):
+        await b.ask(f"Question {number}. " * 30)
+    await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(4)))
+    assert (await usage_status(b.session.contexts, b.conversation_id)).n_messages == 8
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(6))
+    report = await usage_status(b.session.contexts, b.conversation_id)
+    assert (report.n_messages, report.last_summary_at is not None) == (6, True)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    report = await usage_status(b.session.contexts, b.conversation_id)
+    assert (report.n_messages, report.last_summary_at) == (2, None)

@@ -372,7 +372,7 @@ export interface ContextUsage {
     limitsSource: LimitsSource;
     /** How tokens are counted. */
     counting: Counting;
-    /** Messages of the conversation. */
+    /** Messages that the context stands for: those rolled back or left out are not among them. */
     messageCount: number;
     /** Summaries that stand in the context. */
     summaryCount: number;

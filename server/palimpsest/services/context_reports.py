@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.cut import CutCause
+from palimpsest.domain.cut import Block, CutCause, Live
 from palimpsest.domain.errors import ContextError, RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
@@ -36,9 +36,11 @@ class UsageReport:
     model: Model
     certainty: Certainty
     n_messages: int
+    """That the context stands for: what was rolled back or left out is not among them."""
     by_kind: tuple[tuple[str, int], ...]
     """Kind and tokens, largest first, none empty; they add up to what is used (invariant 16)."""
     last_summary_at: str | None
+    """When the newest summary of the context was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,9 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
         state.budget,
         state.model,
         certainty(state),
-        state.n_messages,
+        sum(1 if isinstance(piece, Live) else piece.end - piece.start for piece in state.pieces),
         tuple((kind, tokens) for kind, tokens in kinds.most_common() if tokens),
-        state.last_summary_at,
+        max((piece.summary.created_at for piece in state.pieces if isinstance(piece, Block)), default=None),
     )
 
 

@@ -68,8 +68,6 @@ class ContextState:
     asked_by: EditorId | None = None
     """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
     offer models, its own are asked first."""
-    last_summary_at: str | None = None
-    """When the newest summary was written, as of the last time the state was asked for."""
 
     @property
     def id(self) -> ConversationId:

@@ -156,13 +156,13 @@ class ContextEngine:
         """Read anew unless what is held says what the store says. One load at a time: two would be two states, and what
         one request changes the next would not see."""
 
-        def read() -> tuple[conversations.ConversationRecord, int, int, str | None]:
+        def read() -> tuple[conversations.ConversationRecord, int, int]:
             record = conversations.get(conversation_id)
             version, hidden = contexts.latest_version(conversation_id), conversations.last_hidden(conversation_id)
-            return record, version, hidden, contexts.last_summary_at(conversation_id)
+            return record, version, hidden
 
         while True:
-            record, version, last_hidden, last_summary_at = await self.store.read(read)
+            record, version, last_hidden = await self.store.read(read)
             fresh = self.models.assume(record.model)  # its editor or its service may have said more since
             known = self._states.get(conversation_id)
             if known is not None and (
@@ -170,7 +170,7 @@ class ContextEngine:
                 *(known.model.limits, known.model.tokenizer),
             ) == (record.n_messages, record.model, version, last_hidden, fresh.limits, fresh.tokenizer):
                 self._keep(known)
-                known.record, known.last_summary_at = record, last_summary_at
+                known.record = record
                 return known
             if (others := self._loading.get(conversation_id)) is not None:
                 await asyncio.wait([others])  # which may have begun before what this call has read
@@ -178,9 +178,7 @@ class ContextEngine:
             loading = asyncio.create_task(self._load(record), name=f"load {conversation_id}")
             self._loading[conversation_id] = loading
             loading.add_done_callback(self._loaded)
-            state = await asyncio.shield(loading)
-            state.last_summary_at = last_summary_at
-            return state
+            return await asyncio.shield(loading)
 
     def _loaded(self, loading: asyncio.Task[ContextState]) -> None:
         for conversation_id in [each for each, task in self._loading.items() if task is loading]:

@@ -493,11 +493,6 @@ def write_refused(
     )
 
 
-def last_summary_at(conversation_id: ConversationId) -> str | None:
-    found = execute("SELECT created_at FROM summary WHERE conversation = ? ORDER BY id DESC LIMIT 1", conversation_id)
-    return next((created_at for (created_at,) in found), None)
-
-
 def _summary(row: tables.Summary) -> Summary:
     return Summary(
         SummaryId(row.id),

@@ -338,7 +338,7 @@ class Commands:
         """A command that is the same in every editor: the server carries it out and answers in Markdown."""
         params = RunCommandParams(text.strip(), self._session.conversation_id)
         done = await self._session.connection.request("palimpsest/command/run", params, RunCommandResult)
-        self._view.say(done.text)
+        self._view.say(_shown(done.text))
         if done.conversation_id is not None:
             self._session.conversation_id = done.conversation_id
 
@@ -477,3 +477,8 @@ COMMANDS = (
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 _ALIASES = {"exit": "quit", "q": "quit", "?": "help", "summarise": "summarize"}
+
+
+def _shown(markdown: str) -> str:
+    """Markdown as its source, without the marks that keep a sign from meaning something to Markdown."""
+    return re.sub(r"\\([\\`*_{}\[\]<>#|~&])", r"\1", markdown)

@@ -101,7 +101,7 @@ class ContextUsage(Wire):
     counting: Counting
     """How tokens are counted."""
     message_count: int
-    """Messages of the conversation."""
+    """Messages that the context stands for: those rolled back or left out are not among them."""
     summary_count: int
     """Summaries that stand in the context."""
     by_kind: list[TokensByKind]

@@ -231,7 +231,7 @@
 ---@field reserveTokens integer Tokens kept for the answer.
 ---@field limitsSource palimpsest.LimitsSource Where the limits come from.
 ---@field counting palimpsest.Counting How tokens are counted.
----@field messageCount integer Messages of the conversation.
+---@field messageCount integer Messages that the context stands for: those rolled back or left out are not among them.
 ---@field summaryCount integer Summaries that stand in the context.
 ---@field byKind palimpsest.TokensByKind[] The shares, largest first. They add up to `usedTokens`.
 ---@field status palimpsest.ContextStatus Whether it could be sent as it stands. A turn summarises by itself when it has to.
