@@ -30,11 +30,12 @@ def for_model(fact: StoredFact) -> str:
 
 
 def for_people(facts: Iterable[StoredFact]) -> str:
-    """Markdown: a heading, and a line for each."""
+    """Markdown: a heading, and a line for each with the number that commands take."""
     lines = [
-        f"{SIGNS[fact.fact.fact_type]} {fact.fact.content}{f' *({_STALE})*' if fact.is_stale else ''}" for fact in facts
+        f"- {fact.id}: {SIGNS[fact.fact.fact_type]} {fact.fact.content}{f' *({_STALE})*' if fact.is_stale else ''}"
+        for fact in facts
     ]
-    return "\n".join(["## Relevant Context", *lines])
+    return "\n".join(["## Facts of this folder", *lines])
 
 
 def place_text(source: SourceState) -> str:
