@@ -98,8 +98,9 @@ class Orders:
                 self._fake.let_go()
             case "kill-server":
                 for each in psutil.Process(self._process.pid).children(recursive=True):
-                    if "serve" in each.cmdline():
-                        each.kill()
+                    with contextlib.suppress(psutil.NoSuchProcess):  # what a server has started ends with it
+                        if "serve" in each.cmdline():
+                            each.kill()
             case "tell":
                 self._told.setdefault(argument, asyncio.Event()).set()
             case _:
