@@ -15,7 +15,7 @@ from typing import Final
 
 import platformdirs
 
-from palimpsest.configuration import USER_FILE, load_settings, unknown_variables
+from palimpsest.configuration import USER_FILE, load_settings
 from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
@@ -331,8 +331,6 @@ def _adoptable(root: Path, left: Left) -> str:
 def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     """The services of a server process. Raises InvalidRequest when a setting of the user's own cannot be meant."""
     settings = load_settings(user_file(), None, environ, None)
-    for sentence in unknown_variables(environ):
-        log.warning(sentence)
     if environ.get("CONTEXT_DEBUG", "").lower() in ("1", "true", "yes"):
         logging.getLogger(LOGGER_NAME).setLevel(logging.DEBUG)
     places = read_places(settings)

@@ -93,7 +93,7 @@ def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
     """A sentence for each `PALIMPSEST_*` variable that is set and means nothing, by name; never its value."""
     known = [setting.variable for setting in SETTINGS if setting.variable]
     return tuple(
-        f"{name} is not a setting; the nearest one is {_nearest(name, known)}."
+        f"{name} in the environment is not a setting, so it does nothing; the nearest one is {_nearest(name, known)}."
         for name, text in sorted(environ.items())
         if name.startswith(_PREFIX) and text and name not in known
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from palimpsest.configuration import PROJECT_FILE, load_settings
+from palimpsest.configuration import PROJECT_FILE, load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings import Settings
 from palimpsest.services.folders import EditorsWord
@@ -55,7 +55,7 @@ class FolderSettingsReader:
     def _read(self, root: Path, word: EditorsWord, editor_before: Mapping[str, Any]) -> FolderSettings:
         is_trusted = self._is_trusted(root, word)
         project_file = root / PROJECT_FILE
-        notes: list[str] = []
+        notes = [*unknown_variables(self.environ)]
         if not is_trusted and os.path.lexists(project_file):
             notes.append(_ignored(project_file, word))
         counted, editor = project_file if is_trusted else None, word.settings

@@ -36,8 +36,12 @@ def complain(sentence: str) -> None:
 
 def say_json(value: Any, indent: int | None = None) -> None:
     """A value on stdout, exactly. Raises what `json.dumps` raises."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    sys.stdout.write(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(harmless_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
+
+
+def harmless_json(text: str) -> str:
+    """JSON, or lines of it, that means the same and may reach a terminal."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from palimpsest.app import load_folders
 from palimpsest.domain.messages import ConversationId
-from palimpsest.printing import say
+from palimpsest.printing import harmless_json, say
 from palimpsest.services.transfers import Transfers
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ def export_conversation(
     conversation_id = ConversationId(conversation)
     if output is None:
         exported = asyncio.run(_with(folder.resolve(), environ, lambda transfers: transfers.export(conversation_id)))
-        sys.stdout.buffer.write(exported.text.encode())
+        sys.stdout.buffer.write(harmless_json(exported.text).encode())
         sys.stdout.flush()
         return 0
     exported = asyncio.run(

@@ -162,6 +162,14 @@ async def test_settings_that_cannot_be_meant_are_told_and_those_before_stay(
         assert len(ed.client.received("window/showMessage")) == 1
 
 
+async def test_a_misspelt_variable_is_told_once_whatever_is_open(connect: Connect, folders: list[Path]) -> None:
+    async with connect(None, PALIMPSEST_CONTEXT_TRESHOLD="0.7") as ed:
+        for folder in folders:
+            await model_in(ed, folder)
+        (told,) = ed.client.received("window/showMessage")
+        assert told["message"].endswith("the nearest one is PALIMPSEST_CONTEXT_THRESHOLD.")
+
+
 async def test_an_editor_that_cannot_be_asked_sends_its_settings(connect: Connect) -> None:
     options = {"palimpsest": {"settings": capped(5_000)}}
     async with connect(options=options, capabilities={}) as ed:

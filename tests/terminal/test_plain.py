@@ -108,8 +108,19 @@ def test_bytes_that_are_not_utf8_are_replaced_and_told(chats: Chats) -> None:
     assert done.returncode == 0
 
 
-def test_what_is_no_terminal_gets_the_text_as_it_is_in_utf8(chats: Chats) -> None:
-    assert chats.pipe("hostile\n").stdout == "\x1b]0;owned\x07\x1b[2Jred\u202etxt\x9b31m\ttab\r\nline \ufffd\n\n"
+def test_what_reads_the_pipe_gets_no_control_characters_either_and_utf8(chats: Chats) -> None:
+    shown = chats.pipe("hostile\nein Käfer\n").stdout
+    hostile, _, rest = shown.partition("\n\n")
+    assert hostile == "\\x1b]0;owned\\x07\\x1b[2Jred\\u202etxt\\x9b31m\ttab\nline \\ud800"
+    assert "ein Käfer" in rest
+
+
+def test_what_goes_wrong_is_told_without_control_characters(chats: Chats) -> None:
+    chats.folder.rmdir()
+    chats.folder = chats.folder.with_name("gone\x1b]0;owned\x07")
+    done = chats.pipe("hello\n")
+    assert (done.returncode, "\x1b" in done.stderr) == (1, False)
+    assert "gone\\x1b]0;owned\\x07 cannot be opened" in done.stderr
 
 
 def test_a_terminal_gets_no_control_characters_also_when_stdin_is_a_pipe(chats: Chats) -> None:

@@ -68,6 +68,13 @@ def test_a_file_that_is_ignored_is_told_with_what_would_help(
     assert how in note
 
 
+def test_a_misspelt_variable_is_among_what_the_user_is_told(written: Written) -> None:
+    written.environ["PALIMPSEST_CONTEXT_TRESHOLD"] = "0.7"
+    (note,) = written.read().notes
+    assert note.startswith("PALIMPSEST_CONTEXT_TRESHOLD in the environment is not a setting")
+    assert note.endswith("the nearest one is PALIMPSEST_CONTEXT_THRESHOLD.")
+
+
 def test_a_broken_project_file_is_left_out_and_the_rest_counts(written: Written) -> None:
     written.project_file.write_text("context.tool_age = 12\nstorage.path = '/elsewhere'")
     found = written.read(editor={"context": {"preserve_recent": 7}})

@@ -200,8 +200,9 @@ class PalimpsestServer(BaseServer):
         return isinstance(ours, dict) and ours.get("notifications") is True
 
     def tell_notes(self, session: FolderSession) -> None:
-        """Tells the user what is to be known about the folder's settings, each thing once as long as it is so."""
-        told = self._told.get(session.root, ())
+        """Tells the user what is to be known about the folder's settings, each thing once as long as it is so: what is
+        so of several folders, such as a misspelt variable, once for all of them."""
+        told = {note for notes in self._told.values() for note in notes}
         self._told[session.root] = session.notes
         for note in session.notes:
             if note not in told:

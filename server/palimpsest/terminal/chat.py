@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from palimpsest.printing import sanitise
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
@@ -84,5 +85,5 @@ def _prepare_streams() -> None:
 
 
 def _refuse(sentence: str) -> int:
-    sys.stderr.write(sentence + "\n")
+    sys.stderr.write(sanitise(sentence) + "\n")
     return _FAILED

@@ -17,7 +17,7 @@ from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import ServerGone, TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
-from palimpsest.terminal.render import clean, ending, one_line
+from palimpsest.terminal.render import ending, one_line
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.usage import ContextEvent
@@ -28,7 +28,8 @@ _CANCEL_PATIENCE_S = 5.0
 
 
 class PlainView:
-    """Answers to stdout, everything about them to stderr. What is not a terminal gets the text as it is."""
+    """Answers to stdout, everything about them to stderr. Both are cleaned as for a terminal: what reads the pipe is
+    often one that shows them."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err
@@ -47,7 +48,7 @@ class PlainView:
             self.say("\t".join(one_line(cell) for cell in row))
 
     def fail(self, sentence: str) -> None:
-        self._err.write((sanitise(sentence) if self._err.isatty() else clean(sentence)) + "\n")
+        self._err.write(sanitise(sentence) + "\n")
         self._err.flush()
 
     def show(self, event: Event) -> None:
@@ -81,7 +82,7 @@ class PlainView:
             self._is_at_left = True
 
     def _write(self, text: str) -> None:
-        text = sanitise(text) if self._out.isatty() else clean(text)
+        text = sanitise(text)
         if text:
             self._put(text)
             self._is_at_left = text.endswith("\n")
