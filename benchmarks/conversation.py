@@ -14,7 +14,7 @@ from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.settings import ContextSettings, Layout, Settings
 from palimpsest.domain.turns import TurnState
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override

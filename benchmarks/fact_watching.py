@@ -25,8 +25,8 @@ from typing import Final
 
 from palimpsest.domain.facts import Fact, FactType, Place, Span
 from palimpsest.lsp.process import SWITCH_INTERVAL_S
+from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
-from palimpsest.services.clock import utc_now
 from palimpsest.services.events import FactsChanged, FolderEvent, Listeners
 from palimpsest.services.fact_keeping import FactKeeping
 from palimpsest.services.fact_places import FactPlaces

@@ -33,7 +33,7 @@ from typing import Any, Final, Self
 import psutil
 
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.storage import conversations
 from palimpsest.storage.store import DATABASE_NAME, open_store
 

@@ -21,7 +21,7 @@ from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, user_message
 from palimpsest.domain.settings import Settings
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.tokenizers import Tokenizers

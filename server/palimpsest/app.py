@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -27,13 +27,13 @@ from palimpsest.domain.provider import Provider
 from palimpsest.domain.quoting.passages import HistoryLine, Passage
 from palimpsest.domain.settings import Settings, to_entries
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
+from palimpsest.machine import utc_now
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.services.accepted_edits import AcceptedEdits
 from palimpsest.services.adoption import Left, find_left, recognise
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.asking import Helpers, HelpingModel
 from palimpsest.services.background import Background
-from palimpsest.services.clock import utc_now
 from palimpsest.services.command_tool import HOLDS_ALL, MAY_ESCAPE, CommandTool
 from palimpsest.services.context_debug import LOGGER_NAME
 from palimpsest.services.contexts import ContextEngine
@@ -49,6 +49,7 @@ from palimpsest.services.fact_keeping import FactKeeping
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.facts_tool import FactsTool
 from palimpsest.services.finding import find_passages
+from palimpsest.services.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.folder_text import FolderText
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
 from palimpsest.services.following import Following
@@ -119,6 +120,8 @@ class Composer:
     live: LiveLimits
     frame: Frame
     editor_models: EditorModels
+    open_events: Callable[[Take], FolderEvents] = open_events
+    """What tells that files have changed."""
 
     async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
         """Opens the store, closes what dead servers left open, and wires what works on it. Raises InvalidRequest when
@@ -230,7 +233,7 @@ class Composer:
         edits = AcceptedEdits() if facts is None else facts.librarian.places.edits
         librarian = _librarian(store, files, root, model, contexts, settings, edits)
         if facts is None:
-            facts = FactKeeping(root, librarian, listeners)
+            facts = FactKeeping(root, librarian, listeners, self.open_events)
         else:
             facts.take(librarian)
         # As the folder is opened: a tool that comes with the first fact would break the prefix of what is being said.

@@ -28,7 +28,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.domain.provider import ToolSchema
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.conversation_tools import MAX_OUTPUT_BYTES, conversation_tools
 from palimpsest.services.purging import Purging
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope

@@ -13,7 +13,7 @@ from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.limits import LimitsSource, with_window
 from palimpsest.domain.provider import TextDelta
 from palimpsest.domain.settings import Settings
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.pinning import Pinning

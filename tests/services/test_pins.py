@@ -21,7 +21,7 @@ from palimpsest.domain.ledger import EntryState, missing
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.pinning import Pinning

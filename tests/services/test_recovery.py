@@ -22,8 +22,8 @@ from palimpsest.domain.messages import MessageId, TurnId, user_message
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolSchema
 from palimpsest.domain.recovery import GO_ON, Break, CallFate, Resolution, last_batch
 from palimpsest.domain.tokens import CountText
+from palimpsest.machine import utc_now
 from palimpsest.services.approvals import Approvals
-from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import quoting
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.editors import Editors

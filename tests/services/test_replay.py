@@ -17,7 +17,7 @@ from palimpsest.cli import main
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content, Role, TextPart, user_message
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.prices import NewestFirst, PricedRequests
 from palimpsest.services.recordings import load_recording, to_steps
 from palimpsest.services.replay import ReplayReport, RequestChecker, pairs_are_whole

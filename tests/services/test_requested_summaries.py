@@ -8,7 +8,7 @@ from tests.services.scripted import Bench, Opener, says
 from palimpsest.domain.cut import Block
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.requested_summaries import RequestedSummaries
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease

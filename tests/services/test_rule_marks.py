@@ -8,7 +8,7 @@ import asyncio
 from tests.services.scripted import Bench, Opener
 
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.standing_rules import read_rules
 from palimpsest.storage import conversations, rule_marks
 from palimpsest.storage.tables import RuleMark

@@ -26,7 +26,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, Tur
 from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.transfer import Transfer, as_copy
 from palimpsest.domain.transfer_format import decode, encode
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.events import ConversationChanged
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.transfers import Outcome, Transfers

@@ -24,8 +24,8 @@ from palimpsest.domain.journal import EventType, Numbered, shown_text
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
 from palimpsest.domain.turns import TurnState
+from palimpsest.machine import utc_now
 from palimpsest.services import leases
-from palimpsest.services.clock import utc_now
 from palimpsest.services.conversations import TurnFailed
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override

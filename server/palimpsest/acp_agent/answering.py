@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
@@ -15,6 +14,7 @@ from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns import TurnState
+from palimpsest.machine import machine
 from palimpsest.services.attachments import take_snapshots, user_content
 from palimpsest.services.commanding import Commanding, plain
 from palimpsest.services.events import ContextEvent, FolderEvent
@@ -54,7 +54,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
         await sessions.tell_state(opened)
         await opened.outbox.flush()
         return StopReason.END
-    content, request_id = await _content(session, asked), uuid.uuid4().hex
+    content, request_id = await _content(session, asked), machine.new_id()
     if opened.blank is not None and await session.conversations.holds(opened.id):
         opened.blank = None  # its first message was stored, and cancelled on the way
     if opened.blank is None:

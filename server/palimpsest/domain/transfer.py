@@ -19,7 +19,7 @@ from palimpsest.domain.messages import Content, ConversationId, Digest, MessageI
 from palimpsest.domain.turns import TurnState
 
 Instant = NewType("Instant", str)
-"""UTC, ISO 8601, as `services/clock` writes it."""
+"""UTC, ISO 8601, as `machine.utc_now` writes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,6 +22,7 @@ from palimpsest.domain.provider import (
     ToolCallStart,
 )
 from palimpsest.lsp.protocol import Phase
+from palimpsest.machine import machine
 from palimpsest.wire.conversations import MessageRole
 from palimpsest.wire.convert import WireError, from_json
 from palimpsest.wire.editor_models import (
@@ -78,7 +78,7 @@ class OfferedModels:
     Palimpsest may ask the model at all."""
 
     def __init__(self, server: PalimpsestServer) -> None:
-        self.id: Final = cast("EditorId", uuid.uuid4().hex)
+        self.id: Final = cast("EditorId", machine.new_id())
         """By it the services know whose work they do."""
         self._server = server
         self._models: list[EditorModelInfo] = []
@@ -129,7 +129,7 @@ class OfferedModels:
 
         if self._server.protocol.phase is not Phase.RUNNING:
             raise CallFailed(Failing.GONE)
-        params = _to_params(uuid.uuid4().hex, model, context)
+        params = _to_params(machine.new_id(), model, context)
         answer = asyncio.wrap_future(self._server.protocol.send_request("palimpsest/editorModel/complete", params))
         pieces = self._calls[params.request_id] = asyncio.Queue()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +33,7 @@ from palimpsest.domain.chat_document import (
 from palimpsest.domain.document_edits import Change, Placement, change_between
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, SummaryId, TurnId
+from palimpsest.machine import machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -262,7 +262,7 @@ class OpenChat:
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
         content = user_content(message, await attached(self._ls, session, message))
-        started = await session.turns.start(self.conversation_id, uuid.uuid4().hex, content, self._ls.editor_models.id)
+        started = await session.turns.start(self.conversation_id, machine.new_id(), content, self._ls.editor_models.id)
         if isinstance(started, str):
             raise InvalidRequest("The message was sent already.")
         self._write(f"{BREAK}{user_section(started.user_message_id, content)}")

@@ -14,7 +14,7 @@ from typing import Final
 
 from palimpsest.domain.journal import JournalEvent, Numbered, merge
 from palimpsest.domain.messages import StepId, TurnId, clean_text
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.storage import turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store

@@ -18,7 +18,7 @@ from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.transfer_format import encode
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.transfers import Outcome, Transfers
 from palimpsest.storage import conversations as stored
@@ -172,7 +172,7 @@ def _first_commit(root: Path, environ: Mapping[str, str]) -> str:
     quiet = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     kept = {name: environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in environ}
     try:
-        found = subprocess.run(
+        found = machine.run_program(
             [git, "-C", str(root), "rev-list", "--max-parents=0", "HEAD"],
             env=kept | quiet,
             stdin=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from palimpsest.domain.approvals import Answer, ApprovalRequest, Rule, decide
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.editors import AttachedEditor, EditorGone, Editors
 from palimpsest.services.tools import TurnScope
 from palimpsest.services.trust import FolderTrust

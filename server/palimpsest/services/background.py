@@ -68,6 +68,10 @@ class Background:
             for reading, work in waiting:
                 self._begin(reading, work)
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._tasks and not self._waiting
+
     async def settle(self, conversation_id: ConversationId) -> None:
         """Waits until nothing is under way for the conversation."""
         tasks = [task for task, each in self._tasks.items() if each.conversation_id == conversation_id]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from palimpsest.domain.calibration import Calibration, ModelKey, Observation
 from palimpsest.domain.limits import Model
 from palimpsest.domain.tokens import Estimator
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.storage import models as stored
 from palimpsest.storage.store import Store
 

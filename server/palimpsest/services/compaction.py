@@ -10,7 +10,6 @@ exchanges are left out instead, and the editor is told which.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -44,7 +43,7 @@ from palimpsest.domain.strategies import (
     choose_strategy,
 )
 from palimpsest.domain.summarization import PendingSummarization
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.fitting import foldable
@@ -309,7 +308,7 @@ class Compactor:
         rules = await read_rules(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operations.begin(MANUAL, _n_messages(pending.pieces))
-            new = await self.writer.complete(state, pending, written, rules.ledger, time.monotonic())
+            new = await self.writer.complete(state, pending, written, rules.ledger, machine.monotonic_s())
             return await self._put_in(state, lease, new, adopt, operations)
 
     async def _put_in(

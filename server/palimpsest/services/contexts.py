@@ -22,11 +22,11 @@ from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.recut_sizes import KEEP_SHARE
 from palimpsest.domain.settings import ContextSettings
+from palimpsest.machine import utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.acceptance import Accepted, accept, with_previews
 from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
-from palimpsest.services.clock import utc_now
 from palimpsest.services.compaction import AHEAD_SHARE, Compactor, distilled
 from palimpsest.services.context_state import (
     ContextState,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, get_args
@@ -17,7 +16,7 @@ from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
 from palimpsest.domain.settings import Layout
 from palimpsest.domain.turns import TurnState, title_of
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Switch
 from palimpsest.services.editor_models import EditorId
@@ -93,7 +92,7 @@ class Conversations:
         chosen = models.default() if model is None else models.get(model)
         models.provider(chosen)
         cleaned, _ = clean_text(title or "")
-        conversation_id = ConversationId(uuid.uuid4().hex)
+        conversation_id = ConversationId(machine.new_id())
         return await self.store.run(conversations.create, conversation_id, title_of(cleaned), chosen.name, utc_now())
 
     def blank(self) -> ConversationRecord:
@@ -104,7 +103,7 @@ class Conversations:
         models.provider(chosen)
         now = utc_now()
         return ConversationRecord(
-            ConversationId(uuid.uuid4().hex), "", chosen.name, 0, 0, now, now, None, MessageId(0), False, ""
+            ConversationId(machine.new_id()), "", chosen.name, 0, 0, now, now, None, MessageId(0), False, ""
         )
 
     async def list(self) -> list[tuple[ConversationRecord, TurnId | None]]:
@@ -217,7 +216,7 @@ class Conversations:
         Never waits: what a running turn has not committed is not in it. Raises InvalidRequest for no such message.
         """
         cleaned, _ = clean_text(title or "")
-        child = ConversationId(uuid.uuid4().hex)
+        child = ConversationId(machine.new_id())
 
         def write() -> ConversationRecord:
             parent = conversations.get(conversation_id)

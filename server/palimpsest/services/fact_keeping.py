@@ -10,6 +10,7 @@ from pathlib import Path
 
 from palimpsest.services.background import logged
 from palimpsest.services.events import ConversationChanged, FactsChanged, FolderEvent, Listeners
+from palimpsest.services.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.place_checker import PlaceChecker
 from palimpsest.services.watching import SourceWatcher
@@ -25,13 +26,15 @@ class FactKeeping:
     root: Path
     librarian: Librarian
     listeners: Listeners
+    open_events: Callable[[Take], FolderEvents] = open_events
+    """What the system tells of files; a test has another."""
     watcher: SourceWatcher = field(init=False)
     checker: PlaceChecker = field(default_factory=PlaceChecker)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _unsubscribe: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        self.watcher = SourceWatcher(self.root, self.look_at)
+        self.watcher = SourceWatcher(self.root, self.look_at, self.open_events)
         self.take(self.librarian)
 
     def take(self, librarian: Librarian) -> None:
@@ -43,6 +46,11 @@ class FactKeeping:
         """Begins to listen, and sees in the background to what happened while no server ran."""
         self._unsubscribe = self.listeners.add(self._hear)
         self._begin(self._catch_up())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was learned and every file that changed was looked at."""
+        return not self._tasks and not self.watcher.n_waiting
 
     async def close(self) -> None:
         if self._unsubscribe is not None:

@@ -14,8 +14,8 @@ from typing import Final
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.facts import FactId, Place, Span, StoredFact
 from palimpsest.domain.staleness.symbols import find_symbol
+from palimpsest.machine import utc_now
 from palimpsest.services.accepted_edits import AcceptedEdits, ahead_of_disk, follow_on_disk, followed
-from palimpsest.services.clock import utc_now
 from palimpsest.services.file_text import split_lines
 from palimpsest.services.place_checks import News, PlaceNow, SourceFile, Tie, check_links, places_in, read_source
 from palimpsest.services.workspace_files import PlaceKind, WorkspaceFiles

@@ -18,7 +18,7 @@ from palimpsest.domain.errors import (
 from palimpsest.domain.guard import Outcome
 from palimpsest.domain.limits import Model
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ContextEvent, ContextEventType

@@ -64,6 +64,13 @@ class FolderSession:
         """Whether the folder's project settings, instructions and tools count."""
         return self.trust.is_trusted
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn runs, nothing is done in the background, and no fact is being learned or looked at."""
+        return (
+            not self.turns.running and self.contexts.background.is_idle and (self.facts is None or self.facts.is_idle)
+        )
+
     async def close(self) -> None:
         """Stops what runs, keeping what it said, then closes the store."""
         await self.turns.interrupt_all()

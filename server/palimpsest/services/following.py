@@ -18,7 +18,7 @@ from typing import Final
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.journal import EventType, JournalEvent, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.running_turn import Listener, RunningTurn
 from palimpsest.storage import turns
 from palimpsest.storage.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.errors import StoreError
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.storage import backups, repairs
 from palimpsest.storage.health import Finding, Verdict, look
 from palimpsest.storage.hidden_words import HiddenWords

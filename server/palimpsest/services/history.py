@@ -15,8 +15,8 @@ from palimpsest.domain.cut_history import Ranges, Standing
 from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
 from palimpsest.domain.forest import children_of
 from palimpsest.domain.messages import MessageId, Role, SummaryId
+from palimpsest.machine import utc_now
 from palimpsest.services.acceptance import with_previews
-from palimpsest.services.clock import utc_now
 from palimpsest.services.compaction import pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine

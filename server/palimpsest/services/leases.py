@@ -16,8 +16,8 @@ from typing import Final
 
 from palimpsest.domain.errors import PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
+from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
-from palimpsest.services.clock import utc_now
 from palimpsest.storage import conversations, leases, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store

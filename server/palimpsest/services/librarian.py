@@ -12,7 +12,7 @@ import functools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from palimpsest.domain.chain import StoredMessage
@@ -37,8 +37,8 @@ from palimpsest.domain.facts import (
 from palimpsest.domain.messages import ConversationId, MessageId, Role, clean_text
 from palimpsest.domain.provider import StopReason
 from palimpsest.domain.redaction import redact
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.background import Background
-from palimpsest.services.clock import utc_now
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
@@ -362,7 +362,7 @@ class Librarian:
 
 
 def _restorable_since() -> str:
-    return (datetime.now(UTC) - RESTORABLE_FOR).isoformat()
+    return (machine.now() - RESTORABLE_FOR).isoformat()
 
 
 def _replace(known: StoredFact, fact: Fact, now: str) -> FactId:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
+from palimpsest.machine import utc_now
 from palimpsest.services.asking import HelpingModel, Reply
-from palimpsest.services.clock import utc_now
 from palimpsest.storage import facts
 from palimpsest.storage.store import Store
 

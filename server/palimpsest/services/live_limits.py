@@ -12,7 +12,6 @@ import hashlib
 import json
 import logging
 import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,7 +21,7 @@ from typing import Any, Final, NewType
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.limits import ModelLimits
 from palimpsest.domain.provider import LiveModel, LiveProvider, Provider
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest_clients.rendering import model_family
 
 log = logging.getLogger(__name__)
@@ -191,7 +190,7 @@ def _add(file: Path, key: _Key, told: _Told) -> None:
     """Writes one provider's word beside those of the others, which another server may have written meanwhile."""
     entries = {**_read(file), key: told}
     data = {"format": _FORMAT, "providers": {key: _entry(each) for key, each in sorted(entries.items())}}
-    partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}.partial")
+    partial = file.with_name(f"{file.name}.{machine.new_id()}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:

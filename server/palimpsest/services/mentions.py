@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from palimpsest.machine import machine
 from palimpsest.services.slash_commands import SlashCommand, matching
 from palimpsest.services.workspace_files import WorkspaceFiles
 
@@ -97,13 +97,13 @@ class Mentions:
     async def _entries(self) -> tuple[Sequence[_Entry], bool]:
         """Every file and folder, nearest the root first, and whether that is not all."""
         walking = self._walking
-        if walking is None or (walking.done() and time.monotonic() >= self._kept_until):
+        if walking is None or (walking.done() and machine.monotonic_s() >= self._kept_until):
             walking = self._walking = asyncio.create_task(self._walk())
         return await asyncio.shield(walking)
 
     async def _walk(self) -> tuple[Sequence[_Entry], bool]:
         found = await asyncio.to_thread(_walk_all, self._files)
-        self._kept_until = time.monotonic() + KEPT_S
+        self._kept_until = machine.monotonic_s() + KEPT_S
         return found
 
 

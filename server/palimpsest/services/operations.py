@@ -7,15 +7,13 @@ happens in between: only `Operations` begins one, and whoever holds it ends what
 from __future__ import annotations
 
 import asyncio
-import time
-import uuid
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final, Self
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 
 NOTHING_GAINED: Final = "Nothing became smaller, so the context stays as it is."
@@ -37,7 +35,7 @@ class Operation:
     """What all its events say."""
     tokens_after: int | None = None
     """None while nothing became smaller."""
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=lambda: machine.monotonic_s())
     _has_ended: bool = False
 
     def changed(self, tokens_after: int) -> None:
@@ -85,7 +83,7 @@ class Operation:
 
     @property
     def duration_ms(self) -> int:
-        return int((time.monotonic() - self._started) * 1000)
+        return int((machine.monotonic_s() - self._started) * 1000)
 
     def _end(self, type: ContextEventType, **fields: object) -> None:
         if not self._has_ended:
@@ -106,11 +104,11 @@ class Operations:
     tokens_before: int
     limit_tokens: int
     begun: list[Operation] = field(default_factory=list)
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=lambda: machine.monotonic_s())
 
     @property
     def duration_ms(self) -> int:
-        return int((time.monotonic() - self._started) * 1000)
+        return int((machine.monotonic_s() - self._started) * 1000)
 
     @property
     def tokens(self) -> int:
@@ -124,7 +122,7 @@ class Operations:
         return any(each.tokens_after is not None for each in self.begun)
 
     def begin(self, strategy: str, n_items: int | None = None) -> Operation:
-        operation_id = uuid.uuid4().hex
+        operation_id = machine.new_id()
         event = ContextEvent(
             self.conversation_id,
             ContextEventType.SUMMARIZATION_START,

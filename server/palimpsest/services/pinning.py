@@ -12,7 +12,7 @@ from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.ledger import NO_MESSAGE, EntryId, EntryState, Pin, pin_tokens
 from palimpsest.domain.messages import ConversationId, MessageId, clean_text
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.standing_rules import read_rules
 from palimpsest.storage import ledger

@@ -10,8 +10,8 @@ from pathlib import Path
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.machine import utc_now
 from palimpsest.services.chat_documents import ChatDocuments
-from palimpsest.services.clock import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.pending_work import do_pending_work

@@ -15,7 +15,7 @@ from palimpsest.domain.facts import StoredFact
 from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.messages import AttachmentPart
 from palimpsest.domain.retrieval.packing import entries_of
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.retrieval import Order, Question, Retriever
 from palimpsest.storage import facts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final, Literal, assert_never
 
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.recovery import BatchCall, Break, Resolution, break_of, last_batch
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.history import HistoryEditor
 from palimpsest.services.running_turn import RunningTurn
@@ -52,7 +52,7 @@ class Recovery:
 
     async def recent(self) -> list[BrokenAnswer]:
         """Those that broke off not long ago."""
-        since = (datetime.now(UTC) - OFFERED_FOR).isoformat()
+        since = (machine.now() - OFFERED_FOR).isoformat()
         return [each for each in await self.unresolved() if each.ended_at >= since]
 
     async def last_turn(self, conversation_id: ConversationId) -> TurnId:

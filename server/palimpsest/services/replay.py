@@ -14,7 +14,7 @@ from palimpsest.domain.ledger import missing
 from palimpsest.domain.messages import Content, ConversationId, Role
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.tokens import count_content
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ContextEvent, ContextEventType

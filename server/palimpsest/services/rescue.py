@@ -12,7 +12,7 @@ from typing import Final
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.transfer import Transfer
 from palimpsest.domain.transfer_format import decode, encode
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import utc_now
 from palimpsest.storage import transfers
 from palimpsest.storage.rescue import Loose, carve, copy_damaged, pour
 from palimpsest.storage.store import open_store

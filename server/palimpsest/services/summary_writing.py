@@ -7,7 +7,6 @@ of the forest like any other, found again at the next re-cut.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,8 +17,8 @@ from palimpsest.domain.forest import Summary
 from palimpsest.domain.ledger import Ledger, missing, split_standing_rules, standing_rules
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.summarization import PendingSummarization
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.background import Background
-from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.operations import Operation
 from palimpsest.services.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
@@ -43,7 +42,7 @@ class SummaryWriter:
         self, state: ContextState, pending: PendingSummarization, ledger: Ledger, operation: Operation
     ) -> Block | None:
         """A stored summary as a block; None when it would not be smaller (invariant 7)."""
-        started = time.monotonic()
+        started = machine.monotonic_s()
         hidden = await self.store.read(conversations.hidden_ranges, state.id)
         rules, pieces, target = self._parts(state, pending, ledger)
         written = await self.summarizer.write(pieces, target, state.tokenizer.count)
@@ -73,7 +72,7 @@ class SummaryWriter:
         """Stores a model's summary for the next re-cut. Raises PalimpsestError or TimeoutError where there is none."""
         if not isinstance(self.summarizer, PatientSummarizer):
             return  # without a model a summary takes no time
-        started = time.monotonic()
+        started = machine.monotonic_s()
         hidden = await self.store.read(conversations.hidden_ranges, state.id)
         rules, pieces, target = self._parts(state, pending, ledger)
         try:
@@ -106,7 +105,7 @@ class SummaryWriter:
     async def _pay(self, state: ContextState, usage: TokenUsage, started: float) -> None:
         """Puts what a model took for texts that are not used into the account."""
         if usage.prompt_tokens or usage.output_tokens:
-            took_ms = int((time.monotonic() - started) * 1000)
+            took_ms = int((machine.monotonic_s() - started) * 1000)
             tokens = usage.prompt_tokens, usage.output_tokens
             await self.store.run(contexts.write_refused, state.id, *tokens, took_ms, utc_now())
 
@@ -184,7 +183,7 @@ def _node(pending: PendingSummarization, written: Written, rules: str, started: 
         original_tokens=pending.original_tokens,
         author=written.author,
         children=tuple(summary.id for summary in lower),
-        duration_ms=int((time.monotonic() - started) * 1000),
+        duration_ms=int((machine.monotonic_s() - started) * 1000),
         input_tokens=written.usage.prompt_tokens,
         output_tokens=written.usage.output_tokens,
     )

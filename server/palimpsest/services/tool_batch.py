@@ -11,9 +11,9 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.guard import Counters, Decision, Outcome, tool_preflight
 from palimpsest.domain.journal import EventType, JournalEvent
 from palimpsest.domain.messages import Content, tool_result
+from palimpsest.machine import utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
-from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ContextEvent, ContextEventType

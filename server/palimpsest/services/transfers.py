@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import os
 import tempfile
-import uuid
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +20,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.transfer import Transfer, as_copy
 from palimpsest.domain.transfer_format import decode, encode, is_export
-from palimpsest.services.clock import utc_now
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.import_files import read_import
 from palimpsest.services.pending_work import do_pending_work
@@ -107,7 +106,7 @@ class Transfers:
 
     async def _store_recording(self, recording: Recording) -> Imported:
         models = self.conversations.contexts.models
-        conversation_id = ConversationId(uuid.uuid4().hex)
+        conversation_id = ConversationId(machine.new_id())
         contents = [content for step in recording.steps for content in step]
 
         note = f"A recorded session of {recording.n_recorded} messages was imported."
@@ -137,8 +136,8 @@ def _store(transfer: Transfer) -> Imported:
         record = transfers.write(transfer, utc_now())
         return Imported(record, Outcome.IMPORTED, f"A conversation of {record.n_messages} messages was imported.")
     ids = {*(message.turn for message in transfer.messages), *(turn.id for turn in transfer.turns)} - {None}
-    turn_ids = {turn_id: TurnId(uuid.uuid4().hex) for turn_id in ids if turn_id is not None}
-    copy = as_copy(transfer, ConversationId(uuid.uuid4().hex), turn_ids)
+    turn_ids = {turn_id: TurnId(machine.new_id()) for turn_id in ids if turn_id is not None}
+    copy = as_copy(transfer, ConversationId(machine.new_id()), turn_ids)
     record = transfers.write(copy, utc_now())
     reason = (
         "another state of it is here already"

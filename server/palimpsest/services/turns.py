@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
@@ -44,9 +43,9 @@ from palimpsest.domain.provider import (
 )
 from palimpsest.domain.recovery import Rerun
 from palimpsest.domain.turns import ENDING_STATES, TurnState
+from palimpsest.machine import machine, utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
-from palimpsest.services.clock import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.continuing import GoingOn, choose_cut
@@ -144,7 +143,7 @@ class TurnEngine:
         await self.contexts.leases.settle(conversation_id)
         admission = await self.store.run(
             turns.admit,
-            TurnId(uuid.uuid4().hex),
+            TurnId(machine.new_id()),
             conversation_id,
             request_id,
             content,
@@ -172,7 +171,7 @@ class TurnEngine:
         await self.contexts.leases.settle(conversation_id)
         reopened = await self.store.run(
             recovering.reopen,
-            TurnId(uuid.uuid4().hex),
+            TurnId(machine.new_id()),
             ended,
             how,
             conversation_id,

@@ -11,11 +11,11 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
 from palimpsest.domain.errors import InvalidRequest, StoreError
+from palimpsest.machine import machine
 
 FOLDER_NAME: Final = "backups"
 _KEPT_OF_EACH: Final = 2
@@ -27,7 +27,7 @@ Occasion = Literal["migration", "repair", "request"]
 
 def now_in_names() -> str:
     """The moment as it stands in names of files: later ones sort behind."""
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    return machine.now().strftime("%Y%m%dT%H%M%S%fZ")
 
 
 def back_up(database: Path, target: Path) -> int:

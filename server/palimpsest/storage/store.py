@@ -16,9 +16,7 @@ import os
 import sqlite3
 import stat
 import traceback
-import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
@@ -28,8 +26,8 @@ from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
 from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
+from palimpsest.machine import machine, utc_now
 from palimpsest.storage import backups, hidden_words, tables
-from palimpsest.storage.database_thread import DatabaseThread
 from palimpsest.storage.hidden_words import HiddenWords
 from palimpsest.storage.reading_only import ReadingSource, find_source, is_writable
 
@@ -61,7 +59,7 @@ class Store:
 
     def __init__(self, directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> None:
         self.directory = directory
-        self.server_id = uuid.uuid4().hex
+        self.server_id = machine.new_id()
         """Names this process in leases; its lock file is held for life, which proves it is alive."""
         self._liveness = FileLock(
             _lock_path(directory, self.server_id), thread_local=False, mode=0o600, fallback_to_soft=False
@@ -76,9 +74,9 @@ class Store:
         """Why this server may not write; None when it may."""
         self._file: tuple[int, int] | None = None
         """What the file system calls the database that is open."""
-        self._writer = DatabaseThread("store-writer")
-        self._reader = DatabaseThread("store-reader")
-        self._searcher = DatabaseThread("store-searcher")
+        self._writer = machine.call_thread("store-writer")
+        self._reader = machine.call_thread("store-reader")
+        self._searcher = machine.call_thread("store-searcher")
         self._write_db = SqliteDatabase(
             str(directory / DATABASE_NAME),
             timeout=_BUSY_TIMEOUT_S,
@@ -322,7 +320,7 @@ class Store:
 
 def _mend_hidden_words() -> HiddenWords:
     found = hidden_words.find()
-    hidden_words.mend(found, datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+    hidden_words.mend(found, utc_now())
     return found
 
 

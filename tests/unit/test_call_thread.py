@@ -10,24 +10,24 @@ import pytest
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import StoreError
-from palimpsest.storage.database_thread import DatabaseThread
+from palimpsest.machine.call_thread import CallThread
 
 
 @pytest.fixture
-async def thread() -> AsyncIterator[DatabaseThread]:
-    made = DatabaseThread("tested")
+async def thread() -> AsyncIterator[CallThread]:
+    made = CallThread("tested")
     yield made
     await asyncio.to_thread(made.end, lambda: None)
 
 
-async def test_calls_run_in_order_on_the_one_thread(thread: DatabaseThread) -> None:
+async def test_calls_run_in_order_on_the_one_thread(thread: CallThread) -> None:
     ran: list[tuple[int, str]] = []
     futures = [thread.run(lambda n=n: ran.append((n, threading.current_thread().name))) for n in range(200)]  # type: ignore[misc]
     await asyncio.wait_for(asyncio.gather(*futures), WAIT_S)
     assert ran == [(n, "tested") for n in range(200)]
 
 
-async def test_a_call_that_fails_is_heard_of_where_it_was_asked_for(thread: DatabaseThread) -> None:
+async def test_a_call_that_fails_is_heard_of_where_it_was_asked_for(thread: CallThread) -> None:
     def fail() -> None:
         raise ZeroDivisionError("this one")
 
@@ -37,7 +37,7 @@ async def test_a_call_that_fails_is_heard_of_where_it_was_asked_for(thread: Data
     assert await asyncio.wait_for(following, WAIT_S) == "works"
 
 
-async def test_a_call_that_nobody_waits_for_is_carried_out(thread: DatabaseThread) -> None:
+async def test_a_call_that_nobody_waits_for_is_carried_out(thread: CallThread) -> None:
     may_go, ran = threading.Event(), list[str]()
 
     def slow() -> None:
@@ -53,7 +53,7 @@ async def test_a_call_that_nobody_waits_for_is_carried_out(thread: DatabaseThrea
 
 
 async def test_the_end_comes_behind_everything_asked_for() -> None:
-    thread, ran = DatabaseThread("ending"), list[int | str]()
+    thread, ran = CallThread("ending"), list[int | str]()
     futures = [thread.run(lambda n=n: ran.append(n)) for n in range(50)]  # type: ignore[misc]
     await asyncio.wait_for(asyncio.to_thread(thread.end, lambda: ran.append("last")), WAIT_S)
     assert ran == [*range(50), "last"]
@@ -61,14 +61,14 @@ async def test_the_end_comes_behind_everything_asked_for() -> None:
 
 
 async def test_a_call_after_the_end_is_refused_instead_of_waiting_for_ever() -> None:
-    thread = DatabaseThread("ended")
+    thread = CallThread("ended")
     await asyncio.to_thread(thread.end, lambda: None)
     with pytest.raises(StoreError, match="The store is closed"):
         thread.run(lambda: None)
 
 
 def test_a_loop_that_has_ended_does_not_stop_the_thread() -> None:
-    thread, may_go, ran = DatabaseThread("outliving"), threading.Event(), list[str]()
+    thread, may_go, ran = CallThread("outliving"), threading.Event(), list[str]()
 
     def slow() -> None:
         may_go.wait(WAIT_S)

@@ -1,4 +1,4 @@
-"""A thread of a store: calls run on it one after the other, in the order they were asked for.
+"""A thread for calls: they run on it one after the other, in the order they were asked for.
 
 A thread pool would do, and take twice as long to hand a call over and its result back; every delta of an answer waits
 for that.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 _Call = Callable[[], object]
 
 
-class DatabaseThread:
+class CallThread:
     """Runs from its making to `end`. A daemon: what it has not begun when the process ends is not run."""
 
     def __init__(self, name: str) -> None:
