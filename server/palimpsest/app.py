@@ -126,7 +126,7 @@ class Composer:
     async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
         """Opens the store, closes what dead servers left open, and wires what works on it. Raises InvalidRequest when
         the user's own file or environment cannot be meant."""
-        found = await asyncio.to_thread(self.reader.read, root, word)
+        found = self._doubted(await asyncio.to_thread(self.reader.read, root, word))
         for note in found.notes:
             log.warning(note)
         directory = store_directory(read_places(found.settings).stores, root)
@@ -166,7 +166,7 @@ class Composer:
         with the place and the mode it was opened with."""
         own_notes = session.notes[len(session.store.notes) :]
         before = FolderSettings(session.settings, session.is_trusted, session.editor_settings, own_notes)
-        found = await asyncio.to_thread(self.reader.read_again, session.root, word, before)
+        found = self._doubted(await asyncio.to_thread(self.reader.read_again, session.root, word, before))
         clients = await asyncio.to_thread(self.clients.get, found.settings)
         if found == before and clients == _without_offline(session.contexts.models.providers):
             return session
@@ -182,6 +182,21 @@ class Composer:
             session.facts,
         )
         return replace(renewed, following=session.following, notes=(*session.store.notes, *renewed.notes))
+
+    def _doubted(self, found: FolderSettings) -> FolderSettings:
+        """With a note for each model in the settings whose name looks like a slip."""
+        settings = found.settings
+        entries = to_entries(settings.models), to_entries(settings.providers)
+        models = Models(self.table, {}, {}, settings, model_entries=entries[0], provider_entries=entries[1])
+        named = {
+            "model": settings.model,
+            "summarization.model": settings.context.summary_model,
+            "librarian.model": settings.librarian.model,
+            **{f"targets[{number}]": name for number, name in enumerate(settings.targets)},
+        }
+        doubts = [(key, models.doubt(name)) for key, name in named.items() if name is not None]
+        notes = tuple(f"In the setting {key}: {doubt}" for key, doubt in doubts if doubt is not None)
+        return replace(found, notes=(*found.notes, *notes))
 
     async def _compose(
         self,

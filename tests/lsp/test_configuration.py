@@ -170,6 +170,23 @@ async def test_a_misspelt_variable_is_told_once_whatever_is_open(connect: Connec
         assert told["message"].endswith("the nearest one is PALIMPSEST_CONTEXT_THRESHOLD.")
 
 
+async def test_a_model_that_looks_misspelt_is_told_and_used(connect: Connect, folders: list[Path]) -> None:
+    async with connect(None, **KEYS, PALIMPSEST_LIBRARIAN_MODEL="gpt-4omni") as ed:
+        of = {"folder": folders[0].as_uri()}
+        created = await ed.client.result("palimpsest/conversation/create", {**of, "model": "claude-sonet"})
+        assert created["model"] == "claude-sonet"
+        switched = await ed.client.result(
+            "palimpsest/model/switch", {"conversationId": created["conversationId"], "model": "gpt-4oo"}
+        )
+        assert switched["model"] == "gpt-4oo"
+        told = [each["message"] for each in ed.client.received("window/showMessage")]
+        assert [
+            each for each in told if each.startswith("In the setting librarian.model: No model 'gpt-4omni' of openai")
+        ]
+        assert [each for each in told if each.startswith("No model 'claude-sonet' of anthropic is known here")]
+        assert [each for each in told if each.startswith("No model 'gpt-4oo' of openai is known here")]
+
+
 async def test_an_editor_that_cannot_be_asked_sends_its_settings(connect: Connect) -> None:
     options = {"palimpsest": {"settings": capped(5_000)}}
     async with connect(options=options, capabilities={}) as ed:

@@ -266,3 +266,62 @@ def test_without_any_model_it_is_said_what_to_do() -> None:
     hints = {"ollama": "set OLLAMA_HOST"}
     with pytest.raises(NotFound, match=r"No model can be used yet: set OLLAMA_HOST\."):
         Models(load_model_table(), {"ollama": Named("ollama")}, hints, Settings()).default()
+
+
+# -------------------------------------------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("claude-sonet", "claude-sonnet-5"),
+        ("anthropic/claude-opuss-5", "anthropic/claude-opus-5"),
+        ("gpt-4omni", "gpt-4o"),
+        ("gemini-3.6-flsh", "gemini-3.6-flash"),
+    ],
+)
+def test_a_name_like_a_known_one_is_doubted_and_can_be_used(name: str, meant: str) -> None:
+    found = models()
+    assert found.get(name).name == name
+    assert meant in str(found.doubt(name))
+
+
+@pytest.mark.parametrize(("name", "meant"), [("Claude-Haiku-4-5", "claude-haiku-4-5"), ("gtp-4o", "gpt-4o")])
+def test_a_name_that_is_none_is_refused_with_what_was_meant(name: str, meant: str) -> None:
+    with pytest.raises(NotFound, match=rf"Did you mean .*{meant}"):
+        models().get(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *load_model_table().names,
+        "claude-sonnet-4-5-20250929",
+        "claude-opus-4-1",
+        "gpt-4o-mini",
+        "gpt-5.1",
+        "openai/gpt-oss-120b",
+        "openai/qwen3",
+        "ollama/qwen3:8b",
+        "anthropic/frobnicator",
+    ],
+)
+def test_a_known_name_another_version_and_a_name_of_its_own_are_not_doubted(name: str) -> None:
+    assert models().doubt(name) is None
+
+
+def test_where_a_service_told_its_models_another_version_is_doubted_too() -> None:
+    told = {"ollama/qwen3:8b": ModelLimits(40_000, 4_000), **LIVE}
+    assert "ollama/qwen3:8b" in str(models(live=told).doubt("ollama/qwen4:8b"))
+    assert "claude-opus-4-5" in str(models(live=told).doubt("claude-opus-4-1"))
+    assert models(live=told).doubt("ollama/qwen3:8b") is None
+
+
+def test_a_name_that_the_user_described_is_not_doubted() -> None:
+    assert models(model_entries={"gpt-4omni": {"window": 5_000}}).doubt("gpt-4omni") is None
+
+
+def test_a_model_that_cannot_be_used_is_told_with_what_was_meant() -> None:
+    found = models()
+    with pytest.raises(NotFound, match=r"cannot be used yet: .*\. No model 'claude-sonet' of anthropic is known here"):
+        found.provider(found.get("claude-sonet"))

@@ -32,6 +32,8 @@ async def create(ls: PalimpsestServer, params: CreateConversationParams) -> Conv
 
     session = await ls.session(params.folder)
     record = await session.conversations.create(params.title, params.model)
+    if params.model is not None:
+        ls.doubt_model(session, params.model)
     return to_conversation(record, session.root, None)
 
 

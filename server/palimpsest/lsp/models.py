@@ -64,6 +64,7 @@ async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModel
     conversation_id = ConversationId(params.conversation_id)
     session = await ls.session_of(conversation_id)
     done = await session.conversations.switch_model(conversation_id, params.model)
+    ls.doubt_model(session, params.model)
     usage = to_usage(await usage_status(session.contexts, conversation_id))
     model = done.model.name
     match done.adaptation:

@@ -208,6 +208,11 @@ class PalimpsestServer(BaseServer):
             if note not in told:
                 self.warn(note)
 
+    def doubt_model(self, session: FolderSession, name: str) -> None:
+        """Tells the user that a model's name looks like a slip; it counts all the same."""
+        if (doubt := session.contexts.models.doubt(name)) is not None:
+            self.warn(doubt)
+
     def warn(self, sentence: str) -> None:
         """Shows the user something that did not fail and may not be as they want it."""
         self.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=sentence))

@@ -197,9 +197,10 @@ class Commanding:
     async def _switch(self, name: str) -> Reply:
         if self.conversation_id is None:
             record = await self.session.conversations.create(None, name)
-            return Reply(f"A new conversation with {plain(record.model)} begins with your next message.", record.id)
+            said = f"A new conversation with {plain(record.model)} begins with your next message."
+            return Reply(said + self._doubt(name), record.id)
         done = await self.session.conversations.switch_model(self.conversation_id, name)
-        said = f"The model is {plain(done.model.name)} now."
+        said = f"The model is {plain(done.model.name)} now.{self._doubt(name)}"
         if isinstance(done.adaptation, Shrinking | Expanding):
             said += f" Budget {done.adaptation.old_budget:,} → {done.adaptation.new_budget:,} tokens."
         if isinstance(done.adaptation, Shrinking) and done.adaptation.needs_summarization:
@@ -207,6 +208,10 @@ class Commanding:
         if isinstance(done.adaptation, Expanding) and done.adaptation.can_restore:
             said += f" {done.adaptation.can_restore} summarised messages stand as originals again."
         return Reply(said)
+
+    def _doubt(self, name: str) -> str:
+        doubt = self.session.contexts.models.doubt(name)
+        return "" if doubt is None else f" {plain(doubt)} `/model` lists those that are."
 
     def _models(self) -> str:
         rows = [

@@ -7,6 +7,7 @@ taught is the window from then on, where it is less than that: reserve and margi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -26,6 +27,7 @@ from palimpsest.domain.provider import Provider
 from palimpsest.domain.settings import Settings
 from palimpsest.services.editor_models import EDITOR, HINT, EditorId, EditorModels
 from palimpsest.services.redacting import RedactingProvider
+from palimpsest.wording import nearest
 
 OFFLINE: Final = "offline"
 """The provider that asks nobody."""
@@ -78,11 +80,32 @@ class Models:
         """The model of that name, whether or not it can be used now. Raises NotFound for one nobody knows."""
         model = self._find(name)
         if model is None:
+            near = nearest(name, self._known_names())
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
             raise NotFound(
-                f"There is no model {name!r}. Known ones begin with {', '.join(self.table.names)}; "
-                "for another one write PROVIDER/NAME."
+                f"There is no model {name!r}.{meant} The list of models names those that are known; for another of a "
+                "service write PROVIDER/NAME."
             )
         return model
+
+    def doubt(self, name: str) -> str | None:
+        """A sentence about a name that looks like a slip of one that is known, such as `claude-sonet`; None for any
+        other, and for one that nobody knows. It may be meant all the same, because services have models that nobody
+        here knows: it stops nothing. What only has another version is doubted where the service told its models."""
+        model = self._find(name)
+        if model is None or name in self.overrides or self._entry(model):
+            return None
+        written = model.service_name
+        told = {known.partition("/")[2] for known in self.live if known.startswith(f"{model.provider}/")}
+        known = told | {each for each in self._known_names() if self.get(each).provider == model.provider}
+        if any(written == each or re.match(re.escape(each) + "[-.:@]", written) for each in known):
+            return None
+        near = nearest(written, known)
+        if not near or (not told and _without_version(written) in map(_without_version, known)):
+            return None
+        prefix = name.removesuffix(written)
+        meant = " or ".join(prefix + each.removeprefix(prefix) for each in near)
+        return f"No model {written!r} of {model.provider} is known here; did you mean {meant}?"
 
     def assume(self, name: str) -> Model:
         """As `get`, but with cautious limits for a model nobody knows any more: its conversations stay readable."""
@@ -95,7 +118,11 @@ class Models:
         if asked_by is not None and isinstance(provider, EditorModels):
             provider = provider.asked_by(asked_by)
         if provider is None:
-            raise NotFound(f"The model {model.name} cannot be used yet: {self._hint(model.provider)}.")
+            doubt = self.doubt(model.name)
+            raise NotFound(
+                f"The model {model.name} cannot be used yet: {self._hint(model.provider)}."
+                + (f" {doubt}" if doubt else "")
+            )
         # What the offline one is sent stays in this process.
         return RedactingProvider(provider) if self.settings.redaction and provider.name != OFFLINE else provider
 
@@ -163,12 +190,15 @@ class Models:
 
     def choices(self) -> list[ModelChoice]:
         """Available ones first, then by name. A prefix that stands for a family is left out."""
-        names = {name for name in self.table.names if not name.endswith("-")}
-        names |= {*self.overrides, *self._told_names(), self.default_name()}
-        names |= set(() if self.offered is None else self.offered.names())
-        names |= {name for name in self.model_entries if self._find(name) is not None}
-        found = [self.choice(self.get(name)) for name in names]
+        found = [self.choice(self.get(name)) for name in {*self._known_names(), self.default_name()}]
         return sorted(found, key=lambda choice: (not choice.is_available, choice.model.name))
+
+    def _known_names(self) -> set[str]:
+        """Of every model that somebody has named: the table, the user, a service, an editor."""
+        names = {name for name in self.table.names if not name.endswith("-")}
+        names |= {*self.overrides, *self._told_names()}
+        names |= set(() if self.offered is None else self.offered.names())
+        return names | {name for name in self.model_entries if self._find(name) is not None}
 
     def _told_names(self) -> list[str]:
         """Models of providers whose own word is all that is known of them, such as what Ollama has pulled."""
@@ -253,6 +283,10 @@ class Models:
 
 def _key(model: Model) -> str:
     return f"{model.provider}/{model.service_name}"
+
+
+def _without_version(name: str) -> str:
+    return re.sub(r"[\d.]+", "0", name)
 
 
 def _limits(entry: Entry, where: str) -> dict[str, int]:
