@@ -21,7 +21,8 @@ from palimpsest.domain.limits import Model, compute_budget
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.tokens import CountText
-from palimpsest.services.asking import HelpingModel
+from palimpsest.machine import utc_now
+from palimpsest.services.asking import Check, HelpingModel, unchecked
 from palimpsest.services.background import Background
 from palimpsest.services.compaction import AHEAD_SHARE
 from palimpsest.services.context_reports import stats
@@ -29,6 +30,8 @@ from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
 from palimpsest.storage import contexts as stored
+from palimpsest.storage import purging
+from palimpsest.storage.store import open_store
 
 TEXT = "I watched the pump for the user; it is wet."
 USAGE = TokenUsage(input_tokens=70, cache_read_tokens=20, cache_write_tokens=10, output_tokens=7)
@@ -43,7 +46,9 @@ class Slow:
     n_begun: int = 0
     n_ended: int = 0
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         self.n_begun += 1
         self.has_begun.set()
         try:
@@ -287,11 +292,38 @@ async def test_what_was_started_just_before_closing_begins_and_cleans_up() -> No
     await asyncio.wait_for(background.settle(ConversationId("c")), WAIT_S)
 
 
+async def test_what_another_server_purges_meanwhile_is_sent_to_no_model(bench: Opener) -> None:
+    """Its purge stops nothing here; the first call is under way, and a second one would follow."""
+    b = await bench([], window=4_000, reserve=500)
+    gate, is_asked = asyncio.Event(), asyncio.Event()
+    refusal: list[Action] = [TextDelta("I can't help with that."), Finished(StopReason.END, USAGE)]
+    provider = ScriptedProvider([[is_asked.set, gate, *refusal], [TextDelta(TEXT), Finished(StopReason.END, USAGE)]])
+    writer = load_model_table().find("offline")
+    assert writer is not None
+    tokenizer = await b.session.contexts.tokenizers.get(writer.tokenizer)
+    helper = HelpingModel(provider, writer, compute_budget(writer.limits), tokenizer.count)
+    let_write(b, LlmSummarizer(helper, load_prompts()))
+    await until_ahead(b)
+    await asyncio.wait_for(is_asked.wait(), WAIT_S)
+    other = await open_store(b.session.store.directory)
+    try:
+        whole = (MessageId(0), MessageId(2))
+        await other.run(purging.purge, b.conversation_id, whole, other.server_id, other.is_alive, utc_now())
+    finally:
+        await other.close()
+    gate.set()
+    await settled(b)
+    assert len(provider.seen) == 1
+    assert await written(b) == []
+
+
 async def test_a_model_that_fails_in_the_background_hurts_nobody(bench: Opener) -> None:
     b = await bench([], window=4_000, reserve=500)
 
     class Broken:
-        async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        async def write(
+            self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+        ) -> Written:
             raise RuntimeError("broken")
 
     let_write(b, Broken())

@@ -23,6 +23,7 @@ from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.strategies import EVERY_NAME
 from palimpsest.domain.tokens import CountText
+from palimpsest.services.asking import Check, unchecked
 from palimpsest.services.context_reports import explain, stats, usage_status
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType
@@ -103,7 +104,9 @@ class Unreliable:
     chance: random.Random
     waits: asyncio.Event
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         what = self.chance.choice(["quote", "quote", "note", "defect", "hang"])
         if what == "defect":
             raise RuntimeError("a defect")

@@ -20,6 +20,7 @@ from palimpsest.domain.prepared import PreparedContext, Segment
 from palimpsest.domain.provider import StreamEvent, TextDelta
 from palimpsest.domain.settings import Settings
 from palimpsest.domain.tokens import CountText
+from palimpsest.services.asking import Check, unchecked
 from palimpsest.services.editor_models import EditorId, EditorModel, EditorModels
 from palimpsest.services.models import Models
 from palimpsest.services.running_turn import RunningTurn
@@ -123,7 +124,9 @@ async def test_what_a_turn_leaves_to_the_background_is_done_for_the_editor_of_th
     has_begun = asyncio.Event()
 
     class Writing:
-        async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        async def write(
+            self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+        ) -> Written:
             has_begun.set()
             await asyncio.Event().wait()
             raise AssertionError

@@ -121,6 +121,25 @@ async def test_a_file_that_is_renamed_is_found_again_by_what_it_holds(bench: Ope
     assert (source.place.path, source.state) == ("geometry/circles.py", FactState.FRESH)
 
 
+async def test_a_fact_that_cannot_be_pinned_again_stays_what_it_was(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Noted.")])
+    (folder / "shapes.py").write_text("LIMIT = 30\n" + CODE)
+    await b.ask("The size limit in shapes.py is 30 points (LIMIT).")
+    librarian = librarian_of(b, folder)
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+    assert fact.sources
+    (folder / "shapes.py").unlink()
+    with pytest.raises(NotFound, match="Forget it"):
+        await librarian.pin_again(fact.id)
+    assert await librarian.select(Wanted(includes_closed=True)) == [await librarian.get(fact.id)]
+    (folder / "shapes.py").write_text("\nLIMIT = 30\n" + CODE)
+    pinned = await librarian.pin_again(fact.id)
+    assert (pinned.fact.fact_type, pinned.fact.content) == (FactType.PINNED, fact.fact.content)
+    assert [source.state for source in pinned.sources] == [FactState.FRESH]
+    assert (await librarian.get(fact.id)).superseded_by == pinned.id
+
+
 async def test_a_file_that_is_gone_makes_its_facts_stale_and_verifying_says_what_to_do(
     bench: Opener, folder: Path
 ) -> None:

@@ -12,7 +12,14 @@ from tests.slow import slow
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.cut import Block, is_partition
-from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, StoreError
+from palimpsest.domain.errors import (
+    ConversationBusy,
+    ErrorKind,
+    InvalidRequest,
+    ProviderError,
+    RecentMessagesTooLarge,
+    StoreError,
+)
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.recovery import Resolution
@@ -51,6 +58,14 @@ async def expand(b: Bench) -> object:
     return await b.session.conversations.expand(b.conversation_id, block.summary.id)
 
 
+async def give_way(b: Bench) -> object:
+    """What was expanded goes back, because no other cut makes room."""
+    await expand(b)
+    async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+        await (await b.session.contexts.compactor(state)).to_the_least(state, lease, 20_000)
+    return None
+
+
 async def switch(b: Bench) -> object:
     return await b.session.conversations.switch_model(b.conversation_id, "offline")
 
@@ -77,13 +92,13 @@ async def check_in_step(b: Bench) -> None:
     page = await b.session.conversations.read(b.conversation_id, None, 1000)
     held = await b.session.contexts.state(b.conversation_id)
     assert is_partition(held.pieces, held.n_messages, page.hidden)
-    pieces, version = held.pieces, held.cut.version
+    known = held.pieces, held.cut.version, held.expansions
     b.session.contexts.forget(b.conversation_id)
     fresh = await b.session.contexts.state(b.conversation_id)
-    assert (fresh.pieces, fresh.cut.version) == (pieces, version)
+    assert (fresh.pieces, fresh.cut.version, fresh.expansions) == known
 
 
-@pytest.mark.parametrize("change", [roll_back, slow(undo), expand, slow(switch), slow(discard)])
+@pytest.mark.parametrize("change", [roll_back, slow(undo), slow(expand), give_way, slow(switch), slow(discard)])
 async def test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_and_in_step(
     bench: Opener, change: Callable[[Bench], Awaitable[object]]
 ) -> None:
@@ -105,6 +120,17 @@ async def test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_an
         await check_in_step(b)
         n_steps += 1
     assert n_steps > 2
+
+
+async def test_what_was_expanded_stays_so_where_not_even_that_makes_room(bench: Opener) -> None:
+    b = await talk(bench)
+    await expand(b)
+    async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+        before = state.expansions
+        with pytest.raises(RecentMessagesTooLarge):
+            await (await b.session.contexts.compactor(state)).to_the_least(state, lease, 100)
+        assert state.expansions == before == ((0, 2),)
+    await check_in_step(b)
 
 
 async def test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open(bench: Opener) -> None:

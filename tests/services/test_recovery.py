@@ -24,6 +24,7 @@ from palimpsest.domain.recovery import GO_ON, Break, CallFate, Resolution, last_
 from palimpsest.domain.tokens import CountText
 from palimpsest.machine import utc_now
 from palimpsest.services.approvals import Approvals
+from palimpsest.services.asking import Check, unchecked
 from palimpsest.services.contexts import quoting
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.editors import Editors
@@ -429,7 +430,9 @@ async def test_a_turn_stopped_while_older_messages_are_summarised_keeps_everythi
     reached = asyncio.Event()
 
     class Slow:
-        async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+        async def write(
+            self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+        ) -> Written:
             reached.set()
             await asyncio.Event().wait()
             raise AssertionError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,6 +23,13 @@ MAX_OUTPUT_TOKENS: Final = 8_192
 """What a model may take for one text; far above what is wanted, because some think aloud in it."""
 MAX_CHARS: Final = 40_000
 """After that many characters nobody listens any more."""
+
+Check = Callable[[], Awaitable[None]]
+"""Raises PalimpsestError when what is about to be sent may not be sent any more."""
+
+
+async def unchecked() -> None:
+    """The check of what may always be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +52,14 @@ class HelpingModel:
     count: CountText
     """By its own vocabulary."""
 
-    async def ask(self, instructions: str, request: str, topic: str) -> Reply:
-        """`topic`: questions about the same share their instructions, so that a provider can cache them.
+    async def ask(self, instructions: str, request: str, topic: str, check: Check = unchecked) -> Reply:
+        """`topic`: questions about the same share their instructions, so that a provider can cache them. `check`: the
+        last thing before the request is sent; what it raises passes through, and nothing was sent.
 
         Raises ProviderError when it fails, OverLimit when the request does not fit its window.
         """
         context = await asyncio.to_thread(self._prepare, instructions, request, topic)
+        await check()
         text, finished = "", None
         async with aclosing(self.provider.stream(context)) as events:
             async for event in events:

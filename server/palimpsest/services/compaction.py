@@ -10,7 +10,8 @@ exchanges are left out instead, and the editor is told which.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -105,8 +106,8 @@ class Compactor:
         except RecentMessagesTooLarge:
             if not state.expansions:
                 raise
-            await self._collapse(state)
-            await recut()
+            with _collapsed(state):
+                await recut()
 
     async def _by_summaries(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
         raw_before = state.raw_tokens + more_tokens
@@ -183,8 +184,7 @@ class Compactor:
     async def to_the_least(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
         """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
         not either."""
-        await self._collapse(state)
-        with self.operations(state, limit_tokens) as operations:
+        with _collapsed(state), self.operations(state, limit_tokens) as operations:
             rules = await read_rules(self.store, state)
             n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
             operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
@@ -194,12 +194,6 @@ class Compactor:
             if self.settings.infinity:
                 operation.progress(n_folded)
             await self.adopt(state, lease, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
-
-    async def _collapse(self, state: ContextState) -> None:
-        """What the user expanded goes back to what stood for it."""
-        for start, end in state.expansions:
-            await self.store.run(contexts.collapse, state.id, start, end)
-        state.expansions = ()
 
     def leaving_out(
         self, state: ContextState, rules: StandingRules, limit_tokens: int
@@ -351,7 +345,7 @@ class Compactor:
         `left_out`: None for what was left out before. `operations`: what was done to come to the pieces; they are
         complete when the cut is stored. `expanded`: [start, end) that the user wants to see as originals from now on.
         What was added behind messages goes; what the user ruled by command goes to the front; blocks get the rules that
-        hold again.
+        hold again. What was expanded is stored with the cut: of what was before, what the state still names.
         """
         left_out = state.cut.left_out if left_out is None else left_out
         if operations is None:
@@ -379,17 +373,17 @@ class Compactor:
         previews = {p.message.id: p.preview for p in plain if isinstance(p, Live) and p.preview is not None}
         report = RecutReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
         has_left_out_others = cut.left_out != state.cut.left_out
+        expansions = state.expansions if expanded is None else (*state.expansions, expanded)
 
         def write() -> None:
             contexts.write_cut(lease, cut, previews, report, utc_now())
-            if expanded is not None:
-                contexts.expand(state.id, *expanded)
+            contexts.keep_expansions(state.id, expansions)
 
         def follow(_: None) -> None:
             common = _n_common(state.pieces, plain) if front == state.front else 0
             state.n_sent = min(state.n_sent, common)
             state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
-            state.expansions = state.expansions if expanded is None else (*state.expansions, expanded)
+            state.expansions = expansions
             self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
             if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
                 self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
@@ -468,6 +462,19 @@ class Compactor:
 
     def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
         self.emit(replace(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def _collapsed(state: ContextState) -> Iterator[None]:
+    """In this block a cut is chosen as if the user had expanded nothing. Where none is adopted, what was expanded stays
+    so: the cut's transaction takes it back, and nothing else does."""
+    before, version = state.expansions, state.cut.version
+    state.expansions = ()
+    try:
+        yield
+    finally:
+        if state.cut.version == version:
+            state.expansions = before
 
 
 def pending_summarization(settings: ContextSettings, state: ContextState, run: Sequence[Piece]) -> PendingSummarization:

@@ -38,6 +38,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, Role, clean_te
 from palimpsest.domain.provider import StopReason
 from palimpsest.domain.redaction import redact
 from palimpsest.machine import machine, utc_now
+from palimpsest.services.asking import Check
 from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian_model import LibrarianModel
@@ -175,12 +176,20 @@ class Librarian:
         found: list[Proposal] = []
         numbers: dict[tuple[int, str], int] = {}
         clock = asyncio.get_running_loop().time
+
+        async def is_void() -> bool:
+            return await self.store.read(conversations.last_hidden, conversation_id) != work.last_hidden
+
+        async def check() -> None:
+            if await is_void():
+                raise NotFound("What was to be read for facts was taken back meanwhile.")
+
         for exchange in work.exchanges:
             # Another server's purge or roll back stops nobody here; its words must go to no model afterwards.
-            if await self.store.read(conversations.last_hidden, conversation_id) != work.last_hidden:
+            if await is_void():
                 return None
             began = clock()
-            told = await self._proposals(conversation_id, exchange)
+            told = await self._proposals(conversation_id, exchange, check)
             await asyncio.sleep(min(rest * (clock() - began), _LONGEST_REST_S) * len(self._at_work))
             for each in told:
                 if not isinstance(each, Candidate):
@@ -199,10 +208,10 @@ class Librarian:
 
         return await self.store.commit(lambda: _keep(conversation_id, work, admission, ties, numbers, utc_now()), tell)
 
-    async def _proposals(self, conversation_id: ConversationId, exchange: Exchange) -> Sequence[Proposal]:
+    async def _proposals(self, conversation_id: ConversationId, exchange: Exchange, check: Check) -> Sequence[Proposal]:
         by_form = await asyncio.to_thread(proposals, exchange)
         request = functools.partial(from_model.transcript, exchange, _PART_TOKENS)
-        reply = await self.model.ask(conversation_id, from_model.INSTRUCTIONS, request, _TOPIC, _MODEL_LIMIT_S)
+        reply = await self.model.ask(conversation_id, from_model.INSTRUCTIONS, request, _TOPIC, _MODEL_LIMIT_S, check)
         if reply is None:
             return by_form
         told = await asyncio.to_thread(from_model.parse, reply.text, exchange)
@@ -235,20 +244,20 @@ class Librarian:
                 fact_sources.add(fact_id, tie.version, tie.anchor, tie.symbol, tie.span, utc_now())
             return fact_id
 
-        return await self._changed(await self.store.run(write))
+        return await self._commit(write)
 
     async def verify(self, fact_id: FactId) -> StoredFact:
         """A person says that the fact holds as its files are now. Raises NotFound."""
         await self.get(fact_id)
         places = await self.places.now(fact_id)
 
-        def write() -> None:
+        def write() -> FactId:
             facts.get(fact_id)
             places.take()
             facts.verify(fact_id, utc_now())
+            return fact_id
 
-        await self.store.run(write)
-        return await self._changed(fact_id)
+        return await self._commit(write)
 
     async def update(self, fact_id: FactId) -> StoredFact:
         """Says a fact anew from its places as they are now, by the librarian's model; the old one is closed. Where it
@@ -270,7 +279,7 @@ class Librarian:
             facts.verify(new, utc_now())
             return new
 
-        return await self._changed(await self.store.run(write))
+        return await self._commit(write)
 
     async def _restated(self, known: StoredFact, texts: Sequence[str]) -> Fact | Unusable:
         """The fact as the texts have it now."""
@@ -296,23 +305,33 @@ class Librarian:
 
     async def pin_again(self, fact_id: FactId) -> StoredFact:
         """The user says that a fact is important and holds: it becomes a pinned one, at the places as they are now, and
-        is never put aside for others. Raises NotFound."""
+        is never put aside for others. Raises NotFound; nothing has changed then."""
         known = await self.get(fact_id)
-        if known.fact.fact_type is not FactType.PINNED:
-            fact = Fact(FactType.PINNED, known.fact.content, known.fact.entities)
-            fact_id = await self.store.run(_replace, known, fact, utc_now())
-        return await self.verify(fact_id)
+        places = await self.places.now(fact_id)
+
+        def write() -> FactId:
+            is_pinned = facts.get(fact_id).fact.fact_type is FactType.PINNED
+            pinned = Fact(FactType.PINNED, known.fact.content, known.fact.entities)
+            new = fact_id if is_pinned else _replace(known, pinned, utc_now())
+            places.take()
+            facts.verify(new, utc_now())
+            return new
+
+        return await self._commit(write)
 
     async def forget(self, fact_id: FactId) -> FactCounts:
         """Takes a fact away and does not learn the same words again; for `RESTORABLE_FOR` it can be restored. Raises
         NotFound."""
-        await self.store.run(forgotten_facts.forget, fact_id, utc_now(), _restorable_since())
-        self.changed()
+
+        def forget() -> None:
+            forgotten_facts.forget(fact_id, utc_now(), _restorable_since())
+
+        await self.store.commit(forget, self._tell)
         return await self.counts()
 
     async def restore(self, fact_id: FactId) -> StoredFact:
         """Takes a forgetting back. Raises NotFound when the fact was not forgotten, or too long ago."""
-        return await self._changed(await self.store.run(forgotten_facts.restore, fact_id, utc_now()))
+        return await self._commit(lambda: forgotten_facts.restore(fact_id, utc_now()))
 
     async def forgotten(self) -> list[Forgotten]:
         """What can be restored, the last that was forgotten first."""
@@ -325,13 +344,14 @@ class Librarian:
             forgotten_facts.clear()
             return facts.clear()
 
-        n_removed = await self.store.run(clear)
-        self.changed()
-        return n_removed
+        return await self.store.commit(clear, self._tell)
 
-    async def _changed(self, fact_id: FactId) -> StoredFact:
+    async def _commit(self, write: Callable[[], FactId]) -> StoredFact:
+        """The fact that one transaction wrote; everybody hears of it, also when nobody waits for it any more."""
+        return await self.get(await self.store.commit(write, self._tell))
+
+    def _tell(self, _written: object) -> None:
         self.changed()
-        return await self.get(fact_id)
 
     # ---------------------------------------------------------------------------------------------------------- looking
 

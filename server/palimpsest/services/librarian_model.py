@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.machine import utc_now
-from palimpsest.services.asking import HelpingModel, Reply
+from palimpsest.services.asking import Check, HelpingModel, Reply, unchecked
 from palimpsest.storage import facts
 from palimpsest.storage.store import Store
 
@@ -29,10 +29,17 @@ class LibrarianModel:
     daily_tokens: int
 
     async def ask(
-        self, conversation_id: ConversationId, instructions: str, request: Callable[[], str], topic: str, limit_s: float
+        self,
+        conversation_id: ConversationId,
+        instructions: str,
+        request: Callable[[], str],
+        topic: str,
+        limit_s: float,
+        check: Check = unchecked,
     ) -> Reply | None:
         """What the model says. None where there is none, where today's tokens are spent, and where it fails or takes
-        longer than `limit_s`. `request` is made on a thread, and only when it is asked for."""
+        longer than `limit_s`; and where `check`, called right before the request is sent, raises. `request` is made on
+        a thread, and only when it is asked for."""
         today = utc_now()[:10]
         model = await self.choose(conversation_id)
         if model is None or await self.store.read(facts.tokens_used, today) >= self.daily_tokens:
@@ -40,7 +47,7 @@ class LibrarianModel:
         try:
             async with asyncio.timeout(limit_s):
                 asked = await asyncio.to_thread(request)
-                reply = await model.ask(instructions, asked, topic)
+                reply = await model.ask(instructions, asked, topic, check)
         except (PalimpsestError, TimeoutError) as error:
             log.info("the librarian does without a model (%s): %s", topic, type(error).__name__)
             return None

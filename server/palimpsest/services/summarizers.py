@@ -34,7 +34,7 @@ from palimpsest.domain.summaries import (
     record,
 )
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText
-from palimpsest.services.asking import HelpingModel
+from palimpsest.services.asking import Check, HelpingModel, unchecked
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +78,11 @@ class Written:
 class Summarizer(Protocol):
     """Writes a text that can stand for some pieces."""
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         """A text of about `target_tokens`; it and the sizes of the pieces are raw tokens as `count` counts them.
+        `check`: called right before words of the pieces are sent to a model; what it raises passes through.
 
         Raises PalimpsestError when there is none.
         """
@@ -90,7 +93,9 @@ class Summarizer(Protocol):
 class ExtractiveSummarizer:
     """Quotes. Deterministic; never raises."""
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         quotable = [as_quotable(piece) for piece in pieces]
         text = await asyncio.to_thread(summarize_extractively, quotable, target_tokens, count)
         return Written(text, KIND, AUTHOR)
@@ -103,6 +108,7 @@ class _Job:
     originals: str
     original_tokens: int
     count: CountText
+    check: Check
     usage: TokenUsage = field(default_factory=TokenUsage)
 
     def problem(self, text: str) -> Problem | None:
@@ -129,11 +135,13 @@ class LlmSummarizer:
     """Its vocabulary may not be the conversation's."""
     prompts: Prompts
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         aim = max(min(target_tokens, CAP_TOKENS), SMALLEST_AIM)
         instructions = self.prompts.tool_calls if is_tool_work(pieces) else self.prompts.episode
         originals = await asyncio.to_thread(originals_text, pieces)
-        job = _Job(originals, total_tokens(pieces), count)
+        job = _Job(originals, total_tokens(pieces), count, check)
         stretches = await asyncio.to_thread(self._split, pieces, self._room(instructions))
         each = max(aim // len(stretches), SMALLEST_AIM)
         texts = [await self._ask(instructions, stretch, each, job) for stretch in stretches]
@@ -207,7 +215,7 @@ class LlmSummarizer:
         return text
 
     async def _attempt(self, instructions: str, request: str, job: _Job) -> tuple[str, Problem | None]:
-        reply = await self.helper.ask(instructions, request, _TOPIC)
+        reply = await self.helper.ask(instructions, request, _TOPIC, job.check)
         job.spend(reply.usage)
         match reply.stop_reason:
             case None:
@@ -225,8 +233,10 @@ class HybridSummarizer:
 
     llm: LlmSummarizer
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
-        prose = await self.llm.write(pieces, int(target_tokens * (1 - LISTS_SHARE)), count)
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
+        prose = await self.llm.write(pieces, int(target_tokens * (1 - LISTS_SHARE)), count, check)
         text = await asyncio.to_thread(hybrid_text, prose.text, pieces, target_tokens, count)
         return Written(text, "hybrid", prose.author, usage=prose.usage)
 
@@ -241,9 +251,11 @@ class PatientSummarizer:
     limit_s: float
     """How long `first` may take in all, its text then comes `later`."""
 
-    async def write(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def write(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         """Never raises."""
-        writing = asyncio.create_task(self.at_leisure(pieces, target_tokens, count))
+        writing = asyncio.create_task(self.at_leisure(pieces, target_tokens, count, check))
         later: asyncio.Task[Written] | None = None
         refused = TokenUsage()
         try:
@@ -272,10 +284,12 @@ class PatientSummarizer:
         note = f"{why} It was written without a model instead."
         return Written(quoted.text, quoted.kind, quoted.author, note, refused=refused, later=later)
 
-    async def at_leisure(self, pieces: Sequence[Piece], target_tokens: int, count: CountText) -> Written:
+    async def at_leisure(
+        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
+    ) -> Written:
         """The text of `first`. Raises PalimpsestError, or TimeoutError after `limit_s`."""
         async with asyncio.timeout(self.limit_s):
-            written = await self.first.write(pieces, target_tokens, count)
+            written = await self.first.write(pieces, target_tokens, count, check)
         if count(written.text) >= total_tokens(pieces):
             raise UnusableSummary("The summary with its lists is not shorter than what it stands for.", written.usage)
         return written

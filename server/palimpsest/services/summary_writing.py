@@ -18,6 +18,7 @@ from palimpsest.domain.ledger import Ledger, missing, split_standing_rules, stan
 from palimpsest.domain.provider import TokenUsage
 from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.machine import machine, utc_now
+from palimpsest.services.asking import Check
 from palimpsest.services.background import Background
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.operations import Operation
@@ -45,7 +46,8 @@ class SummaryWriter:
         started = machine.monotonic_s()
         hidden = await self.store.read(conversations.hidden_ranges, state.id)
         rules, pieces, target = self._parts(state, pending, ledger)
-        written = await self.summarizer.write(pieces, target, state.tokenizer.count)
+        check = self._still_shown(state, pending, hidden)
+        written = await self.summarizer.write(pieces, target, state.tokenizer.count, check)
         if written.note is not None:
             operation.fall_back(written.note)
         await self._pay(state, written.refused, started)
@@ -76,7 +78,8 @@ class SummaryWriter:
         hidden = await self.store.read(conversations.hidden_ranges, state.id)
         rules, pieces, target = self._parts(state, pending, ledger)
         try:
-            written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count)
+            check = self._still_shown(state, pending, hidden)
+            written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count, check)
         except UnusableSummary as error:
             await self._pay(state, error.usage, started)
             raise
@@ -101,6 +104,18 @@ class SummaryWriter:
             later.cancel()
         new = _node(pending, written, rules, started)
         await self.store.run(contexts.write_later_summary, state.id, new, hidden, utc_now())
+
+    def _still_shown(
+        self, state: ContextState, pending: PendingSummarization, hidden: Sequence[conversations.HiddenRange]
+    ) -> Check:
+        """Raises UnusableSummary once any of the messages was rolled back or purged. Here such a change stops the work,
+        but another server's does not."""
+
+        async def check() -> None:
+            if await self.store.read(contexts.hidden_since, state.id, *pending.scope.range, hidden):
+                raise UnusableSummary("What the summary was to speak of was taken back meanwhile.")
+
+        return check
 
     async def _pay(self, state: ContextState, usage: TokenUsage, started: float) -> None:
         """Puts what a model took for texts that are not used into the account."""

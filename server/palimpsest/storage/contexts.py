@@ -274,13 +274,16 @@ def expand(conversation_id: ConversationId, start: MessageId, end: MessageId) ->
     ).on_conflict_ignore().execute()
 
 
-def collapse(conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
-    """Takes back every expansion that touches [start, end)."""
-    tables.Expansion.delete().where(
-        tables.Expansion.conversation == conversation_id,
-        tables.Expansion.start_message_id < end,
-        tables.Expansion.end_message_id > start,
-    ).execute()
+def keep_expansions(conversation_id: ConversationId, kept: Collection[tuple[MessageId, MessageId]]) -> None:
+    """The user wants these, each [start, end), to stand as originals, and no others any more."""
+    for start, end in set(expansions(conversation_id)).difference(kept):
+        tables.Expansion.delete().where(
+            tables.Expansion.conversation == conversation_id,
+            tables.Expansion.start_message_id == start,
+            tables.Expansion.end_message_id == end,
+        ).execute()
+    for start, end in kept:
+        expand(conversation_id, start, end)
 
 
 def expansions(conversation_id: ConversationId) -> list[tuple[MessageId, MessageId]]:
@@ -365,10 +368,15 @@ def write_later_summary(
 ) -> Summary | None:
     """As `write_summary`, for a text that was begun when `known_hidden` was all that was hidden; None, and nothing is
     stored, when what it speaks of was hidden meanwhile."""
-    fresh = [each for each in conversations.hidden_ranges(conversation_id) if each not in known_hidden]
-    if any(each.start < new.end and new.start < each.end for each in fresh):
+    if hidden_since(conversation_id, new.start, new.end, known_hidden):
         return None
     return write_summary(conversation_id, new, now)
+
+
+def hidden_since(conversation_id: ConversationId, start: int, end: int, known_hidden: Sequence[HiddenRange]) -> bool:
+    """Whether any of the messages [start, end) was hidden or purged since `known_hidden` was all that was hidden."""
+    fresh = [each for each in conversations.hidden_ranges(conversation_id) if each not in known_hidden]
+    return any(each.start < end and start < each.end for each in fresh)
 
 
 def find_written(conversation_id: ConversationId, start: MessageId, end: MessageId) -> list[Summary]:
