@@ -6,6 +6,7 @@ text that may be anything; what is wrong with it is said so that the model can w
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import NoneType
@@ -41,8 +42,9 @@ def argument(
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
+@functools.cache
 def schema_of(arguments: type) -> Mapping[str, Any]:
-    """The JSON Schema of a class of arguments."""
+    """The JSON Schema of a class of arguments. Every turn asks for it, so it is made once; nobody may change it."""
     properties: dict[str, Any] = {}
     types = _types_of(arguments)
     for each in fields(arguments):

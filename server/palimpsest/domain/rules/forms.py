@@ -25,9 +25,11 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Forms:
-    """One language. Patterns are matched at the beginning of a clause unless their text says otherwise."""
+    """One language, and itself as a key of a cache: there is one of each, and its hundreds of words take long to hash.
+
+    Patterns are matched at the beginning of a clause unless their text says otherwise."""
 
     name: str
     markers: frozenset[str]
