@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from peewee import chunked, fn
+from typing import Any, Final, NoReturn
 
 from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
 from palimpsest.domain.errors import NotFound
@@ -23,10 +21,7 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.turns import title_of
 from palimpsest.storage import passages, pending_work, search
-from palimpsest.storage.tables import Conversation, Hidden, Message, Summary, TokenCount, execute, rows
-
-_ROWS_AT_ONCE: Final = 500
-"""Rows of one INSERT: SQLite takes 32,766 values in a statement."""
+from palimpsest.storage.tables import execute, execute_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,47 +57,25 @@ class Counts:
 
 def create(conversation_id: ConversationId, title: str, model: str, now: str) -> ConversationRecord:
     """A new conversation. An empty title is filled by the first message."""
-    row = Conversation.create(
-        id=conversation_id,
-        title=title,
-        has_user_title=bool(title),
-        model=model,
-        next_message_id=0,
-        head_digest=None,
-        change_seq=0,
-        created_at=now,
-        updated_at=now,
-        parent=None,
-        fork_message_id=0,
-        is_archived=False,
-        draft="",
-    )
-    return _record(row)
+    execute(_CREATE, conversation_id, title, bool(title), model, 0, None, now, now, None, 0)
+    return get(conversation_id)
+
+
+_CREATE: Final = """INSERT INTO conversation (
+        id, title, has_user_title, model, next_message_id, head_digest, change_seq, created_at, updated_at, parent,
+        fork_message_id, is_archived, draft
+    ) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, 0, '')"""
 
 
 def fork(
     conversation_id: ConversationId, parent: ConversationRecord, at: MessageId, title: str, now: str
 ) -> ConversationRecord:
     """A conversation that has the parent's messages below `at` and goes on with its own, chained to them."""
-    last = Message.get_or_none(
-        Message.conversation == owner_of(parent.id, MessageId(at - 1)), Message.message_id == at - 1
-    )
-    row = Conversation.create(
-        id=conversation_id,
-        title=title,
-        has_user_title=bool(title),
-        model=parent.model,
-        next_message_id=at,
-        head_digest=None if last is None else last.digest,
-        change_seq=0,
-        created_at=now,
-        updated_at=now,
-        parent=parent.id,
-        fork_message_id=at,
-        is_archived=False,
-        draft="",
-    )
-    return _record(row)
+    owner = owner_of(parent.id, MessageId(at - 1))
+    last = execute("SELECT digest FROM message WHERE conversation = ? AND message_id = ?", owner, at - 1).fetchone()
+    digest = None if last is None else last[0]
+    execute(_CREATE, conversation_id, title, bool(title), parent.model, at, digest, now, now, parent.id, at)
+    return get(conversation_id)
 
 
 def lineage(conversation_id: ConversationId, start: int = 0, end: int | None = None) -> list[tuple[str, int, int]]:
@@ -110,17 +83,25 @@ def lineage(conversation_id: ConversationId, start: int = 0, end: int | None = N
 
     A conversation that is no fork holds all its own.
     """
-    row = Conversation.get_by_id(conversation_id)
-    after = row.next_message_id if end is None else min(end, row.next_message_id)
+    next_id, parent, fork_at = _place(conversation_id)
+    owner, after = str(conversation_id), next_id if end is None else min(end, next_id)
     stretches: list[tuple[str, int, int]] = []
     while True:
-        first = max(start, row.fork_message_id)
+        first = max(start, fork_at)
         if first < after:
-            stretches.insert(0, (row.id, first, after))
-        after = min(after, row.fork_message_id)
-        if row.parent is None or after <= start:
+            stretches.insert(0, (owner, first, after))
+        after = min(after, fork_at)
+        if parent is None or after <= start:
             return stretches
-        row = Conversation.get_by_id(row.parent)
+        owner = parent
+        _, parent, fork_at = _place(owner)
+
+
+def _place(conversation_id: str) -> tuple[int, str | None, int]:
+    """The next message's id, the parent, and the first id that is its own. Raises NotFound."""
+    found = execute("SELECT next_message_id, parent, fork_message_id FROM conversation WHERE id = ?", conversation_id)
+    row: tuple[int, str | None, int] = found.fetchone() or _raise_missing(conversation_id)
+    return row
 
 
 def owner_of(conversation_id: ConversationId, message_id: MessageId) -> str:
@@ -134,53 +115,41 @@ def readers(owner: str, start: int, end: int) -> list[tuple[ConversationId, int,
     of them it has."""
     found = [(ConversationId(owner), start, end)]
     for parent, first, after in found:
-        forks = Conversation.select().where(Conversation.parent == parent, Conversation.fork_message_id > first)
-        found += [(ConversationId(row.id), first, min(after, row.fork_message_id)) for row in forks]
+        forks = execute(
+            "SELECT id, fork_message_id FROM conversation WHERE parent = ? AND fork_message_id > ?", parent, first
+        )
+        found += [(ConversationId(each), first, min(after, fork_at)) for each, fork_at in forks]
     return found
 
 
 def holds(conversation_id: ConversationId) -> bool:
-    """Whether there is such a conversation. In plain SQL, as every request about one begins with it."""
-    return any(True for _ in execute("SELECT 1 FROM conversation WHERE id = ?", conversation_id))
+    """Whether there is such a conversation."""
+    return execute("SELECT 1 FROM conversation WHERE id = ?", conversation_id).fetchone() is not None
+
+
+_RECORDS: Final = """SELECT id, title, model, next_message_id, change_seq, created_at, updated_at, parent,
+    fork_message_id, is_archived, draft, layout FROM conversation"""
 
 
 def find(conversation_id: ConversationId) -> ConversationRecord | None:
-    """In plain SQL, because most requests begin with it: peewee's query takes five times as long."""
-    found = execute(
-        "SELECT id, title, model, next_message_id, change_seq, created_at, updated_at, parent, fork_message_id, "
-        "is_archived, draft, layout FROM conversation WHERE id = ?",
-        conversation_id,
-    )
-    for owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, *rest in found:
-        return ConversationRecord(
-            ConversationId(owner),
-            title,
-            model,
-            n_messages,
-            seq,
-            created_at,
-            updated_at,
-            None if parent is None else ConversationId(parent),
-            MessageId(fork_at),
-            bool(is_archived),
-            *rest,
-        )
-    return None
+    row = execute(f"{_RECORDS} WHERE id = ?", conversation_id).fetchone()
+    return None if row is None else _record(row)
 
 
 def get(conversation_id: ConversationId) -> ConversationRecord:
     """Raises NotFound."""
-    record = find(conversation_id)
-    if record is None:
-        raise NotFound(
-            f"There is no conversation {conversation_id!r} in this folder. List the conversations and choose one."
-        )
-    return record
+    return find(conversation_id) or _raise_missing(conversation_id)
+
+
+def _raise_missing(conversation_id: str) -> NoReturn:
+    raise NotFound(
+        f"There is no conversation {conversation_id!r} in this folder. List the conversations and choose one."
+    )
 
 
 def list_all() -> list[ConversationRecord]:
     """The last changed first."""
-    return [_record(row) for row in Conversation.select().order_by(Conversation.updated_at.desc(), Conversation.id)]
+    return [_record(row) for row in execute(f"{_RECORDS} ORDER BY updated_at DESC, id")]
 
 
 def rename(conversation_id: ConversationId, title: str, now: str) -> None:
@@ -213,13 +182,10 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
 
 def mark_hidden(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
     """As `hide`, for messages that are taken out of the indexes altogether."""
-    newest = Summary.select(fn.MAX(Summary.id)).where(Summary.conversation == conversation_id).scalar()
-    Hidden.create(
-        conversation=conversation_id,
-        start_message_id=start,
-        end_message_id=end,
-        last_summary=newest or 0,
-        created_at=now,
+    execute(
+        """INSERT INTO hidden (conversation, start_message_id, end_message_id, last_summary, created_at)
+        VALUES (?, ?, ?, (SELECT COALESCE(MAX(id), 0) FROM summary WHERE conversation = ?), ?)""",
+        *(conversation_id, start, end, conversation_id, now),
     )
     passages.refresh_beside(conversation_id, start, end)
     _touch(conversation_id, now)
@@ -243,10 +209,12 @@ def last_hidden(conversation_id: ConversationId) -> int:
 
 def hidden_ranges(conversation_id: ConversationId) -> list[HiddenRange]:
     """By their start; they may overlap. What was purged is hidden too."""
-    query = Hidden.select().where(Hidden.conversation == conversation_id).order_by(Hidden.start_message_id)
-    return [
-        HiddenRange(MessageId(row.start_message_id), MessageId(row.end_message_id), row.last_summary) for row in query
-    ]
+    found = execute(
+        """SELECT start_message_id, end_message_id, last_summary FROM hidden
+        WHERE conversation = ? ORDER BY start_message_id""",
+        conversation_id,
+    )
+    return [HiddenRange(MessageId(start), MessageId(end), last_summary) for start, end, last_summary in found]
 
 
 def set_model(conversation_id: ConversationId, model: str, now: str) -> None:
@@ -255,12 +223,11 @@ def set_model(conversation_id: ConversationId, model: str, now: str) -> None:
 
 def append_many(conversation_id: ConversationId, contents: Sequence[Content], now: str) -> None:
     """As `append`, for more messages than a transaction should index: they are made findable piece by piece."""
-    row = Conversation.get_by_id(conversation_id)
-    messages = _chained(row, contents, now, None, None)
-    for batch in chunked(messages, _ROWS_AT_ONCE):
-        Message.insert_many(batch).execute()
-    pending_work.index(conversation_id, row.next_message_id + len(messages))
-    _extend(row, contents, messages, now)
+    tail = _tail(conversation_id)
+    messages = _chained(tail, contents, now, None)
+    execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
+    pending_work.index(conversation_id, tail.next_id + len(messages))
+    _extend(tail, messages, now)
 
 
 def append(
@@ -273,71 +240,87 @@ def append(
     counts: Counts | None = None,
 ) -> list[StoredMessage]:
     """Messages at the end of the conversation, chained to what is there. The ids are gapless (invariant 1)."""
-    row = Conversation.get_by_id(conversation_id)
-    stored: list[StoredMessage] = []
+    tail = _tail(conversation_id)
+    messages = _chained(tail, contents, now, turn_id)
     added: list[passages.Added] = []
-    messages = _chained(row, contents, now, turn_id, step_id)
-    for offset, (content, columns) in enumerate(zip(contents, messages, strict=True)):
-        message = Message.create(**columns)
-        search.add(message.id, content)
-        message_id = MessageId(message.message_id)
-        added.append(passages.Added(message.id, message_id, now, content))
-        if counts is not None:
-            TokenCount.create(message=message.id, tokenizer=counts.tokenizer, tokens=counts.tokens[offset])
-        digest = Digest(message.digest)
-        stored.append(StoredMessage(conversation_id, message_id, content, now, turn_id, digest))
+    for message, own in messages:
+        row_id = execute(_APPEND, *_columns(message, own, step_id)).lastrowid or 0
+        search.add(row_id, message.content)
+        added.append(passages.Added(row_id, message.id, now, message.content))
+    if counts is not None:
+        counted = [(each.row_id, counts.tokenizer, counts.tokens[offset]) for offset, each in enumerate(added)]
+        execute_many("INSERT INTO token_count (message, tokenizer, tokens) VALUES (?, ?, ?)", counted)
     passages.add(conversation_id, added)
-    _extend(row, contents, messages, now)
-    return stored
+    _extend(tail, messages, now)
+    return [message for message, _ in messages]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """Where a conversation goes on."""
+
+    conversation_id: ConversationId
+    title: str
+    next_id: int
+    digest: Digest | None
+    """The last message's; None when there is none."""
+
+
+def _tail(conversation_id: ConversationId) -> _Tail:
+    """Raises NotFound."""
+    found = execute("SELECT title, next_message_id, head_digest FROM conversation WHERE id = ?", conversation_id)
+    return _Tail(conversation_id, *(found.fetchone() or _raise_missing(conversation_id)))
 
 
 def _chained(
-    row: Conversation, contents: Sequence[Content], now: str, turn_id: TurnId | None, step_id: StepId | None
-) -> list[dict[str, Any]]:
-    """The columns of messages behind the conversation's last one."""
-    predecessor = None if row.head_digest is None else Digest(row.head_digest)
-    messages: list[dict[str, Any]] = []
-    for offset, content in enumerate(contents):
-        message_id = MessageId(row.next_message_id + offset)
+    tail: _Tail, contents: Sequence[Content], now: str, turn_id: TurnId | None
+) -> list[tuple[StoredMessage, Digest]]:
+    """Messages behind the conversation's last one, each with the digest of its content."""
+    predecessor = tail.digest
+    messages: list[tuple[StoredMessage, Digest]] = []
+    for message_id, content in enumerate(contents, MessageId(tail.next_id)):
         own = content_digest(content)
-        predecessor = message_digest(predecessor, ConversationId(row.id), message_id, now, turn_id, own)
-        messages.append(
-            {
-                "conversation": row.id,
-                "message_id": message_id,
-                "created_at": now,
-                "turn": turn_id,
-                "step": step_id,
-                "digest_version": DIGEST_VERSION,
-                "content_digest": own,
-                "digest": predecessor,
-                "content": canonical_json(content.to_json()),
-            }
-        )
+        predecessor = message_digest(predecessor, tail.conversation_id, MessageId(message_id), now, turn_id, own)
+        stored = StoredMessage(tail.conversation_id, MessageId(message_id), content, now, turn_id, predecessor)
+        messages.append((stored, own))
     return messages
 
 
-def _extend(row: Conversation, contents: Sequence[Content], messages: Sequence[Mapping[str, Any]], now: str) -> None:
-    """The conversation ends behind the messages, and has a title when its user has said something."""
-    first = next((content.text for content in contents if content.role is Role.USER), "")
-    _touch(
-        ConversationId(row.id),
-        now,
-        next_message_id=row.next_message_id + len(messages),
-        head_digest=messages[-1]["digest"] if messages else row.head_digest,
-        title=row.title or title_of(first),
+_APPEND: Final = """INSERT INTO message
+    (conversation, message_id, created_at, turn, step, digest_version, content_digest, digest, content)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def _columns(message: StoredMessage, own: Digest, step_id: StepId | None) -> tuple[object, ...]:
+    """Of a row, as `_APPEND` wants them."""
+    return (
+        *(message.conversation_id, message.id, message.created_at, message.turn_id, step_id, DIGEST_VERSION),
+        *(own, message.digest, canonical_json(message.content.to_json())),
     )
+
+
+def _extend(tail: _Tail, messages: Sequence[tuple[StoredMessage, Digest]], now: str) -> None:
+    """The conversation ends behind the messages, and has a title when its user has said something."""
+    first = next((message.content.text for message, _ in messages if message.content.role is Role.USER), "")
+    _touch(
+        tail.conversation_id,
+        now,
+        next_message_id=tail.next_id + len(messages),
+        head_digest=messages[-1][0].digest if messages else tail.digest,
+        title=tail.title or title_of(first),
+    )
+
+
+_MESSAGES: Final = """SELECT conversation, message_id, created_at, turn, digest, content, content_digest, purged_role
+    FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?"""
 
 
 def read_messages(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
     """Messages with `start <= id < end`, oldest first; `end` None means to the last."""
     found: list[StoredMessage] = []
     for owner, first, after in lineage(conversation_id, start, end):
-        query = Message.select().where(
-            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
-        )
         going = pending_work.being_purged(owner)
-        found += [_message(row, going) for row in query.order_by(Message.message_id)]
+        found += [_message(row, going) for row in execute(f"{_MESSAGES} ORDER BY message_id", owner, first, after)]
     return found
 
 
@@ -355,16 +338,13 @@ def read_user_messages(
     ranges = hidden_ranges(conversation_id)
     found: list[StoredMessage] = []
     for owner, first, after in lineage(conversation_id, start, end):
-        # A quick look at the canonical JSON; what only speaks of such a role is sorted out below.
-        query = Message.select().where(
-            Message.conversation == owner,
-            Message.message_id >= first,
-            Message.message_id < after,
-            Message.content.contains('"role":"user"'),
-            *(() if among is None else (Message.message_id.in_(among),)),
-        )
         going = pending_work.being_purged(owner)
-        found += [_message(row, going) for row in query.order_by(Message.message_id)]
+        rows = (
+            execute(_OF_USER, owner, first, after)
+            if among is None
+            else execute(_OF_USER_AMONG, owner, first, after, json.dumps(among))
+        )
+        found += [_message(row, going) for row in rows]
     return [
         message
         for message in found
@@ -374,81 +354,81 @@ def read_user_messages(
     ]
 
 
+_OF_USER: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"') ORDER BY message_id"""
+"""A quick look at the canonical JSON: also what only speaks of such a role."""
+_OF_USER_AMONG: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"')
+    AND message_id IN (SELECT value FROM json_each(?)) ORDER BY message_id"""
+
+
 def read_counts(conversation_id: ConversationId, tokenizer: str, start: int) -> dict[MessageId, int]:
     """Raw tokens of the messages from `start` on that were counted with `tokenizer`."""
     counts: dict[MessageId, int] = {}
     for owner, first, after in lineage(conversation_id, start):
-        query = (
-            TokenCount.select(Message.message_id, TokenCount.tokens)
-            .join(Message, on=(Message.id == TokenCount.message))
-            .where(
-                Message.conversation == owner,
-                Message.message_id >= first,
-                Message.message_id < after,
-                TokenCount.tokenizer == tokenizer,
-            )
+        found = execute(
+            """SELECT message_id, tokens FROM message JOIN token_count ON token_count.message = message.id
+            WHERE conversation = ? AND message_id >= ? AND message_id < ? AND tokenizer = ?""",
+            *(owner, first, after, tokenizer),
         )
-        counts |= {MessageId(message_id): tokens for message_id, tokens in rows(query)}
+        counts |= {MessageId(message_id): tokens for message_id, tokens in found}
     return counts
 
 
 def write_counts(conversation_id: ConversationId, tokenizer: str, counts: dict[MessageId, int]) -> None:
     """Counts of messages that had none by this tokenizer."""
     for owner, first, after in lineage(conversation_id, min(counts), max(counts) + 1):
-        query = Message.select(Message.id, Message.message_id).where(
-            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
+        found = execute(
+            "SELECT id, message_id FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?",
+            *(owner, first, after),
         )
-        for row_id, message_id in [row for row in rows(query) if row[1] in counts]:
-            TokenCount.insert(
-                message=row_id, tokenizer=tokenizer, tokens=counts[message_id]
-            ).on_conflict_ignore().execute()
+        counted = [(row_id, tokenizer, counts[message_id]) for row_id, message_id in found if message_id in counts]
+        execute_many("INSERT OR IGNORE INTO token_count (message, tokenizer, tokens) VALUES (?, ?, ?)", counted)
 
 
 def _touch(conversation_id: ConversationId, now: str, **changes: object) -> None:
     """Changes the row, and tells those who follow that there is something new."""
-    Conversation.update(change_seq=Conversation.change_seq + 1, updated_at=now, **changes).where(
-        Conversation.id == conversation_id
-    ).execute()
-
-
-def _record(row: Conversation) -> ConversationRecord:
-    return ConversationRecord(
-        ConversationId(row.id),
-        row.title,
-        row.model,
-        row.next_message_id,
-        row.change_seq,
-        row.created_at,
-        row.updated_at,
-        None if row.parent is None else ConversationId(row.parent),
-        MessageId(row.fork_message_id),
-        bool(row.is_archived),
-        row.draft,
-        row.layout,
+    columns = "".join(f", {column} = ?" for column in changes)
+    execute(
+        f"UPDATE conversation SET change_seq = change_seq + 1, updated_at = ?{columns} WHERE id = ?",
+        *(now, *changes.values(), conversation_id),
     )
 
 
-def purged_role(row: Message) -> Role | None:
-    """Of a message that is or is being purged; None for an imported one that may have lost it."""
-    if row.purged_role is not None:
-        return Role(row.purged_role)
-    return None if row.content is None else Content.from_json(json.loads(row.content)).role
+def _record(row: tuple[Any, ...]) -> ConversationRecord:
+    """Of a row of `_RECORDS`."""
+    owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, draft, layout = row
+    return ConversationRecord(
+        ConversationId(owner),
+        title,
+        model,
+        n_messages,
+        seq,
+        created_at,
+        updated_at,
+        None if parent is None else ConversationId(parent),
+        MessageId(fork_at),
+        bool(is_archived),
+        draft,
+        layout,
+    )
 
 
-def _message(row: Message, going: Sequence[tuple[int, int]]) -> StoredMessage:
-    """`going`: ids whose content is being purged, so that nobody reads it any more."""
+def purged_role(role: str | None, content: str | None) -> Role | None:
+    """Of a message that is or is being purged, by its columns; None for an imported one that may have lost it."""
+    if role is not None:
+        return Role(role)
+    return None if content is None else Content.from_json(json.loads(content)).role
+
+
+def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMessage:
+    """Of a row of `_MESSAGES`. `going`: ids whose content is being purged, so that nobody reads it any more."""
+    owner, message_id, created_at, turn, digest, text, own, role = row
     purged: Digest | None = None
-    if row.content is None or any(first <= row.message_id < after for first, after in going):
+    if text is None or any(first <= message_id < after for first, after in going):
         # An imported tombstone may have lost its role; as a user's, it begins an exchange as every purged range does.
-        content, purged = Content(purged_role(row) or Role.USER, ()), Digest(row.content_digest)
+        content, purged = Content(purged_role(role, text) or Role.USER, ()), Digest(own)
     else:
-        content = Content.from_json(json.loads(row.content))
+        content = Content.from_json(json.loads(text))
+    turn_id = None if turn is None else TurnId(turn)
     return StoredMessage(
-        ConversationId(row.conversation),
-        MessageId(row.message_id),
-        content,
-        row.created_at,
-        None if row.turn is None else TurnId(row.turn),
-        Digest(row.digest),
-        purged,
+        ConversationId(owner), MessageId(message_id), content, created_at, turn_id, Digest(digest), purged
     )

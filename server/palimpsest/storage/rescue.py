@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from peewee import IntegrityError
-
 from palimpsest.domain.chain import content_digest, message_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.storage import search
@@ -310,5 +308,5 @@ def _insert(table: str, row: Row) -> None:
     known = {each[1] for each in execute(f'PRAGMA table_info("{table}")')}
     given = {name: value for name, value in row.items() if name in known}
     names, marks = ", ".join(f'"{name}"' for name in given), ", ".join("?" * len(given))
-    with contextlib.suppress(IntegrityError):
+    with contextlib.suppress(sqlite3.IntegrityError):
         execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', *given.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from peewee import (
@@ -264,15 +264,23 @@ class Injection(_Base):
     created_at = TextField()
 
 
-def execute(sql: str, *parameters: object) -> Iterable[tuple[Any, ...]]:
-    """The rows of a statement that peewee has no words for, on the database of this thread."""
-    result: Iterable[tuple[Any, ...]] = _Base._meta.database.execute_sql(sql, parameters)
-    return result
+def execute(sql: str, *parameters: object) -> sqlite3.Cursor:
+    """A statement on the database of this thread, carried out: its rows, `lastrowid` and `rowcount`.
+
+    For what is done often, and for what peewee has no words for: its query builder takes many times as long as SQLite.
+    What it raises is SQLite's own.
+    """
+    return raw_connection().execute(sql, parameters)
+
+
+def execute_many(sql: str, parameters: Iterable[Sequence[object]]) -> None:
+    """The statement once for each of the parameters; as `execute`."""
+    raw_connection().executemany(sql, parameters)
 
 
 def raw_connection() -> sqlite3.Connection:
     """The connection under the database of this thread. What it raises is SQLite's own."""
-    connection: sqlite3.Connection = _Base._meta.database.connection()
+    connection: sqlite3.Connection = _thread.database.connection()
     return connection
 
 

@@ -147,7 +147,7 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
                     None if owner == conversation_id else ConversationId(owner),
                     None if row.turn is None else TurnId(row.turn),
                     None if is_gone else Content.from_json(json.loads(str(row.content))),
-                    conversations.purged_role(row) if is_gone else None,
+                    conversations.purged_role(row.purged_role, row.content) if is_gone else None,
                 )
             )
     return tuple(found)
