@@ -9,6 +9,9 @@ quote = '$(subst ','\'',$(1))'
 
 # The folder to talk about, taken from where `make` was typed.
 FOLDER = .
+# Of `make simulate`: so many from the first on, or FIRST..AFTER; and the kind of operations, by default each seed's own.
+SEEDS = 100
+PROFILE =
 # Further arguments for `make run`, `make test`, `make faults`, `make bench` and `make lock`.
 ARGS =
 
@@ -23,7 +26,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-wire test-agents test-foreign faults check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-wire test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -31,6 +34,7 @@ help:
 	@echo 'make test-slow          run what make test leaves out: slow tests, and more examples for each property'
 	@echo 'make test-all           run all of them (ARGS=--hypothesis-profile=nightly: with still more examples)'
 	@echo 'make faults             kill and starve the server at every statement, for an hour, and print a table'
+	@echo 'make simulate SEEDS=1000 [PROFILE=...]  run the services in simulated time and look for what must never be; docs/simulation.md'
 	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
 	@echo 'make test-wire          let the official SDKs judge our fake model service'
 	@echo 'make test-agents        let the official SDKs of ACP and MCP be our clients'
@@ -45,7 +49,7 @@ help:
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
 	@echo 'make clean              remove what builds and tests left behind'
 	@echo 'make distclean          remove the environments as well'
-	@echo 'ARGS=... adds arguments to what run, test, faults and bench start; ARGS="-n 0 FILE" tests a file in one process.'
+	@echo 'ARGS=... adds arguments to what run, test, faults, simulate and bench start; ARGS="-n 0 FILE" tests a file in one process.'
 
 run-ready:
 	@sh requirements/install.sh run
@@ -77,6 +81,9 @@ test-all: dev-ready
 
 faults: dev-ready
 	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m tests.faults $(ARGS)
+
+simulate: dev-ready
+	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m tests.simulation hunt --seeds $(SEEDS) $(if $(PROFILE),--profile $(PROFILE)) $(ARGS)
 
 # One call for each service whose key stands in the environment. Off in `make test`.
 test-live: dev-ready

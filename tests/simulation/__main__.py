@@ -1,0 +1,80 @@
+"""`python -m tests.simulation hunt` goes through seeds; `shrink SEED NAME` and `replay TRACE` look at what was found.
+
+docs/simulation.md tells how to read what they print.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from tests.simulation import world
+from tests.simulation.areas import PROFILES
+from tests.simulation.hunting import Hunt, carry_out
+from tests.simulation.running import SHORT, operations_of
+from tests.simulation.shrinking import Trace, shrink
+
+
+def _hunt(said: argparse.Namespace) -> int:
+    first, after = said.seeds
+    wanted = Hunt(first, after, said.ops, said.jobs, said.profile, said.seconds, said.coverage, said.every, said.out)
+    return 1 if carry_out(wanted).found else 0
+
+
+def _shrink(said: argparse.Namespace) -> int:
+    trace = shrink(said.seed, said.name, operations_of(said.seed, said.profile, said.ops), said.runs)
+    print("\n".join(trace.play(keeps_trace=True).trace[-said.steps :]))
+    print(trace.to_json())
+    if said.out is not None:
+        said.out.write_text(trace.to_json(), "utf-8")
+    return 0
+
+
+def _replay(said: argparse.Namespace) -> int:
+    outcome = Trace.read(said.trace).play(keeps_trace=True)
+    print("\n".join(outcome.trace))
+    print(outcome.digest, outcome.problems)
+    return 1 if outcome.problems else 0
+
+
+def _seeds(text: str) -> tuple[int, int]:
+    """`100`: the first hundred; `100..200`: from 100 on, below 200."""
+    first, dots, after = text.partition("..")
+    return (int(first), int(after)) if dots else (0, int(first))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
+    of_runs = argparse.ArgumentParser(add_help=False)
+    of_runs.add_argument("--ops", type=int, default=SHORT, help="operations of a run")
+    of_runs.add_argument("--profile", choices=list(PROFILES), help="instead of each seed's own")
+    of_runs.add_argument("--out", type=Path, help="a file to write to")
+    commands = parser.add_subparsers()
+    hunting = commands.add_parser("hunt", parents=[of_runs])
+    hunting.add_argument("--seeds", type=_seeds, default=(0, 100), metavar="N or FIRST..AFTER")
+    hunting.add_argument("--seconds", type=float, help="ends after the first seed beyond")
+    hunting.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: this one")
+    hunting.add_argument("--every", type=int, default=1, help="only the first of so many seeds")
+    hunting.add_argument("--no-coverage", dest="coverage", action="store_false")
+    hunting.set_defaults(do=_hunt)
+    shrinking = commands.add_parser("shrink", parents=[of_runs])
+    shrinking.add_argument("seed", type=int)
+    shrinking.add_argument("name")
+    shrinking.add_argument("--runs", type=int, default=300)
+    shrinking.add_argument("--steps", type=int, default=120, help="of the trace that are printed")
+    shrinking.set_defaults(do=_shrink)
+    replaying = commands.add_parser("replay")
+    replaying.add_argument("trace", type=Path)
+    replaying.set_defaults(do=_replay)
+    said = parser.parse_args(sys.argv[1:] or ["hunt"])
+    try:
+        return int(said.do(said))
+    finally:
+        shutil.rmtree(world.BASE, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

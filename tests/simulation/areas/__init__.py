@@ -1,0 +1,38 @@
+"""The areas of operations: each a module with `KINDS`, and with `looks` and `ends` where it has something of its own to
+hold true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tests.simulation.areas import chat, history, machines
+from tests.simulation.operations import Kind, Profiles
+from tests.simulation.world import World
+
+if TYPE_CHECKING:
+    from tests.simulation.oracle import Oracle
+
+Look = Callable[[World, "Oracle"], None]
+
+KINDS: Final[Mapping[str, Kind]] = {**chat.KINDS, **history.KINDS, **machines.KINDS}
+
+PROFILES: Final[Profiles] = {
+    "services": (*chat.KINDS, *history.KINDS, *machines.KINDS),
+    "answers": ("chat", "cancel", "stop", "continue", "retry", "discard", "rollback", "summarize", "new"),
+    "cuts": (
+        *("chat", "cancel", "summarize", "switch", "rollback", "undo", "redo", "expand", "regenerate", "fork", "pin"),
+        *("withdraw", "layout"),
+    ),
+    "purges": ("chat", "cancel", "purge", "rollback", "fork", "extract", "stop", "discard", "summarize"),
+    "machines": (
+        *("chat", "second", "kill", "fault", "clock", "attach", "stop", "cancel", "rollback", "settings", "trust"),
+        *("purge", "name"),
+    ),
+}
+
+LOOKS: Final[Sequence[Look]] = ()
+"""What areas hold true of their own, whenever nothing is under way."""
+
+ENDS: Final[Sequence[Look]] = ()
+"""… and when a run ends."""

@@ -1,0 +1,201 @@
+"""Chatting, stopping, following, and what may be done with an answer that broke off."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.simulation.operations import Kind, Op, conversation, of_conversation, server_of
+from tests.simulation.service import LARGE, SMALL, Reply
+from tests.simulation.world import Request, Server, World
+
+from palimpsest.domain.errors import ErrorKind, ProviderError
+from palimpsest.domain.journal import EventType, Numbered
+from palimpsest.domain.messages import ConversationId, TurnId, user_message
+from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
+from palimpsest.domain.recovery import Resolution
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.recovery import Recovery
+from palimpsest.services.running_turn import RunningTurn
+
+_SENTENCES: Final = (
+    "The pump in the north hall was checked again. ",
+    "Look at src/pump.py and say why `start_pump` waits. ",
+    "It rained all day and the meter shows 17 bars. ",
+)
+
+
+@dataclass(eq=False, slots=True)
+class Look:
+    """What an editor was shown of a turn by a server, and whether it saw the end."""
+
+    turn_id: TurnId
+    server: Server
+    said: list[str] = field(default_factory=list)
+    saw_end: bool = False
+
+
+class Looks(list[Look]):
+    """All of a world."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+
+
+def text_of(op: Op) -> tuple[str, str]:
+    """The word, and the text, of an operation's message."""
+    v = op.chance("text")
+    word = f"zqword{op.number:04}u"
+    size = v.choices((1, 20, 200), (6, 3, 1))[0] * v.randint(1, 9) // 3
+    opening = f"Never use {word} in the Makefile of this project. " if v.random() < 0.35 else f"What about {word}? "
+    sentence = v.choice(_SENTENCES)
+    if size <= 20 or v.random() < 0.3:
+        return word, opening + sentence * size
+    # Mostly as code, of which no sentence is read for rules: a run takes half the time.
+    lines = "".join(f"pump{number} = start_pump({number})  # {sentence}\n" for number in range(size // 2))
+    return word, f"{opening}\n```python\n{lines}```\n"
+
+
+def script(op: Op) -> list[Reply]:
+    """What the service answers, request by request."""
+    v = op.chance("script")
+    n_steps = v.choices((1, 2, 3), (6, 2, 1))[0]
+    replies = [_reply(v, f"zqword{op.number:04}a{step}", is_last=step == n_steps - 1) for step in range(n_steps)]
+    if not any(isinstance(each, Finished | Exception) for each in replies[-1]):
+        replies[-1].append(Finished(StopReason.END, TokenUsage(output_tokens=9)))
+    return replies
+
+
+CALLS: Final = (
+    ("recall", '{"query": "pump"}'),
+    ("recall", '{"first_message": 0, "last_message": 9}'),
+    ("read_file", '{"path": "nothing.py"}'),
+    ("unknown", "{"),
+)
+
+
+def _reply(v: random.Random, word: str, *, is_last: bool) -> Reply:
+    reply: Reply = [v.choice((0.0, 0.01, 1.0)), TextDelta(f"{word} says: ")]
+    for _ in range(v.choice((0, 1, 3))):
+        reply += [v.choice((0.0, 0.01)), TextDelta(v.choice(_SENTENCES) * v.randint(0, 20))]
+    match v.choices(("end", "calls", "breaks", "refuses", "hangs", "stops"), (8, 5 if is_last else 20, 2, 2, 1, 1))[0]:
+        case "calls":
+            name, arguments = v.choice(CALLS)
+            reply += [ToolCallStart(word, name), ToolArguments(word, arguments)]
+            reply.append(Finished(StopReason.TOOL_CALLS, TokenUsage(output_tokens=9)))
+        case "breaks":
+            reply.append(ProviderError(v.choice((ErrorKind.NETWORK, ErrorKind.OVERLOADED)), "The service broke off."))
+        case "refuses":
+            return [ProviderError(v.choice((ErrorKind.OVERLOADED, ErrorKind.AUTH)), "The service refused.")]
+        case "hangs":
+            reply.append(15.0)
+        case "stops":
+            reply.append(Finished(StopReason.OUTPUT_LIMIT, TokenUsage(output_tokens=9)))
+        case _:
+            reply.append(Finished(StopReason.END, TokenUsage(output_tokens=9)))
+    return reply
+
+
+def begin_chat(world: World, op: Op) -> None:
+    async def carry_out(request: Request) -> None:
+        session = await world.open_folder(request.server)
+        word, text = text_of(op)
+        world.service.scripts.setdefault(word, script(op))
+        content, request_id = user_message(text), f"request {op.number}"
+        if op.kind == "new" or not world.conversations:
+            record = session.conversations.blank()
+            at, starting = record.id, session.turns.begin(record, request_id, content)
+        else:
+            at = conversation(world, op)
+            starting = session.turns.start(at, request_id, content)
+        started = await starting
+        if at not in world.conversations:
+            world.conversations.append(at)
+        await follow_to_the_end(world, request.server, started)
+
+    world.request(op.kind, server_of(world, op), carry_out)
+
+
+async def follow_to_the_end(world: World, server: Server, started: RunningTurn | TurnId) -> None:
+    """As `lsp.chat.follow_to_the_end`: cancelling the request cancels the turn."""
+    if not isinstance(started, RunningTurn):
+        return
+    try:
+        await _watch(world, server, started)
+    except asyncio.CancelledError:
+        started.cancel()
+        await started.wait()
+        raise
+
+
+async def _watch(world: World, server: Server, running: RunningTurn) -> None:
+    """Looks at a turn of this server to its end."""
+    look = Look(running.id, server)
+    world.part(Looks).append(look)
+    unfollow = running.follow(_listener(look), 0)
+    try:
+        await running.wait()
+        look.saw_end = True
+    finally:
+        unfollow()
+
+
+def _listener(look: Look) -> Callable[[Numbered], None]:
+    def listen(each: Numbered) -> None:
+        if each.event.type is EventType.TEXT:
+            look.said.append(each.event.text)
+
+    return listen
+
+
+async def _stop(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    for turn_id in await _some_running(session, op):
+        if (own := session.turns.running.get(turn_id)) is not None:
+            own.cancel()
+            await own.wait()
+        elif session.following is not None:
+            await session.following.cancel(turn_id)
+
+
+async def _attach(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    for turn_id in await _some_running(session, op):
+        if (own := session.turns.running.get(turn_id)) is not None:
+            await _watch(world, request.server, own)
+        elif session.following is not None:
+            look = Look(turn_id, request.server)
+            world.part(Looks).append(look)
+            await session.following.follow(turn_id, 0, _listener(look))
+            look.saw_end = True
+
+
+async def _some_running(session: FolderSession, op: Op) -> list[TurnId]:
+    """One of the turns that run now, whoever runs it; none where there is none."""
+    found = [turn for _, turn in await session.conversations.list() if turn is not None]
+    return [found[op.b % len(found)]] if found else []
+
+
+async def _switch(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    await session.conversations.switch_model(at, (SMALL, LARGE)[op.b % 2])
+
+
+async def _resolve(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    recovery = Recovery(session.turns)
+    turn_id = await recovery.last_turn(at)
+    started = await recovery.resolve(turn_id, Resolution(op.kind), "turn" if op.b % 2 else "answer")
+    if started is not None:
+        await follow_to_the_end(world, request.server, started)
+
+
+KINDS: Final = {
+    "chat": Kind(30, begin_chat),
+    "new": Kind(3, begin_chat),
+    "stop": of_conversation(5, _stop, is_late=True),
+    "attach": of_conversation(3, _attach, is_late=True),
+    "switch": of_conversation(4, _switch),
+    "continue": of_conversation(4, _resolve),
+    "retry": of_conversation(3, _resolve),
+    "discard": of_conversation(3, _resolve),
+}

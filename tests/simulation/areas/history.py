@@ -1,0 +1,114 @@
+"""What changes a conversation but for chatting: summaries, roll backs, forks, purges, rules, names, facts learned."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulation.operations import Op, of_conversation
+from tests.simulation.world import Request, World
+
+from palimpsest.domain.cut import Block
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.pinning import Pinning
+from palimpsest.services.purging import Purging
+
+_MOST_CONVERSATIONS: Final = 5
+
+
+async def _end_of(session: FolderSession, at: ConversationId) -> int:
+    return (await session.contexts.state(at)).n_messages
+
+
+def _range_of(op: Op, end: int, share: float, most: float) -> tuple[MessageId, MessageId] | None:
+    """Some messages of a conversation of `end`, at most that part of them; None but for that share of the numbers."""
+    v = op.chance("range")
+    if v.random() > share or end == 0:
+        return None
+    start = v.randrange(end)
+    return MessageId(start), MessageId(min(end, start + 1 + v.randrange(max(1, int(most * end)))))
+
+
+async def _summarize(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    wanted = _range_of(op, await _end_of(session, at), 0.6, 1.0)
+    await session.conversations.summarize(at, wanted)
+
+
+async def _rollback(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    end, v = await _end_of(session, at), op.chance("to")
+    to = None if v.random() < 0.3 or not end else MessageId(max(0, end - 1 - v.randrange(9)))
+    await session.conversations.roll_back(at, to)
+
+
+async def _fork(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    end = await _end_of(session, at)
+    if end and len(world.conversations) < _MOST_CONVERSATIONS:
+        child = await session.conversations.fork(at, MessageId(op.b % end), None)
+        world.conversations.append(child.id)
+
+
+async def _undo(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    await session.conversations.undo(at)
+
+
+async def _redo(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    await session.conversations.redo(at)
+
+
+async def _expand(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    found = [piece.summary.id for piece in (await session.contexts.state(at)).pieces if isinstance(piece, Block)]
+    if found:
+        change = session.conversations.expand if op.kind == "expand" else session.conversations.regenerate
+        await change(at, found[op.b % len(found)])
+
+
+async def _purge(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    wanted = _range_of(op, await _end_of(session, at), 0.8, 0.3)
+    before, world.has_unfinished_purge = world.has_unfinished_purge, True
+    await Purging(session.contexts, session.listeners).purge(at, wanted, is_confirmed=True)
+    world.has_unfinished_purge = before
+
+
+async def _pin(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    pinning = Pinning(session.contexts)
+    if op.kind == "pin":
+        await pinning.pin(at, f"Keep promise {op.b % 4}.")
+    elif entries := (await pinning.rules(at)).whole.open_entries():
+        await pinning.withdraw(at, str(entries[op.b % len(entries)].id))
+
+
+async def _name(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    conversations = session.conversations
+    match op.b % 3:
+        case 0:
+            await conversations.rename(at, f"Pumps {op.number}")
+        case 1:
+            await conversations.set_draft(at, f"What if {op.number}")
+        case _:
+            await conversations.archive(at, is_archived=op.b % 2 == 0)
+
+
+async def _layout(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    await session.conversations.set_layout(at, (None, "log", "librarian")[op.b % 3])
+
+
+async def _extract(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    if session.facts is not None:
+        await session.facts.librarian.extract_and_store(at)
+
+
+KINDS: Final = {
+    "summarize": of_conversation(6, _summarize),
+    "rollback": of_conversation(6, _rollback),
+    "fork": of_conversation(3, _fork),
+    "undo": of_conversation(3, _undo),
+    "redo": of_conversation(2, _redo),
+    "expand": of_conversation(4, _expand),
+    "regenerate": of_conversation(2, _expand),
+    "purge": of_conversation(5, _purge),
+    "pin": of_conversation(3, _pin),
+    "withdraw": of_conversation(1, _pin),
+    "name": of_conversation(1, _name),
+    "layout": of_conversation(1, _layout),
+    "extract": of_conversation(3, _extract),
+}

@@ -1,0 +1,235 @@
+"""What must be true, whatever was done: looked at with every request to a service, and whenever nothing is under way.
+
+Every message holds a word that nothing else holds, so that where a word stands tells whose text it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.areas.chat import Looks
+from tests.simulation.service import WORD, raw_tokens
+from tests.simulation.store_view import StoreView
+from tests.simulation.world import World
+
+from palimpsest.domain.cut import is_partition
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.ledger import missing
+from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
+from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.turns import FINAL_STATES
+from palimpsest.services import search
+from palimpsest.services.context_state import ContextState, load_state
+from palimpsest.services.folders import FolderSession
+from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.standing_rules import read_rules
+from palimpsest.storage import conversations, health
+
+_TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
+_FINAL = tuple(state.value for state in FINAL_STATES)
+
+
+@dataclass(slots=True)
+class Oracle:
+    """Of one world."""
+
+    world: World
+    view: StoreView = field(init=False)
+    ended: set[str] = field(default_factory=set)
+    """Turns whose end was looked at."""
+    stood: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """By conversation: its changes, and the version of its cut."""
+    compared: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+    """As what a server held in memory was last held against the store."""
+    looked_for: frozenset[str] = frozenset()
+    """Purged words that no search found."""
+
+    def __post_init__(self) -> None:
+        self.view = StoreView(self.world.directory)
+
+    def _renew(self) -> None:
+        self.view.renew()
+        for each in self.view.changed:
+            self.world.problem("message changed", each)
+
+    # ---------------------------------------------------------------------------------------------- with each request
+
+    def sent(self, context: PreparedContext) -> None:
+        """A request fits, keeps calls and results together, and holds nothing that was hidden or purged."""
+        said = "\n".join([context.system, *map(_text, context.messages)])
+        if context.tools:
+            raw = raw_tokens(context)
+            if raw > context.limit_tokens:  # the least factor that an estimator can learn here is 1
+                self.world.problem("does not fit", f"{raw} raw, {context.upper_tokens} of {context.limit_tokens}")
+            if not pairs_are_whole(context.messages):
+                self.world.problem("pairs", "a call without its result")
+        if not (present := frozenset(WORD.findall(said))):
+            return
+        self._renew()
+        to = "to the model" if context.tools else "to a helper"
+        for word in sorted(present & self.view.purged_words()):
+            self.world.problem("purged word sent", f"{word} {to}")
+        if context.tools:
+            for word in sorted(present & self.view.hidden_words(context.conversation_id)):
+                self.world.problem("hidden word sent", f"{word} {to}")
+
+    # -------------------------------------------------------------------------------------- when nothing is under way
+
+    def look(self) -> None:
+        """All of it."""
+        if not self.world.conversations:
+            return
+        self.world.disk.repair()
+        self._renew()
+        self._look_at_what_is_held()
+        self._look_at_shown()
+        self._look_at_facts()
+        purged = self.view.purged_words()
+        self._look_at_files(purged)
+        self.stood = {
+            each: tuple(rest)
+            for each, *rest in self.view.ask(
+                "SELECT id, change_seq, (SELECT COALESCE(MAX(version), 0) FROM cut WHERE conversation = c.id) "
+                "FROM conversation AS c"
+            )
+        }
+        for server in list(self.world.servers):
+            if server.session is not None:
+                self.world.do(server, self._look_at_memory(server.node.name, server.session, purged))
+        self.looked_for = purged
+
+    def _look_at_what_is_held(self) -> None:
+        """Leases, turns and steps: nothing is left open by who still runs."""
+        view, world = self.view, self.world
+        live = {server.session.store.server_id for server in world.servers if server.session is not None}
+        held = dict(view.ask("SELECT conversation, server FROM lease WHERE server IS NOT NULL"))
+        for conversation_id, holder in view.ask("SELECT conversation, holder FROM lease WHERE server IS NOT NULL"):
+            if held[conversation_id] in live:
+                world.problem("lease held by nobody", str(holder))
+        for turn_id, owner, state, kind, said in view.ask(
+            "SELECT id, conversation, state, error_kind, error_message FROM turn"
+        ):
+            if state not in _FINAL:
+                if held.get(owner) in live | {None}:
+                    world.problem("turn left open", str(state))
+            elif turn_id not in self.ended:
+                self.ended.add(turn_id)
+                if kind == "internal":
+                    world.problem("turn broke", str(said))
+                elif kind in _TOO_LARGE and not world.service.has_refused and not self._has_steps(turn_id):
+                    world.problem("admitted and not sent", f"{kind}: {said}")
+        open_steps = "SELECT turn.state FROM step JOIN turn ON turn.id = step.turn WHERE step.ending IS NULL"
+        if any(state in _FINAL for (state,) in view.ask(open_steps)):
+            world.problem("step left open", "in a turn that has ended")
+
+    def _has_steps(self, turn_id: str) -> bool:
+        """Whether a request of the turn was sent at all."""
+        return bool(self.view.ask("SELECT 1 FROM step WHERE turn = ? LIMIT 1", turn_id))
+
+    def _look_at_shown(self) -> None:
+        """What an editor was shown is stored, once; what a client sent is stored at most once."""
+        final = {turn_id for (turn_id,) in self.view.ask(f"SELECT id FROM turn WHERE state IN {_FINAL}")}
+        rows = self.view.rows.values()
+        for look in self.world.part(Looks):
+            stored = sorted((row for row in rows if row.turn == look.turn_id), key=lambda row: row.id)
+            if look.turn_id not in final or any(row.is_purged for row in stored):
+                continue
+            text = "".join(row.text for row in stored if row.role is Role.ASSISTANT)
+            shown = "".join(look.said)
+            if not (text == shown if look.saw_end and look.server in self.world.servers else text.startswith(shown)):
+                self.world.problem("shown and stored differ", f"{len(shown)} shown, {len(text)} stored")
+        asked = [word for row in rows if row.role is Role.USER for word in WORD.findall(row.text)[:1]]
+        if len(asked) != len(set(asked)):
+            self.world.problem("asked twice", "")
+
+    def _look_at_facts(self) -> None:
+        at = {(row.owner, row.id): row for row in self.view.rows.values()}
+        for owner, message_id, kind, closed in self.view.ask(
+            "SELECT conversation, message_id, fact_type, closed_at FROM fact"
+        ):
+            row = at.get((owner, message_id))
+            if row is not None and row.is_purged:
+                self.world.problem("fact of a purged message", str(kind))
+            elif row is not None and closed is None and self.view.is_hidden(owner, message_id):
+                self.world.problem("fact of a hidden message", str(kind))
+
+    def _look_at_files(self, purged: Iterable[str]) -> None:
+        if not purged or self.world.has_unfinished_purge:
+            return
+        for path in sorted(self.world.directory.rglob("*")):
+            data = path.read_bytes() if path.is_file() else b""
+            for word in sorted(word for word in purged if word.encode() in data):
+                self.world.problem("purged word in a file", f"{word} {path.name} {self.view.table_of(word)}")
+
+    async def _look_at_memory(self, node: str, session: FolderSession, purged: Iterable[str]) -> None:
+        """What a server holds in memory is what it would load; rules hold; nothing purged is found."""
+        for conversation_id, held in list(session.contexts._states.items()):
+            seen = (id(held), len(held.pieces), *self.stood[conversation_id])
+            if self.compared.get((node, conversation_id)) == seen:
+                continue
+            self.compared[node, conversation_id] = seen
+            try:
+                await self._compare(session, conversation_id)
+            except PalimpsestError as error:
+                self.world.problem("state", f"{type(error).__name__} {error}")
+        for word in sorted(frozenset(purged) - self.looked_for):
+            if await search.find(session.store, search.Wanted(word, includes_hidden=True)):
+                self.world.problem("purged word found", word)
+
+    async def _compare(self, session: FolderSession, conversation_id: ConversationId) -> None:
+        state = await session.contexts.state(conversation_id)
+        fresh = await load_state(
+            session.store, conversation_id, state.model, state.budget, state.tokenizer, state.frame
+        )
+        for name, here, loaded in _compared(state, fresh):
+            if here != loaded:
+                self.world.problem("memory differs", f"{name}: {_first_difference(here, loaded)}")
+        hidden = await session.store.read(conversations.hidden_ranges, conversation_id)
+        absent = {MessageId(each) for h in hidden for each in range(h.start, h.end)}
+        absent |= {MessageId(each) for first, after in state.cut.left_out for each in range(first, after)}
+        if not is_partition(state.pieces, state.n_messages, absent):
+            at = [(piece.start, piece.end) for piece in state.pieces]
+            self.world.problem("no partition", f"{at} of {state.n_messages} without {sorted(absent)}")
+        rules = await read_rules(session.store, state)
+        if lost := [each for each in missing(rules.ledger, state.pieces, state.front.text) if not each.is_pin]:
+            self.world.problem("rule lost", lost[0].text)
+
+    # ------------------------------------------------------------------------------------------------------- at the end
+
+    def examine(self) -> None:
+        """The product's own look at the whole store: digests, forest, rows that belong to rows."""
+        if self.world.conversations:
+            for finding in health.look(self.world.directory, lambda _: False):
+                if finding.verdict is health.Verdict.PROBLEM:
+                    self.world.problem("health", f"{finding.check}: {finding.text}")
+
+    def close(self) -> None:
+        self.view.close()
+
+
+def _text(content: Content) -> str:
+    """All text of a message."""
+    return "\n".join(str(getattr(part, "text", "")) for part in content.parts)
+
+
+def _compared(state: ContextState, fresh: ContextState) -> list[tuple[str, object, object]]:
+    return [
+        ("pieces", [_shape(piece) for piece in state.pieces], [_shape(piece) for piece in fresh.pieces]),
+        ("front", state.front, fresh.front),
+        ("cut", (state.cut.version, state.cut.left_out), (fresh.cut.version, fresh.cut.left_out)),
+        ("expansions", set(state.expansions), set(fresh.expansions)),
+        ("n_messages", state.n_messages, fresh.n_messages),
+    ]
+
+
+def _shape(piece: Any) -> tuple[object, ...]:
+    return (type(piece).__name__, piece.start, piece.end, piece.tokens, getattr(piece, "preview", None) is not None)
+
+
+def _first_difference(held: Any, loaded: Any) -> str:
+    if isinstance(held, list):
+        of = [pair for pair in zip(held, loaded, strict=False) if pair[0] != pair[1]]
+        return f"{of[0][0]} held, {of[0][1]} loaded" if of else f"{len(held)} held, {len(loaded)} loaded"
+    return f"{held} held, {loaded} loaded"[:200]
