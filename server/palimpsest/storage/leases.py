@@ -12,7 +12,7 @@ from typing import Final
 
 from palimpsest.domain.errors import ConversationBusy, LeaseLost
 from palimpsest.domain.messages import ConversationId
-from palimpsest.storage.tables import Lease
+from palimpsest.storage.tables import execute
 
 TURN: Final = "a turn"
 """The holder of a lease that a turn has."""
@@ -35,31 +35,33 @@ def acquire(
     Raises ConversationBusy, naming the first holder, while a live server holds it. The lease of a dead server is
     taken over with a new epoch; the caller closes what the dead one left open.
     """
-    row = Lease.get_or_none(Lease.conversation == conversation_id)
-    if row is not None and row.server is not None and is_alive(row.server):
-        raise ConversationBusy(row.holder or "another request")
-    epoch = 1 if row is None else row.epoch + 1
-    Lease.insert(
-        conversation=conversation_id, epoch=epoch, server=server_id, holder=holder, acquired_at=now
-    ).on_conflict_replace().execute()
+    row = execute("SELECT server, holder, epoch FROM lease WHERE conversation = ?", conversation_id).fetchone()
+    server, last_holder, last_epoch = row or (None, None, 0)
+    if server is not None and is_alive(server):
+        raise ConversationBusy(last_holder or "another request")
+    epoch = last_epoch + 1
+    execute(
+        "INSERT OR REPLACE INTO lease (conversation, epoch, server, holder, acquired_at) VALUES (?, ?, ?, ?, ?)",
+        *(conversation_id, epoch, server_id, holder, now),
+    )
     return HeldLease(conversation_id, server_id, epoch)
 
 
 def check(lease: HeldLease) -> None:
     """Raises LeaseLost when the conversation has another writer now."""
-    row = Lease.get_or_none(Lease.conversation == lease.conversation_id)
-    if row is None or (row.server, row.epoch) != (lease.server_id, lease.epoch):
+    if holder_of(lease.conversation_id) != lease:
         raise LeaseLost("Another server has taken this conversation over. Read it again, then go on.")
 
 
 def release(lease: HeldLease) -> None:
     """Lets the next writer in. The epoch stays, so it is never used twice."""
-    Lease.update(server=None, holder=None).where(
-        Lease.conversation == lease.conversation_id, Lease.server == lease.server_id, Lease.epoch == lease.epoch
-    ).execute()
+    execute(
+        "UPDATE lease SET server = NULL, holder = NULL WHERE conversation = ? AND server = ? AND epoch = ?",
+        *(lease.conversation_id, lease.server_id, lease.epoch),
+    )
 
 
 def holder_of(conversation_id: ConversationId) -> HeldLease | None:
     """The lease as it is held now; None when the conversation is free."""
-    row = Lease.get_or_none(Lease.conversation == conversation_id)
-    return None if row is None or row.server is None else HeldLease(conversation_id, row.server, row.epoch)
+    row = execute("SELECT server, epoch FROM lease WHERE conversation = ?", conversation_id).fetchone()
+    return None if row is None or row[0] is None else HeldLease(conversation_id, *row)

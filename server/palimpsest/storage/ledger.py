@@ -4,43 +4,42 @@ from __future__ import annotations
 
 from palimpsest.domain.ledger import EntryId, Pin
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage import tables
+from palimpsest.storage.tables import execute
 
 
 def add_pin(text: str, now: str) -> Pin:
     """A pin holds in every conversation of the folder."""
-    return Pin(tables.Pin.create(text=text, is_open=True, created_at=now).number, text)
+    number = execute("INSERT INTO pin (text, is_open, created_at) VALUES (?, 1, ?)", text, now).lastrowid or 0
+    return Pin(number, text)
 
 
 def close_pin(number: int) -> bool:
     """Takes a pin back; False when none of that number is open. Its number is never used again."""
-    return bool(tables.Pin.update(is_open=False).where(tables.Pin.number == number, tables.Pin.is_open).execute())
+    return execute("UPDATE pin SET is_open = 0 WHERE number = ? AND is_open", number).rowcount > 0
 
 
 def pins() -> list[Pin]:
     """Those that are open, by number."""
-    return [
-        Pin(row.number, row.text) for row in tables.Pin.select().where(tables.Pin.is_open).order_by(tables.Pin.number)
-    ]
+    return [Pin(*row) for row in execute("SELECT number, text FROM pin WHERE is_open ORDER BY number")]
 
 
 def closed_pins() -> list[Pin]:
     """Those that were taken back, by number."""
-    query = tables.Pin.select().where(~tables.Pin.is_open).order_by(tables.Pin.number)
-    return [Pin(row.number, row.text) for row in query]
+    return [Pin(*row) for row in execute("SELECT number, text FROM pin WHERE NOT is_open ORDER BY number")]
 
 
 def withdraw(conversation_id: ConversationId, entry: EntryId, now: str) -> None:
     """The conversation's rule no longer holds, whatever its message says."""
-    tables.Withdrawal.insert(
-        conversation=conversation_id, message_id=entry.message_id, rule=entry.index, created_at=now
-    ).on_conflict_ignore().execute()
+    execute(
+        "INSERT OR IGNORE INTO withdrawal (conversation, message_id, rule, created_at) VALUES (?, ?, ?, ?)",
+        *(conversation_id, entry.message_id, entry.index, now),
+    )
 
 
 def withdrawals(conversation_id: ConversationId) -> list[EntryId]:
     """What the user took back by command, oldest message first."""
-    query = tables.Withdrawal.select().where(tables.Withdrawal.conversation == conversation_id)
-    return sorted(EntryId(MessageId(row.message_id), row.rule) for row in query)
+    found = execute("SELECT message_id, rule FROM withdrawal WHERE conversation = ?", conversation_id)
+    return sorted(EntryId(MessageId(message_id), rule) for message_id, rule in found)
 
 
 def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: str) -> None:

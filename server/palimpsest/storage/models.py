@@ -12,7 +12,7 @@ from typing import Final
 from palimpsest.domain.calibration import Calibration, ModelKey
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.tokens import Estimator
-from palimpsest.storage import tables
+from palimpsest.storage.tables import execute
 
 LEARNED_DAYS: Final = 30
 """How long a limit counts that was learned from an error."""
@@ -21,38 +21,30 @@ LEARNED_DAYS: Final = 30
 def read_calibration(key: ModelKey, family: Estimator) -> Calibration:
     """What was learned for `key`, within the bounds of `family`; the family's start when nothing was."""
     start = Calibration.start(key, family)
-    row = tables.Calibration.get_or_none(
-        tables.Calibration.provider == key.provider,
-        tables.Calibration.model == key.model,
-        tables.Calibration.tokenizer == key.tokenizer,
-    )
+    row = execute(
+        """SELECT overhead, factor, sigma, weight, mean_raw, variance_raw FROM calibration
+        WHERE provider = ? AND model = ? AND tokenizer = ?""",
+        *(key.provider, key.model, key.tokenizer),
+    ).fetchone()
     if row is None:
         return start
+    overhead, factor, sigma, weight, mean_raw, variance_raw = row
     return start.resumed(
-        overhead=row.overhead,
-        factor=row.factor,
-        sigma=row.sigma,
-        weight=row.weight,
-        mean_raw=row.mean_raw,
-        variance_raw=row.variance_raw,
+        overhead=overhead, factor=factor, sigma=sigma, weight=weight, mean_raw=mean_raw, variance_raw=variance_raw
     )
 
 
 def write_calibration(calibration: Calibration, now: str) -> None:
     """Replaces what was known of the same key."""
     key = calibration.model_key
-    tables.Calibration.insert(
-        provider=key.provider,
-        model=key.model,
-        tokenizer=key.tokenizer,
-        overhead=calibration.overhead,
-        factor=calibration.factor,
-        sigma=calibration.sigma,
-        weight=calibration.weight,
-        mean_raw=calibration.mean_raw,
-        variance_raw=calibration.variance_raw,
-        updated_at=now,
-    ).on_conflict_replace().execute()
+    execute(
+        """INSERT OR REPLACE INTO calibration
+        (provider, model, tokenizer, overhead, factor, sigma, weight, mean_raw, variance_raw, updated_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        *(key.provider, key.model, key.tokenizer),
+        *(calibration.overhead, calibration.factor, calibration.sigma),
+        *(calibration.weight, calibration.mean_raw, calibration.variance_raw, now),
+    )
 
 
 def learned_limits(now: str) -> dict[str, int]:
@@ -62,9 +54,11 @@ def learned_limits(now: str) -> dict[str, int]:
     """
     since = datetime.fromisoformat(now) - timedelta(days=LEARNED_DAYS)
     return {
-        f"{row.provider}/{row.model}": row.max_input
-        for row in tables.LearnedLimit.select()
-        if datetime.fromisoformat(row.learned_at) > since
+        f"{provider}/{model}": max_input
+        for provider, model, max_input, at in execute(
+            "SELECT provider, model, max_input, learned_at FROM learned_limit"
+        )
+        if datetime.fromisoformat(at) > since
     }
 
 
@@ -72,17 +66,15 @@ def learn_limit(provider: str, model: str, max_input: int, now: str) -> None:
     """`max_input` is what an error of the provider named. The newest word replaces an older one, larger or smaller."""
     if max_input < 1:
         raise ValueError("a learned limit is at least one token")
-    tables.LearnedLimit.insert(
-        provider=provider, model=model, max_input=max_input, learned_at=now
-    ).on_conflict_replace().execute()
+    execute(
+        "INSERT OR REPLACE INTO learned_limit (provider, model, max_input, learned_at) VALUES (?, ?, ?, ?)",
+        *(provider, model, max_input, now),
+    )
 
 
 def newest_error(model: str) -> ErrorKind | None:
     """How the newest turn that ended was failed by the model of that name; None when it was not, or there is none."""
-    row = (
-        tables.Turn.select(tables.Turn.error_kind)
-        .where(tables.Turn.model == model, tables.Turn.ended_at.is_null(False))
-        .order_by(tables.Turn.ended_at.desc())
-        .first()
-    )
-    return None if row is None or row.error_kind is None else ErrorKind(row.error_kind)
+    row = execute(
+        "SELECT error_kind FROM turn WHERE model = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1", model
+    ).fetchone()
+    return None if row is None or row[0] is None else ErrorKind(row[0])

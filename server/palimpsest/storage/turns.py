@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-from peewee import JOIN
+from typing import Any, Final
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import ErrorKind, NotFound
@@ -21,17 +20,7 @@ from palimpsest.domain.turns import ENDING_STATES, FINAL_STATES, TurnState, may_
 from palimpsest.storage import contexts, conversations, leases
 from palimpsest.storage.conversations import ConversationRecord, Counts
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import (
-    Conversation,
-    Lease,
-    Message,
-    Step,
-    StreamJournal,
-    Turn,
-    execute,
-    raw_connection,
-    rows,
-)
+from palimpsest.storage.tables import execute, execute_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +115,7 @@ def admit(
 
     What a dead server left open in this conversation is closed first, so that the messages stand in order.
     """
-    existing = Turn.get_or_none(Turn.request_id == request_id)
+    existing = execute(f"{_TURNS} WHERE request_id = ?", request_id).fetchone()
     if existing is not None:
         return Admission(_record(existing), None, None)
     if new is not None:
@@ -137,21 +126,12 @@ def admit(
     if record.draft:
         conversations.set_draft(conversation_id, "", now)
     stored = conversations.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
-    row = Turn.create(
-        id=turn_id,
-        conversation=conversation_id,
-        request_id=request_id,
-        user_message_id=stored[0].id,
-        state=TurnState.ADMITTED.value,
-        model=record.model,
-        next_seq=1,
-        stop_reason=None,
-        error_kind=None,
-        error_message=None,
-        started_at=now,
-        ended_at=None,
+    execute(
+        """INSERT INTO turn (id, conversation, request_id, user_message_id, state, model, next_seq, started_at)
+        VALUES (?, ?, ?, ?, ?, ?, 1, ?)""",
+        *(turn_id, conversation_id, request_id, stored[0].id, TurnState.ADMITTED.value, record.model, now),
     )
-    return Admission(_record(row), lease, None if has_closed else stored[0])
+    return Admission(find(turn_id), lease, None if has_closed else stored[0])
 
 
 def begin_step(
@@ -159,57 +139,48 @@ def begin_step(
 ) -> StepId:
     """A new step of the turn. Its id is never used again."""
     leases.check(lease)
-    row = Step.create(
-        turn=turn_id,
-        number=number,
-        provider=provider,
-        model=model,
-        server=lease.server_id,
-        epoch=lease.epoch,
-        estimated_tokens=estimated_tokens,
-        started_at=now,
-    )
-    turn = Turn.get_by_id(turn_id)
+    step_id = execute(
+        """INSERT INTO step (turn, number, provider, model, server, epoch, estimated_tokens, started_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        *(turn_id, number, provider, model, lease.server_id, lease.epoch, estimated_tokens, now),
+    ).lastrowid
+    state = find(turn_id).state
     # After a request that was not taken the turn is prepared already.
-    if TurnState(turn.state) is not TurnState.PREPARED:
-        _advance(turn, TurnState.PREPARED)
-    return StepId(row.id)
+    if state is not TurnState.PREPARED:
+        new = _following(state, TurnState.PREPARED)
+        execute("UPDATE turn SET state = ? WHERE id = ?", new.value, turn_id)
+    return StepId(step_id or 0)
 
 
 def append_events(
     lease: HeldLease, turn_id: TurnId, step_id: StepId, events: Sequence[JournalEvent], now: str
 ) -> list[Numbered]:
-    """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2).
-
-    In plain SQL on the connection itself, because every delta of an answer waits for it: peewee's queries take several
-    times as long, and its way to a connection as long again.
-    """
-    connection = raw_connection()
-    found = list(
-        connection.execute(
-            "SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation "
-            "WHERE turn.id = ? AND lease.server = ? AND lease.epoch = ?",
-            (turn_id, lease.server_id, lease.epoch),
-        )
-    )
+    """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2), so every delta
+    of an answer waits for it."""
+    found = execute(
+        """SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation
+        WHERE turn.id = ? AND lease.server = ? AND lease.epoch = ?""",
+        *(turn_id, lease.server_id, lease.epoch),
+    ).fetchone()
     if not found:
         leases.check(lease)
         raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
-    ((next_seq, stored_state),) = found
+    next_seq, stored_state = found
     numbered = [Numbered(next_seq + offset, event) for offset, event in enumerate(events)]
-    for seq, event in ((each.seq, each.event) for each in numbered):
-        connection.execute(
-            "INSERT INTO stream_journal (step, seq, event_type, content, call_id, name, is_error, created_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (step_id, seq, event.type.value, event.text, event.call_id, event.name, event.is_error, now),
-        )
+    execute_many(
+        """INSERT INTO stream_journal (step, seq, event_type, content, call_id, name, is_error, created_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        [
+            (step_id, seq, event.type.value, event.text, event.call_id, event.name, event.is_error, now)
+            for seq, event in enumerate(events, next_seq)
+        ],
+    )
     state = TurnState(stored_state)
     if state is TurnState.PREPARED:
         state = _following(state, TurnState.STREAMING)
     if state is TurnState.STREAMING and any(event.type is EventType.TOOL_START for event in events):
         state = _following(state, TurnState.TOOLS)
-    ended = (next_seq + len(events), state.value, turn_id)
-    connection.execute("UPDATE turn SET next_seq = ?, state = ? WHERE id = ?", ended)
+    execute("UPDATE turn SET next_seq = ?, state = ? WHERE id = ?", next_seq + len(events), state.value, turn_id)
     return numbered
 
 
@@ -255,10 +226,10 @@ def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
     Running it again changes nothing: a closed turn is not open any more.
     """
     recovered: list[TurnId] = []
-    for row in Turn.select().where(Turn.state.not_in([state.value for state in FINAL_STATES])):
-        lease = leases.holder_of(ConversationId(row.conversation))
+    for turn in [_record(row) for row in execute(f"{_TURNS} WHERE {_IS_OPEN}")]:
+        lease = leases.holder_of(turn.conversation_id)
         if lease is None or not is_alive(lease.server_id):
-            recovered += close_open_turns(ConversationId(row.conversation), now)
+            recovered += close_open_turns(turn.conversation_id, now)
             if lease is not None:
                 leases.release(lease)
     return recovered
@@ -275,11 +246,8 @@ def close_abandoned(lease: HeldLease, now: str) -> None:
 def close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
     """Ends what is open in the conversation; the caller knows that nobody runs it. What was shown is kept."""
     closed: list[TurnId] = []
-    query = Turn.select().where(
-        Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
-    )
-    for turn in list(query):
-        turn_id = TurnId(turn.id)
+    turn_ids = execute(f"SELECT id FROM turn WHERE conversation = ? AND {_IS_OPEN}", conversation_id).fetchall()
+    for (turn_id,) in turn_ids:
         end = TurnEnd(
             TurnState.INTERRUPTED,
             error_message="The server ended before the answer was complete. What it had shown is kept.",
@@ -294,53 +262,50 @@ def close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
 def _close_steps(conversation_id: ConversationId, turn_id: TurnId, ending: Ending, now: str) -> list[Ending]:
     """Ends the turn's open steps; what they had shown becomes messages. How each ended: whole, if its answer was."""
     endings: list[Ending] = []
-    for step in list(Step.select().where(Step.turn == turn_id, Step.ending.is_null())):
-        events = [numbered.event for numbered in _journal(StepId(step.id))]
+    open_steps = execute("SELECT id FROM step WHERE turn = ? AND ending IS NULL", turn_id).fetchall()
+    for (step_id,) in open_steps:
+        events = [numbered.event for numbered in _journal(step_id)]
         contents = to_messages(events, ending)
-        conversations.append(conversation_id, contents, now, turn_id=turn_id, step_id=StepId(step.id))
+        conversations.append(conversation_id, contents, now, turn_id=turn_id, step_id=step_id)
         is_whole = any(event.type is EventType.DONE for event in events) and not any(c.calls for c in contents)
         endings.append(Ending.COMPLETE if is_whole else ending)
-        _finish_step(turn_id, StepId(step.id), endings[-1], None, now)
+        _finish_step(turn_id, step_id, endings[-1], None, now)
     return endings
 
 
 def find(turn_id: TurnId) -> TurnRecord:
     """Raises NotFound."""
-    row = Turn.get_or_none(Turn.id == turn_id)
+    row = execute(f"{_TURNS} WHERE id = ?", turn_id).fetchone()
     if row is None:
         raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
     return _record(row)
 
 
 def has_turn(turn_id: TurnId) -> bool:
-    return bool(Turn.select().where(Turn.id == turn_id).exists())
+    return execute("SELECT 1 FROM turn WHERE id = ?", turn_id).fetchone() is not None
 
 
 def conversation_of_request(request_id: str) -> ConversationId | None:
     """The conversation in which the request already made a turn."""
-    row = Turn.get_or_none(Turn.request_id == request_id)
-    return None if row is None else ConversationId(row.conversation)
+    row = execute("SELECT conversation FROM turn WHERE request_id = ?", request_id).fetchone()
+    return None if row is None else ConversationId(row[0])
 
 
 def message_ids(turn_id: TurnId) -> list[MessageId]:
     """The turn's messages so far, oldest first; the user's is the first, also where an earlier turn stored it."""
-    turn = Turn.get_by_id(turn_id)
-    query = (
-        Message.select(Message.message_id)
-        .where(Message.conversation == turn.conversation, Message.turn == turn_id)
-        .order_by(Message.message_id)
+    turn = find(turn_id)
+    found = execute(
+        "SELECT message_id FROM message WHERE conversation = ? AND turn = ? ORDER BY message_id",
+        *(turn.conversation_id, turn_id),
     )
-    asked = MessageId(turn.user_message_id)
-    return [asked, *(MessageId(message_id) for (message_id,) in rows(query) if message_id != asked)]
+    asked = turn.user_message_id
+    return [asked, *(MessageId(message_id) for (message_id,) in found if message_id != asked)]
 
 
 def first_unfinished(conversation_id: ConversationId, n_messages: int) -> MessageId:
     """The first message of a turn that goes on; the next message's id when none does."""
-    final = [state.value for state in TurnState if state.is_final]
-    marks = ", ".join("?" for _ in final)
     ((first,),) = execute(
-        f"SELECT MIN(user_message_id) FROM turn WHERE conversation = ? AND state NOT IN ({marks})",
-        *(conversation_id, *final),
+        f"SELECT MIN(user_message_id) FROM turn WHERE conversation = ? AND {_IS_OPEN}", conversation_id
     )
     return MessageId(n_messages if first is None else first)
 
@@ -361,8 +326,8 @@ def count() -> int:
 
 def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:
     """Which model each turn of the conversation was begun with."""
-    query = Turn.select(Turn.id, Turn.model).where(Turn.conversation == conversation_id)
-    return {TurnId(turn_id): model for turn_id, model in rows(query)}
+    found = execute("SELECT id, model FROM turn WHERE conversation = ?", conversation_id)
+    return {TurnId(turn_id): model for turn_id, model in found}
 
 
 def is_first_with(turn_id: TurnId, model: str) -> bool:
@@ -378,47 +343,48 @@ def is_first_with(turn_id: TurnId, model: str) -> bool:
 
 def running_turn(conversation_id: ConversationId) -> TurnRecord | None:
     """The turn that has not ended, whichever server runs it."""
-    row = Turn.get_or_none(
-        Turn.conversation == conversation_id, Turn.state.not_in([state.value for state in FINAL_STATES])
-    )
+    row = execute(f"{_TURNS} WHERE conversation = ? AND {_IS_OPEN} LIMIT 1", conversation_id).fetchone()
     return None if row is None else _record(row)
 
 
 def standings() -> dict[ConversationId, Standing]:
     """How every conversation stands."""
-    query = Conversation.select(Conversation.id, Conversation.change_seq, Lease.server, Lease.epoch).join(
-        Lease, JOIN.LEFT_OUTER, on=(Lease.conversation == Conversation.id)
+    found = execute(
+        """SELECT conversation.id, change_seq, lease.server, COALESCE(lease.epoch, 0)
+        FROM conversation LEFT JOIN lease ON lease.conversation = conversation.id"""
     )
-    return {ConversationId(row_id): Standing(seq, server, epoch or 0) for row_id, seq, server, epoch in rows(query)}
+    return {ConversationId(row_id): Standing(seq, server, epoch) for row_id, seq, server, epoch in found}
 
 
 def request_cancel(turn_id: TurnId) -> None:
     """Asks the server that runs the turn to stop it. Without effect on a turn that is over."""
-    Turn.update(cancel_requested=True).where(
-        Turn.id == turn_id, Turn.state.not_in([state.value for state in FINAL_STATES])
-    ).execute()
+    execute(f"UPDATE turn SET cancel_requested = 1 WHERE id = ? AND {_IS_OPEN}", turn_id)
 
 
 def cancels_among(turn_ids: Sequence[TurnId]) -> list[TurnId]:
     """Which of these turns somebody has asked to stop."""
-    query = Turn.select(Turn.id).where(Turn.id.in_(list(turn_ids)), Turn.cancel_requested)
-    return [TurnId(turn_id) for (turn_id,) in rows(query)]
+    found = execute(
+        "SELECT id FROM turn WHERE id IN (SELECT value FROM json_each(?)) AND cancel_requested", json.dumps(turn_ids)
+    )
+    return [TurnId(turn_id) for (turn_id,) in found]
 
 
 def said_after(turn_id: TurnId, seq: int) -> Said:
     """What the turn has said after its event `seq`. Raises NotFound."""
     turn = find(turn_id)
     lease = leases.holder_of(turn.conversation_id)
-    ended = Step.select().where(Step.turn == turn_id, Step.ending.is_null(False), Step.last_seq > seq)
-    committed = [(StepId(row.id), row.last_seq or 0, _text_of(turn, StepId(row.id))) for row in ended.order_by(Step.id)]
-    step = Step.get_or_none(Step.turn == turn_id, Step.ending.is_null())
-    events = [] if step is None else _journal(StepId(step.id))
+    ended = execute(
+        "SELECT id, last_seq FROM step WHERE turn = ? AND ending IS NOT NULL AND last_seq > ? ORDER BY id",
+        *(turn_id, seq),
+    ).fetchall()
+    step = _open_step(turn_id)
+    events = [] if step is None else _journal(step)
     before = shown_text(each.event for each in events if each.seq <= seq)
     return Said(
         turn,
         None if lease is None else lease.server_id,
-        tuple(committed),
-        None if step is None else StepId(step.id),
+        tuple((StepId(number), last_seq, _text_of(turn, StepId(number))) for number, last_seq in ended),
+        step,
         len(before),
         tuple(each for each in events if each.seq > seq),
     )
@@ -426,31 +392,24 @@ def said_after(turn_id: TurnId, seq: int) -> Said:
 
 def _text_of(turn: TurnRecord, step_id: StepId) -> str:
     """What the assistant said in a step that is committed."""
-    query = (
-        Message.select(Message.content)
-        .where(
-            Message.conversation == turn.conversation_id,
-            Message.message_id > turn.user_message_id,
-            Message.turn == turn.id,
-            Message.step == step_id,
-            Message.content.is_null(False),
-        )
-        .order_by(Message.message_id)
+    found = execute(
+        """SELECT content FROM message WHERE conversation = ? AND message_id > ? AND turn = ? AND step = ?
+        AND content IS NOT NULL ORDER BY message_id""",
+        *(turn.conversation_id, turn.user_message_id, turn.id, step_id),
     )
-    said = [Content.from_json(json.loads(content)) for (content,) in rows(query)]
+    said = [Content.from_json(json.loads(content)) for (content,) in found]
     return "".join(content.text for content in said if content.role is Role.ASSISTANT)
 
 
 def read_journal(turn_id: TurnId) -> list[Numbered]:
     """What the open step of a turn has shown so far; empty when there is none."""
-    step = Step.get_or_none(Step.turn == turn_id, Step.ending.is_null())
-    return [] if step is None else _journal(StepId(step.id))
+    step = _open_step(turn_id)
+    return [] if step is None else _journal(step)
 
 
-def _advance(turn: Turn, new: TurnState) -> None:
-    """Moves a turn along an edge of its state machine; `turn` is updated too."""
-    turn.state = _following(TurnState(turn.state), new).value
-    Turn.update(state=turn.state).where(Turn.id == turn.id).execute()
+def _open_step(turn_id: TurnId) -> StepId | None:
+    row = execute("SELECT id FROM step WHERE turn = ? AND ending IS NULL LIMIT 1", turn_id).fetchone()
+    return None if row is None else StepId(row[0])
 
 
 def _following(state: TurnState, new: TurnState) -> TurnState:
@@ -461,48 +420,55 @@ def _following(state: TurnState, new: TurnState) -> TurnState:
 
 
 def _journal(step_id: StepId) -> list[Numbered]:
-    query = StreamJournal.select().where(StreamJournal.step == step_id).order_by(StreamJournal.seq)
+    found = execute(
+        "SELECT seq, event_type, content, call_id, name, is_error FROM stream_journal WHERE step = ? ORDER BY seq",
+        step_id,
+    )
     return [
-        Numbered(
-            row.seq, JournalEvent(EventType(row.event_type), row.content, row.call_id, row.name, bool(row.is_error))
-        )
-        for row in query
+        Numbered(seq, JournalEvent(EventType(event_type), text, call_id, name, bool(is_error)))
+        for seq, event_type, text, call_id, name, is_error in found
     ]
 
 
 def _finish_step(turn_id: TurnId, step_id: StepId, ending: Ending, usage: TokenUsage | None, now: str) -> None:
-    turn = Turn.get_by_id(turn_id)
-    changes: dict[str, object] = {"ending": ending.value, "ended_at": now, "last_seq": turn.next_seq - 1}
+    execute(
+        """UPDATE step SET ending = ?, ended_at = ?, last_seq = (SELECT next_seq - 1 FROM turn WHERE id = ?)
+        WHERE id = ?""",
+        *(ending.value, now, turn_id, step_id),
+    )
     if usage is not None:
-        changes |= {
-            "input_tokens": usage.input_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-            "output_tokens": usage.output_tokens,
-        }
-    Step.update(**changes).where(Step.id == step_id).execute()
-    StreamJournal.delete().where(StreamJournal.step == step_id).execute()
+        execute(
+            """UPDATE step SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, output_tokens = ?
+            WHERE id = ?""",
+            *(usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens, step_id),
+        )
+    execute("DELETE FROM stream_journal WHERE step = ?", step_id)
 
 
 def _write_end(turn_id: TurnId, end: TurnEnd, now: str) -> None:
-    Turn.update(
-        state=end.state.value,
-        stop_reason=end.stop_reason,
-        error_kind=None if end.error_kind is None else end.error_kind.value,
-        error_message=end.error_message,
-        ended_at=now,
-    ).where(Turn.id == turn_id).execute()
+    error_kind = None if end.error_kind is None else end.error_kind.value
+    execute(
+        "UPDATE turn SET state = ?, stop_reason = ?, error_kind = ?, error_message = ?, ended_at = ? WHERE id = ?",
+        *(end.state.value, end.stop_reason, error_kind, end.error_message, now, turn_id),
+    )
 
 
-def _record(row: Turn) -> TurnRecord:
+_TURNS: Final = """SELECT id, conversation, user_message_id, state, model, next_seq, stop_reason, error_kind,
+    error_message FROM turn"""
+_IS_OPEN: Final = "state NOT IN ({})".format(", ".join(f"'{state.value}'" for state in sorted(FINAL_STATES)))
+
+
+def _record(row: tuple[Any, ...]) -> TurnRecord:
+    """Of a row of `_TURNS`."""
+    turn_id, conversation, user_message_id, state, model, next_seq, stop_reason, error_kind, error_message = row
     return TurnRecord(
-        TurnId(row.id),
-        ConversationId(row.conversation),
-        MessageId(row.user_message_id),
-        TurnState(row.state),
-        row.model,
-        row.next_seq - 1,
-        row.stop_reason,
-        None if row.error_kind is None else ErrorKind(row.error_kind),
-        row.error_message,
+        TurnId(turn_id),
+        ConversationId(conversation),
+        MessageId(user_message_id),
+        TurnState(state),
+        model,
+        next_seq - 1,
+        stop_reason,
+        None if error_kind is None else ErrorKind(error_kind),
+        error_message,
     )
