@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_digest, first_broken
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, TurnId
 from palimpsest.storage import conversations
-from palimpsest.storage.tables import Conversation, Message, execute
+from palimpsest.storage.tables import execute
 
 
 def faults() -> list[str]:
     """What is wrong, as clauses that name conversations and messages by id; empty when every chain verifies."""
     lost = lineage_faults()
     found = [f"conversation {each} {what}" for each, what in lost.items()]
-    for row in Conversation.select().order_by(Conversation.id):
-        if row.id not in lost:
-            found += _of_conversation(row)
+    listed = execute("SELECT id, next_message_id, head_digest FROM conversation ORDER BY id")
+    for conversation_id, n_messages, head_digest in listed:
+        if conversation_id not in lost:
+            found += _of_conversation(ConversationId(conversation_id), n_messages, head_digest)
     strays = execute(
         """SELECT conversation, count(*) FROM message JOIN conversation ON conversation.id = message.conversation
         WHERE message_id < fork_message_id OR message_id >= next_message_id
@@ -30,12 +31,8 @@ def faults() -> list[str]:
 def lineage_faults() -> dict[str, str]:
     """Conversations whose forks lead nowhere, or in a circle, and what is wrong: nothing else of them can be
     followed."""
-    parents = {
-        row.id: (row.parent, row.fork_message_id, row.next_message_id)
-        for row in Conversation.select(
-            Conversation.id, Conversation.parent, Conversation.fork_message_id, Conversation.next_message_id
-        )
-    }
+    listed = execute("SELECT id, parent, fork_message_id, next_message_id FROM conversation")
+    parents = {row[0]: row[1:] for row in listed}
     found: dict[str, str] = {}
     for each in sorted(parents):
         seen, at = {each}, each
@@ -51,13 +48,13 @@ def lineage_faults() -> dict[str, str]:
     return found
 
 
-def _of_conversation(row: Conversation) -> list[str]:
+def _of_conversation(conversation_id: ConversationId, n_messages: int, head_digest: str | None) -> list[str]:
     mismatched: list[int] = []
     counted = [0]
     last: list[str] = []
 
     def messages() -> Iterator[StoredMessage]:
-        for message, is_own in _rows(ConversationId(row.id)):
+        for message, is_own in _rows(conversation_id):
             counted[0] += 1
             last[:] = [message.digest]
             if not is_own:
@@ -66,36 +63,35 @@ def _of_conversation(row: Conversation) -> list[str]:
 
     broken = first_broken(messages())
     if broken is not None:
-        return [f"conversation {row.id} breaks at message {broken}"]
-    found = [f"message {each} of conversation {row.id} is not what its digest says" for each in mismatched[:1]]
-    if counted[0] != row.next_message_id:
-        found.append(f"conversation {row.id} counts {row.next_message_id} messages and has {counted[0]}")
-    elif (last[0] if last else None) != row.head_digest:
-        found.append(f"the next message of conversation {row.id} would not follow its last one")
+        return [f"conversation {conversation_id} breaks at message {broken}"]
+    found = [f"message {each} of conversation {conversation_id} is not what its digest says" for each in mismatched[:1]]
+    if counted[0] != n_messages:
+        found.append(f"conversation {conversation_id} counts {n_messages} messages and has {counted[0]}")
+    elif (last[0] if last else None) != head_digest:
+        found.append(f"the next message of conversation {conversation_id} would not follow its last one")
     return found
 
 
 def _rows(conversation_id: ConversationId) -> Iterator[tuple[StoredMessage, bool]]:
     """Every message, oldest first, one at a time, and whether its own digest and version are those of its content."""
     for owner, first, after in conversations.lineage(conversation_id):
-        query = Message.select().where(
-            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
+        rows = execute(
+            """SELECT conversation, message_id, created_at, turn, digest_version, content_digest, digest, content
+            FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY message_id""",
+            *(owner, first, after),
         )
-        for row in query.order_by(Message.message_id).iterator():
-            purged = Digest(row.content_digest) if row.content is None else None
-            content = Content(Role.USER, ()) if row.content is None else Content.from_json(json.loads(row.content))
-            turn = None if row.turn is None else TurnId(row.turn)
-            is_own = row.digest_version == DIGEST_VERSION and (
-                purged is not None or content_digest(content) == row.content_digest
-            )
+        for holder, message_id, created_at, turn, version, own, digest, text in rows:
+            purged = Digest(own) if text is None else None
+            content = Content(Role.USER, ()) if text is None else Content.from_json(json.loads(text))
+            is_own = version == DIGEST_VERSION and (purged is not None or content_digest(content) == own)
             yield (
                 StoredMessage(
-                    ConversationId(row.conversation),
-                    MessageId(row.message_id),
+                    ConversationId(holder),
+                    MessageId(message_id),
                     content,
-                    row.created_at,
-                    turn,
-                    Digest(row.digest),
+                    created_at,
+                    None if turn is None else TurnId(turn),
+                    Digest(digest),
                     purged,
                 ),
                 is_own,

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
-
-from peewee import fn
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.cut_history import CutHistory, Standing
@@ -18,10 +16,10 @@ from palimpsest.domain.extractive import AUTHOR
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.tokens import Estimator
-from palimpsest.storage import conversations, facts, leases, tables
+from palimpsest.storage import conversations, facts, leases
 from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import execute
+from palimpsest.storage.tables import execute, execute_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +77,13 @@ def latest_version(conversation_id: ConversationId) -> int:
 
 
 def latest_cut(conversation_id: ConversationId) -> CutRecord | None:
-    row = (
-        tables.Cut.select()
-        .where(tables.Cut.conversation == conversation_id)
-        .order_by(tables.Cut.version.desc())
-        .first()
-    )
+    row = execute(f"{_CUTS} WHERE conversation = ? ORDER BY version DESC LIMIT 1", conversation_id).fetchone()
     return None if row is None else _cut(row)
 
 
 def read_cut(conversation_id: ConversationId, version: int) -> CutRecord | None:
     """A cut as it was; None for a version that was never stored, such as 0."""
-    row = tables.Cut.get_or_none(tables.Cut.conversation == conversation_id, tables.Cut.version == version)
+    row = execute(f"{_CUTS} WHERE conversation = ? AND version = ?", conversation_id, version).fetchone()
     return None if row is None else _cut(row)
 
 
@@ -109,17 +102,23 @@ def cut_history(conversation_id: ConversationId) -> CutHistory:
     )
 
 
-def _cut(row: tables.Cut) -> CutRecord:
+_CUTS: Final = """SELECT version, cause, model, factor, sigma, overhead, frame_digest, end_message_id, blocks, front,
+    left_out FROM cut"""
+
+
+def _cut(row: tuple[Any, ...]) -> CutRecord:
+    """Of a row of `_CUTS`."""
+    version, cause, model, factor, sigma, overhead, frame_digest, end, blocks, front, left_out = row
     return CutRecord(
-        row.version,
-        CutCause(row.cause),
-        row.model,
-        Estimator(row.factor, row.sigma, row.overhead),
-        row.frame_digest,
-        MessageId(row.end_message_id),
-        tuple(SummaryId(each) for each in json.loads(row.blocks)),
-        row.front,
-        tuple((MessageId(start), MessageId(end)) for start, end in json.loads(row.left_out)),
+        version,
+        CutCause(cause),
+        model,
+        Estimator(factor, sigma, overhead),
+        frame_digest,
+        MessageId(end),
+        tuple(SummaryId(each) for each in json.loads(blocks)),
+        front,
+        tuple((MessageId(first), MessageId(after)) for first, after in json.loads(left_out)),
     )
 
 
@@ -132,26 +131,21 @@ def write_cut(
     conversation_id = lease.conversation_id
     if conversations.get(conversation_id).model != cut.model:
         conversations.set_model(conversation_id, cut.model, now)
-    tables.Cut.create(
-        conversation=conversation_id,
-        version=cut.version,
-        cause=cut.cause.value,
-        model=cut.model,
-        factor=cut.estimator.factor,
-        sigma=cut.estimator.sigma,
-        overhead=cut.estimator.overhead,
-        frame_digest=cut.frame_digest,
-        end_message_id=cut.end,
-        blocks=json.dumps(list(cut.blocks)),
-        saved=json.dumps(dict(report.saved)),
-        tokens_before=report.tokens_before,
-        tokens_after=report.tokens_after,
-        duration_ms=report.duration_ms,
-        front=cut.front,
-        left_out=json.dumps(cut.left_out),
-        created_at=now,
-    )
+    _insert_cut(conversation_id, cut, report, now)
     write_previews(conversation_id, cut.version, previews)
+
+
+def _insert_cut(conversation_id: ConversationId, cut: CutRecord, report: RecutReport, now: str) -> None:
+    execute(
+        """INSERT INTO cut (
+            conversation, version, cause, model, factor, sigma, overhead, frame_digest, end_message_id, blocks, front,
+            left_out, saved, tokens_before, tokens_after, duration_ms, created_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        *(conversation_id, cut.version, cut.cause.value, cut.model),
+        *(cut.estimator.factor, cut.estimator.sigma, cut.estimator.overhead),
+        *(cut.frame_digest, cut.end, json.dumps(cut.blocks), cut.front, json.dumps(cut.left_out)),
+        *(json.dumps(dict(report.saved)), report.tokens_before, report.tokens_after, report.duration_ms, now),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,84 +178,62 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
     return Hid(conversations.last_hidden(conversation_id), bool(gone))
 
 
-_KEPT: Final = ("model", "factor", "sigma", "overhead", "frame_digest", "end_message_id", "front", "left_out")
-"""What a cut without some of its blocks has of the one before."""
-
-
 def add_cut_without(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
     """The newest cut again without those blocks, as a version of its own, so that every server loads it. What was
-    added behind messages goes, as with every cut."""
-    rows = tables.Cut.select().where(tables.Cut.conversation == conversation_id)
-    latest = rows.order_by(tables.Cut.version.desc()).first()
-    kept = first_cut(conversation_id) if latest is None else {name: getattr(latest, name) for name in _KEPT}
-    blocks = [] if latest is None else json.loads(latest.blocks)
-    version = 0 if latest is None else latest.version
-    tables.Cut.create(
-        **kept | {"blocks": json.dumps([block for block in blocks if block not in gone])},
-        conversation=conversation_id,
-        version=version + 1,
-        cause=CutCause.ROLLBACK.value,
-        created_at=now,
+    added behind messages goes, as with every cut. Of a conversation that has none: one without a frame, so that the
+    next request takes everything up anew."""
+    latest = latest_cut(conversation_id)
+    if latest is None:
+        model = conversations.get(conversation_id).model
+        latest = CutRecord(0, CutCause.ROLLBACK, model, Estimator(), "", MessageId(0), ())
+    blocks = tuple(block for block in latest.blocks if block not in gone)
+    cut = replace(latest, version=latest.version + 1, cause=CutCause.ROLLBACK, blocks=blocks)
+    _insert_cut(conversation_id, cut, RecutReport(), now)
+    execute(
+        """INSERT INTO preview (conversation, cut_version, message_id, content)
+        SELECT conversation, ?, message_id, content FROM preview WHERE conversation = ? AND cut_version = ?""",
+        *(cut.version, conversation_id, latest.version),
     )
-    write_previews(conversation_id, version + 1, read_previews(conversation_id, version))
-
-
-def first_cut(conversation_id: ConversationId) -> dict[str, object]:
-    """The columns of a cut for a conversation that has none: without a frame, so that the next request takes everything
-    up anew."""
-    start = Estimator()
-    return {
-        "model": conversations.get(conversation_id).model,
-        "factor": start.factor,
-        "sigma": start.sigma,
-        "overhead": start.overhead,
-        "frame_digest": "",
-        "end_message_id": 0,
-        "blocks": "[]",
-    }
 
 
 def write_previews(conversation_id: ConversationId, cut_version: int, previews: Mapping[MessageId, Content]) -> None:
     """What stands for large messages, from `cut_version` until the next."""
-    for message_id, content in previews.items():
-        tables.Preview.create(
-            conversation=conversation_id,
-            cut_version=cut_version,
-            message_id=message_id,
-            content=canonical_json(content.to_json()),
-        )
+    execute_many(
+        "INSERT INTO preview (conversation, cut_version, message_id, content) VALUES (?, ?, ?, ?)",
+        [
+            (conversation_id, cut_version, message_id, canonical_json(content.to_json()))
+            for message_id, content in previews.items()
+        ],
+    )
 
 
 def read_previews(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, Content]:
-    query = tables.Preview.select().where(
-        tables.Preview.conversation == conversation_id, tables.Preview.cut_version == cut_version
+    found = execute(
+        "SELECT message_id, content FROM preview WHERE conversation = ? AND cut_version = ?",
+        *(conversation_id, cut_version),
     )
-    return {MessageId(row.message_id): Content.from_json(json.loads(row.content)) for row in query}
+    return {MessageId(message_id): Content.from_json(json.loads(content)) for message_id, content in found}
 
 
 def write_injection(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> None:
     """What is added to the request of a turn behind the user's text, until the cut after `cut_version`."""
     leases.check(lease)
-    tables.Injection.create(
-        conversation=lease.conversation_id,
-        turn=turn_id,
-        cut_version=cut_version,
-        kind=kind,
-        text=text,
-        created_at=now,
+    execute(
+        """INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at)
+        VALUES (?, ?, ?, ?, ?, ?)""",
+        *(lease.conversation_id, turn_id, cut_version, kind, text, now),
     )
 
 
 def read_injections(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
     """What stands behind the user's messages under that cut, by message."""
-    query = (
-        tables.Injection.select(tables.Turn.user_message_id, tables.Injection.text)
-        .join(tables.Turn, on=(tables.Turn.id == tables.Injection.turn))
-        .where(tables.Injection.conversation == conversation_id, tables.Injection.cut_version == cut_version)
-        .order_by(tables.Injection.id)
+    rows = execute(
+        """SELECT user_message_id, text FROM injection JOIN turn ON turn.id = injection.turn
+        WHERE injection.conversation = ? AND cut_version = ? ORDER BY injection.id""",
+        *(conversation_id, cut_version),
     )
     found: dict[MessageId, str] = {}
-    for message_id, text in tables.rows(query):
+    for message_id, text in rows:
         before = found.get(MessageId(message_id))
         found[MessageId(message_id)] = text if before is None else f"{before}\n\n{text}"
     return found
@@ -269,31 +241,27 @@ def read_injections(conversation_id: ConversationId, cut_version: int) -> dict[M
 
 def expand(conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
     """The user wants the messages [start, end) to stand as originals, as long as they fit."""
-    tables.Expansion.insert(
-        conversation=conversation_id, start_message_id=start, end_message_id=end
-    ).on_conflict_ignore().execute()
+    execute(
+        "INSERT OR IGNORE INTO expansion (conversation, start_message_id, end_message_id) VALUES (?, ?, ?)",
+        *(conversation_id, start, end),
+    )
 
 
 def keep_expansions(conversation_id: ConversationId, kept: Collection[tuple[MessageId, MessageId]]) -> None:
     """The user wants these, each [start, end), to stand as originals, and no others any more."""
     for start, end in set(expansions(conversation_id)).difference(kept):
-        tables.Expansion.delete().where(
-            tables.Expansion.conversation == conversation_id,
-            tables.Expansion.start_message_id == start,
-            tables.Expansion.end_message_id == end,
-        ).execute()
+        execute(
+            "DELETE FROM expansion WHERE conversation = ? AND start_message_id = ? AND end_message_id = ?",
+            *(conversation_id, start, end),
+        )
     for start, end in kept:
         expand(conversation_id, start, end)
 
 
 def expansions(conversation_id: ConversationId) -> list[tuple[MessageId, MessageId]]:
     """What the user expanded: [start, end), oldest first."""
-    query = tables.Expansion.select().where(tables.Expansion.conversation == conversation_id)
-    return sorted((MessageId(row.start_message_id), MessageId(row.end_message_id)) for row in query)
-
-
-_INHERITED = ("cause", "model", "factor", "sigma", "overhead", "frame_digest", "front")
-"""What the cut of a fork has of its parent's."""
+    found = execute("SELECT start_message_id, end_message_id FROM expansion WHERE conversation = ?", conversation_id)
+    return sorted((MessageId(start), MessageId(end)) for start, end in found)
 
 
 def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: str) -> None:
@@ -324,43 +292,36 @@ def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: s
         conversations.hide(child, each.start, min(each.end, at), now)
     cut = latest_cut(parent)
     if cut is not None:
-        blocks = json.dumps([new_ids[block] for block in cut.blocks if block in new_ids])
-        row = tables.Cut.get(tables.Cut.conversation == parent, tables.Cut.version == cut.version)
-        tables.Cut.create(
-            **{name: getattr(row, name) for name in _INHERITED},
-            conversation=child,
-            version=1,
-            end_message_id=min(cut.end, at),
-            blocks=blocks,
-            left_out=json.dumps([(start, min(end, at)) for start, end in cut.left_out if start < at]),
-            saved="{}",
-            tokens_before=0,
-            tokens_after=0,
-            duration_ms=0,
-            created_at=now,
-        )
+        blocks = tuple(SummaryId(new_ids[block]) for block in cut.blocks if block in new_ids)
+        left_out = tuple((start, min(end, at)) for start, end in cut.left_out if start < at)
+        own = replace(cut, version=1, end=min(cut.end, at), blocks=blocks, left_out=left_out)
+        _insert_cut(child, own, RecutReport(), now)
         previews = {m: c for m, c in read_previews(parent, cut.version).items() if m < at}
         write_previews(child, 1, previews)
 
 
 def write_summary(conversation_id: ConversationId, new: NewSummary, now: str) -> Summary:
     """A node of the forest. Whether it is used is for a cut to say."""
-    row = tables.Summary.create(
-        conversation=conversation_id,
-        start_message_id=new.start,
-        end_message_id=new.end,
-        level=new.level,
-        kind=new.kind,
-        text=new.text,
-        original_tokens=new.original_tokens,
-        author=new.author,
-        children=json.dumps(list(new.children)),
-        duration_ms=new.duration_ms,
-        input_tokens=new.input_tokens,
-        output_tokens=new.output_tokens,
-        created_at=now,
+    summary_id = execute(
+        """INSERT INTO summary (
+            conversation, start_message_id, end_message_id, level, kind, text, original_tokens, author, children,
+            duration_ms, input_tokens, output_tokens, created_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        *(conversation_id, new.start, new.end, new.level, new.kind, new.text, new.original_tokens, new.author),
+        *(json.dumps(new.children), new.duration_ms, new.input_tokens, new.output_tokens, now),
+    ).lastrowid
+    return Summary(
+        SummaryId(summary_id or 0),
+        new.start,
+        new.end,
+        new.level,
+        new.kind,
+        new.text,
+        new.original_tokens,
+        new.author,
+        now,
+        new.children,
     )
-    return _summary(row)
 
 
 def write_later_summary(
@@ -381,18 +342,13 @@ def hidden_since(conversation_id: ConversationId, start: int, end: int, known_hi
 
 def find_written(conversation_id: ConversationId, start: MessageId, end: MessageId) -> list[Summary]:
     """Summaries by a model that begin at `start`, end at or before `end` and speak of nothing hidden, newest first."""
-    query = (
-        tables.Summary.select()
-        .where(
-            tables.Summary.conversation == conversation_id,
-            tables.Summary.start_message_id == start,
-            tables.Summary.end_message_id <= end,
-            tables.Summary.author != AUTHOR,
-        )
-        .order_by(tables.Summary.id.desc())
+    rows = execute(
+        f"""{_SUMMARIES} WHERE conversation = ? AND start_message_id = ? AND end_message_id <= ? AND author <> ?
+        ORDER BY id DESC""",
+        *(conversation_id, start, end, AUTHOR),
     )
     hidden = conversations.hidden_ranges(conversation_id)
-    return [summary for row in query if is_usable(summary := _summary(row), hidden)]
+    return [summary for row in rows if is_usable(summary := _summary(row), hidden)]
 
 
 def is_usable(summary: Summary, hidden: Sequence[HiddenRange]) -> bool:
@@ -404,10 +360,18 @@ def is_usable(summary: Summary, hidden: Sequence[HiddenRange]) -> bool:
 
 def read_summaries(conversation_id: ConversationId, ids: Sequence[SummaryId] | None = None) -> list[Summary]:
     """The summaries of those ids, or all of the conversation, by id."""
-    query = tables.Summary.select().where(tables.Summary.conversation == conversation_id)
-    if ids is not None:
-        query = query.where(tables.Summary.id.in_(list(ids)))
-    return [_summary(row) for row in query.order_by(tables.Summary.id)]
+    if ids is None:
+        rows = execute(f"{_SUMMARIES} WHERE conversation = ? ORDER BY id", conversation_id)
+    else:
+        rows = execute(
+            f"{_SUMMARIES} WHERE conversation = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            *(conversation_id, json.dumps(ids)),
+        )
+    return [_summary(row) for row in rows]
+
+
+_SUMMARIES: Final = """SELECT id, start_message_id, end_message_id, level, kind, text, original_tokens, author,
+    created_at, children FROM summary"""
 
 
 REFUSED: Final = "refused"
@@ -427,11 +391,12 @@ class SummaryCost:
 
 def recut_reports(conversation_id: ConversationId) -> list[tuple[CutCause, RecutReport]]:
     """Every re-cut of the conversation with its cause, oldest first."""
-    query = tables.Cut.select().where(tables.Cut.conversation == conversation_id).order_by(tables.Cut.version)
-    return [
-        (CutCause(row.cause), RecutReport(json.loads(row.saved), row.tokens_before, row.tokens_after, row.duration_ms))
-        for row in query
-    ]
+    rows = execute(
+        """SELECT cause, saved, tokens_before, tokens_after, duration_ms FROM cut
+        WHERE conversation = ? ORDER BY version""",
+        conversation_id,
+    )
+    return [(CutCause(cause), RecutReport(json.loads(saved), *numbers)) for cause, saved, *numbers in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,49 +433,42 @@ def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]
 
 def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
     """By kind, those that were never adopted included, and last what was refused: they were paid for."""
-    kind = tables.Summary.kind
-    sums = (tables.Summary.input_tokens, tables.Summary.output_tokens, tables.Summary.duration_ms)
-    query = (
-        tables.Summary.select(kind, fn.COUNT(tables.Summary.id), *(fn.SUM(each) for each in sums))
-        .where(tables.Summary.conversation == conversation_id)
-        .group_by(kind)
-        .order_by(kind)
+    costs = execute(
+        """SELECT kind, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(duration_ms) FROM summary
+        WHERE conversation = ? GROUP BY kind ORDER BY kind""",
+        conversation_id,
     )
-    refused = (
-        tables.RefusedSummary.input_tokens,
-        tables.RefusedSummary.output_tokens,
-        tables.RefusedSummary.duration_ms,
+    refused = execute(
+        """SELECT COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(duration_ms) FROM refused_summary
+        WHERE conversation = ?""",
+        conversation_id,
     )
-    lost = tables.RefusedSummary.select(
-        fn.COUNT(tables.RefusedSummary.created_at), *(fn.SUM(each) for each in refused)
-    ).where(tables.RefusedSummary.conversation == conversation_id)
-    costs = [SummaryCost(*row) for row in tables.rows(query)]
-    return costs + [SummaryCost(REFUSED, *row) for row in tables.rows(lost) if row[0]]
+    return [*(SummaryCost(*row) for row in costs), *(SummaryCost(REFUSED, *row) for row in refused if row[0])]
 
 
 def write_refused(
     conversation_id: ConversationId, input_tokens: int, output_tokens: int, duration_ms: int, now: str
 ) -> None:
     """What a model took for a text that could not be used."""
-    tables.RefusedSummary.create(
-        conversation=conversation_id,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        duration_ms=duration_ms,
-        created_at=now,
+    execute(
+        """INSERT INTO refused_summary (conversation, input_tokens, output_tokens, duration_ms, created_at)
+        VALUES (?, ?, ?, ?, ?)""",
+        *(conversation_id, input_tokens, output_tokens, duration_ms, now),
     )
 
 
-def _summary(row: tables.Summary) -> Summary:
+def _summary(row: tuple[Any, ...]) -> Summary:
+    """Of a row of `_SUMMARIES`."""
+    summary_id, start, end, level, kind, text, original_tokens, author, created_at, children = row
     return Summary(
-        SummaryId(row.id),
-        MessageId(row.start_message_id),
-        MessageId(row.end_message_id),
-        row.level,
-        row.kind,
-        row.text,
-        row.original_tokens,
-        row.author,
-        row.created_at,
-        tuple(SummaryId(child) for child in json.loads(row.children)),
+        SummaryId(summary_id),
+        MessageId(start),
+        MessageId(end),
+        level,
+        kind,
+        text,
+        original_tokens,
+        author,
+        created_at,
+        tuple(SummaryId(child) for child in json.loads(children)),
     )

@@ -11,7 +11,7 @@ from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.chain_check import lineage_faults
-from palimpsest.storage.tables import Conversation, Cut, Message, rows
+from palimpsest.storage.tables import execute
 
 
 def summary_faults() -> list[str]:
@@ -38,11 +38,10 @@ def cut_faults() -> list[str]:
     lost = lineage_faults()
     for conversation_id, n_messages in _conversations():
         summaries = {each.id for each in contexts.read_summaries(conversation_id)}
-        for version, blocks, end in rows(
-            Cut.select(Cut.version, Cut.blocks, Cut.end_message_id)
-            .where(Cut.conversation == conversation_id)
-            .order_by(Cut.version)
-        ):
+        cuts = execute(
+            "SELECT version, blocks, end_message_id FROM cut WHERE conversation = ? ORDER BY version", conversation_id
+        )
+        for version, blocks, end in cuts:
             if end > n_messages or any(block not in summaries for block in json.loads(blocks)):
                 found.append(f"cut {version} of conversation {conversation_id} names what is not there")
         if conversation_id not in lost and not _partitions(conversation_id, n_messages):
@@ -51,8 +50,8 @@ def cut_faults() -> list[str]:
 
 
 def _conversations() -> list[tuple[ConversationId, int]]:
-    query = Conversation.select(Conversation.id, Conversation.next_message_id).order_by(Conversation.id)
-    return [(ConversationId(each), n_messages) for each, n_messages in rows(query)]
+    found = execute("SELECT id, next_message_id FROM conversation ORDER BY id").fetchall()
+    return [(ConversationId(each), n_messages) for each, n_messages in found]
 
 
 def _is_below(child: Summary, summary: Summary) -> bool:
@@ -79,10 +78,11 @@ def _ids(ranges: Iterable[tuple[MessageId, MessageId]]) -> set[MessageId]:
 def _stored_ids(conversation_id: ConversationId) -> list[MessageId]:
     found: list[MessageId] = []
     for owner, first, after in conversations.lineage(conversation_id):
-        query = Message.select(Message.message_id).where(
-            Message.conversation == owner, Message.message_id >= first, Message.message_id < after
+        rows = execute(
+            "SELECT message_id FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?",
+            *(owner, first, after),
         )
-        found += [MessageId(each) for (each,) in rows(query)]
+        found += [MessageId(each) for (each,) in rows]
     return found
 
 

@@ -206,10 +206,9 @@ def _tool_calls() -> Finding:
     """Calls whose arguments no service takes as they are. They are no problem: what was stored stays, and requests hold
     them as text."""
     check, odd, n_odd = "tool calls", list[str](), 0
-    query = tables.Message.select(tables.Message.conversation, tables.Message.message_id, tables.Message.content)
-    calls = query.where(tables.Message.content.contains('"tool_call"')).order_by(tables.Message.id)
+    calls = """SELECT conversation, message_id, content FROM message WHERE INSTR(content, '"tool_call"') ORDER BY id"""
     try:
-        for conversation, message_id, content in tables.rows(calls):
+        for conversation, message_id, content in execute(calls):
             n = sum(foreign_json.object_in(c.arguments) is None for c in Content.from_json(json.loads(content)).calls)
             n_odd += n
             if n and len(odd) < _MOST_NAMED:

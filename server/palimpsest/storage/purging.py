@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from peewee import ModelSelect
-
-from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import contexts, conversations, facts, forgotten_facts, leases, pending_work, tables, turns
+from palimpsest.storage import contexts, conversations, facts, forgotten_facts, leases, pending_work, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
+from palimpsest.storage.tables import execute
 
 _LONGEST_EXCHANGE: Final = 500
 """Messages looked at to find where an exchange begins or ends."""
@@ -83,7 +81,7 @@ def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, Message
             touched[reader] = (min(first, known[0]), max(after, known[1]))
     for teller in facts.told_in(_facts_of(stretches)):
         touched.setdefault(teller, (0, 0))
-    n_contents = sum(_rows(stretch).count() for stretch in stretches)
+    n_contents = sum(_n_contents(*stretch) for stretch in stretches)
     n_summaries = sum(len(_overlapping(each, *span)) for each, span in touched.items())
     return Scope(conversation_id, start, end, wanted is None, stretches, touched, n_contents, n_summaries)
 
@@ -105,7 +103,7 @@ def purge(
     scope = find_scope(conversation_id, wanted)
     titles: set[str] = set()
     for stretch in scope.stretches:
-        titles |= _titles(stretch)
+        titles |= _titles(*stretch)
         pending_work.purge(*stretch)
     for owner, first, after in scope.stretches:
         facts.hold_again(ConversationId(owner), first, after)
@@ -179,20 +177,18 @@ def _take(
     return leases.acquire(conversation_id, server_id, "a purge", is_alive, now)
 
 
-def _rows(stretch: tuple[str, int, int]) -> ModelSelect[tables.Message]:
-    owner, first, after = stretch
-    return tables.Message.select().where(
-        tables.Message.conversation == owner,
-        tables.Message.message_id >= first,
-        tables.Message.message_id < after,
-        tables.Message.content.is_null(False),
-    )
+_ROWS: Final = "message WHERE conversation = ? AND message_id >= ? AND message_id < ? AND content IS NOT NULL"
 
 
-def _titles(stretch: tuple[str, int, int]) -> set[str]:
+def _n_contents(owner: str, first: int, after: int) -> int:
+    ((n_rows,),) = execute(f"SELECT COUNT(*) FROM {_ROWS}", owner, first, after)
+    return int(n_rows)
+
+
+def _titles(owner: str, first: int, after: int) -> set[str]:
     """The titles that the texts of the rows may have given."""
     titles: set[str] = set()
-    for (text,) in tables.rows(_rows(stretch).select(tables.Message.content)):
+    for (text,) in execute(f"SELECT content FROM {_ROWS}", owner, first, after):
         content = Content.from_json(json.loads(text))
         if content.role is Role.USER:
             titles.add(title_of(content.text))
@@ -202,34 +198,22 @@ def _titles(stretch: tuple[str, int, int]) -> set[str]:
 def _overlapping(conversation_id: ConversationId, first: int, after: int) -> list[int]:
     """The summaries that may speak of the messages. A higher summary covers what its lower ones do, so it is among
     them too."""
-    query = tables.Summary.select(tables.Summary.id).where(
-        tables.Summary.conversation == conversation_id,
-        tables.Summary.start_message_id < after,
-        tables.Summary.end_message_id > first,
-    )
-    return [summary_id for (summary_id,) in tables.rows(query)]
+    found = execute(f"SELECT id FROM summary WHERE {_OVERLAPS}", conversation_id, after, first)
+    return [summary_id for (summary_id,) in found]
+
+
+_OVERLAPS: Final = "conversation = ? AND start_message_id < ? AND end_message_id > ?"
 
 
 def _purge_derived(conversation_id: ConversationId, first: int, after: int, now: str) -> None:
     """Removes what was made of the messages [first, after), and hides what is left of them from every request."""
     gone = _overlapping(conversation_id, first, after)
-    tables.Summary.delete().where(
-        tables.Summary.conversation == conversation_id,
-        tables.Summary.start_message_id < after,
-        tables.Summary.end_message_id > first,
-    ).execute()
-    tables.Preview.delete().where(
-        tables.Preview.conversation == conversation_id,
-        tables.Preview.message_id >= first,
-        tables.Preview.message_id < after,
-    ).execute()
-    tables.Withdrawal.delete().where(
-        tables.Withdrawal.conversation == conversation_id,
-        tables.Withdrawal.message_id >= first,
-        tables.Withdrawal.message_id < after,
-    ).execute()
+    inside = "conversation = ? AND message_id >= ? AND message_id < ?"
+    execute(f"DELETE FROM summary WHERE {_OVERLAPS}", conversation_id, after, first)
+    execute(f"DELETE FROM preview WHERE {inside}", conversation_id, first, after)
+    execute(f"DELETE FROM withdrawal WHERE {inside}", conversation_id, first, after)
     # What was retrieved for a turn may quote any message before it.
-    tables.Injection.delete().where(tables.Injection.conversation == conversation_id).execute()
+    execute("DELETE FROM injection WHERE conversation = ?", conversation_id)
     _purge_cuts(conversation_id, gone, now)
     if first < after:
         conversations.mark_hidden(conversation_id, MessageId(first), MessageId(after), now)
@@ -238,30 +222,12 @@ def _purge_derived(conversation_id: ConversationId, first: int, after: int, now:
 def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
     """No cut names a summary that is gone or quotes a rule. A version is added, so that every server loads anew;
     it serves until the caller has chosen a better one."""
-    latest: tables.Cut | None = None
-    for row in tables.Cut.select().where(tables.Cut.conversation == conversation_id).order_by(tables.Cut.version):
-        row.blocks = json.dumps([block for block in json.loads(row.blocks) if block not in gone])
-        row.front = ""
-        tables.Cut.update(blocks=row.blocks, front="").where(
-            tables.Cut.conversation == conversation_id, tables.Cut.version == row.version
-        ).execute()
-        latest = row
-    values = contexts.first_cut(conversation_id) if latest is None else {name: getattr(latest, name) for name in _KEPT}
-    version = 0 if latest is None else latest.version
-    tables.Cut.create(
-        **values, conversation=conversation_id, version=version + 1, cause=CutCause.ROLLBACK.value, created_at=now
-    )
-    tables.execute(
-        """INSERT INTO preview (conversation, cut_version, message_id, content)
-        SELECT conversation, cut_version + 1, message_id, content FROM preview
-        WHERE conversation = ? AND cut_version = ?""",
-        conversation_id,
-        version,
-    )
-
-
-_KEPT: Final = ("model", "factor", "sigma", "overhead", "frame_digest", "end_message_id", "blocks", "left_out")
-"""What the cut after a purge has of the one before."""
+    cuts = execute("SELECT version, blocks FROM cut WHERE conversation = ?", conversation_id).fetchall()
+    for version, blocks in cuts:
+        left = json.dumps([block for block in json.loads(blocks) if block not in gone])
+        sql = "UPDATE cut SET blocks = ?, front = '' WHERE conversation = ? AND version = ?"
+        execute(sql, left, conversation_id, version)
+    contexts.add_cut_without(conversation_id, gone, now)
 
 
 def _purge_words(conversation_id: ConversationId, first: int, after: int, titles: Collection[str], now: str) -> None:

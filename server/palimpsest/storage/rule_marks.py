@@ -10,33 +10,32 @@ import json
 from collections.abc import Sequence
 
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage import tables
+from palimpsest.storage.tables import execute
 
 
 def read(conversation_id: ConversationId, reader: str) -> tuple[list[MessageId], MessageId]:
     """The ids, ascending, and the first message that was not looked at yet. A fork begins with what is known of the
     conversation it was forked from."""
+    owner: str | None = conversation_id
     after: int | None = None
-    row: tables.RuleMark | None = None
-    conversation = tables.Conversation.get_or_none(tables.Conversation.id == conversation_id)
-    while conversation is not None and row is None:
-        row = tables.RuleMark.get_or_none(
-            tables.RuleMark.conversation == conversation.id, tables.RuleMark.reader == reader
-        )
-        if row is None:
-            after = conversation.fork_message_id if after is None else min(after, conversation.fork_message_id)
-            parent = conversation.parent
-            conversation = None if parent is None else tables.Conversation.get_or_none(tables.Conversation.id == parent)
-    if row is None:
-        return [], MessageId(0)
-    until = row.until if after is None else min(row.until, after)
-    return [MessageId(each) for each in json.loads(row.message_ids) if each < until], MessageId(until)
+    while owner is not None:
+        row = execute(
+            "SELECT until, message_ids FROM rule_mark WHERE conversation = ? AND reader = ?", owner, reader
+        ).fetchone()
+        if row is not None:
+            until = row[0] if after is None else min(row[0], after)
+            return [MessageId(each) for each in json.loads(row[1]) if each < until], MessageId(until)
+        place = execute("SELECT parent, fork_message_id FROM conversation WHERE id = ?", owner).fetchone()
+        owner, fork_at = place or (None, 0)
+        after = fork_at if after is None else min(after, fork_at)
+    return [], MessageId(0)
 
 
 def write(conversation_id: ConversationId, reader: str, ids: Sequence[MessageId], until: MessageId) -> None:
     """`ids` are those below `until` that rule, ascending. A mark that reaches further stays."""
-    known = tables.RuleMark.get_or_none(tables.RuleMark.conversation == conversation_id)
-    if known is None or known.reader != reader or known.until < until:
-        tables.RuleMark.insert(
-            conversation=conversation_id, reader=reader, until=until, message_ids=json.dumps(list(ids))
-        ).on_conflict_replace().execute()
+    known = execute("SELECT reader, until FROM rule_mark WHERE conversation = ?", conversation_id).fetchone()
+    if known is None or known[0] != reader or known[1] < until:
+        execute(
+            "INSERT OR REPLACE INTO rule_mark (conversation, reader, until, message_ids) VALUES (?, ?, ?, ?)",
+            *(conversation_id, reader, until, json.dumps(ids)),
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, canonical_json
 from palimpsest.storage import conversations
-from palimpsest.storage.tables import Message, rows
+from palimpsest.storage.tables import execute
 
 
 def find(conversation_id: ConversationId, call_id: str) -> StoredMessage | None:
@@ -14,13 +14,12 @@ def find(conversation_id: ConversationId, call_id: str) -> StoredMessage | None:
     hidden = conversations.hidden_ranges(conversation_id)
     for owner, first, after in reversed(conversations.lineage(conversation_id)):
         # A quick look at the canonical JSON; the call itself has the id too and is sorted out below.
-        query = Message.select(Message.message_id).where(
-            Message.conversation == owner,
-            Message.message_id >= first,
-            Message.message_id < after,
-            Message.content.contains(f'"call_id":{canonical_json(call_id)}'),
+        found = execute(
+            """SELECT message_id FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?
+            AND INSTR(content, ?) ORDER BY message_id DESC""",
+            *(owner, first, after, f'"call_id":{canonical_json(call_id)}'),
         )
-        for (message_id,) in rows(query.order_by(Message.message_id.desc())):
+        for (message_id,) in found:
             if any(each.start <= message_id < each.end for each in hidden):
                 continue
             message = conversations.read_messages(conversation_id, message_id, message_id + 1)[0]
