@@ -7,6 +7,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 root=$(cd "$here/../.." && pwd)
 lab=$root/build/vscode-e2e
 python=${PYTHON:-$root/.venv/bin/python}
+chromium=${CHROMIUM:-/usr/bin/chromium}
+[ -x "$chromium" ] || { echo "There is no Chromium at $chromium. Install one, or name it in CHROMIUM." >&2; exit 1; }
 mkdir -p "$lab"
 
 # install <folder of the locks> <where to>: node and what package-lock.json names.
@@ -53,7 +55,7 @@ ln -sfn "$lab/node_modules" "$here/e2e/node_modules"
 
 export E2E_NODE E2E_CODE_SERVER=$vscode/node_modules/code-server E2E_VSIX=$here/build/palimpsest.vsix
 E2E_NODE=$(node_of "$vscode")/bin/node
-export E2E_PYTHON=$python E2E_WHEELS=$wheels E2E_RUNS=$lab/runs E2E_SHOTS=$lab/shots E2E_CHROMIUM=${CHROMIUM:-/usr/bin/chromium}
+export E2E_PYTHON=$python E2E_WHEELS=$wheels E2E_RUNS=$lab/runs E2E_SHOTS=$lab/shots E2E_CHROMIUM=$chromium
 cd "$here/e2e"
 files=("$@")
 [ ${#files[@]} -gt 0 ] || files=(*.test.mjs)

@@ -174,7 +174,8 @@ end)
 
 it("takes the mark away by the code action forget, and the fact with it", function()
   make_stale("net * (RATE + 1)")
-  vim.fn.inputlist = function(lines) -- Neovim's own way to ask what a server wants to know
+  -- Neovim's own way to ask what a server wants to know.
+  vim.fn.inputlist = function(lines) -- luacheck: ignore 122
     assert(lines[1]:find("Forget this fact", 1, true), lines[1])
     return 1
   end
