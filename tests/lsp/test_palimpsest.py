@@ -233,7 +233,7 @@ async def test_a_model_writes_summaries_and_what_it_cannot_do_is_quoted_instead(
         assert "can't help" not in sent
 
 
-async def test_the_past_can_be_forked_rolled_back_expanded_and_undone_from_an_editor(
+async def test_the_past_can_be_forked_rolled_back_expanded_undone_and_redone_from_an_editor(
     tmp_path: Path, folder: Path, fake: FakeProvider
 ) -> None:
     async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
@@ -250,6 +250,8 @@ async def test_the_past_can_be_forked_rolled_back_expanded_and_undone_from_an_ed
         # About: the fake's usage is not the tokenizer's, and each re-cut takes up what was learned from it.
         assert expanded["tokensBefore"] == pytest.approx(done["tokensAfter"], rel=0.05)
         assert expanded["tokensAfter"] == pytest.approx(done["tokensBefore"], rel=0.05)
+        assert (await ask("summary/undo"))["tokensAfter"] == pytest.approx(done["tokensAfter"], rel=0.05)
+        assert (await ask("summary/redo"))["tokensAfter"] == pytest.approx(done["tokensBefore"], rel=0.05)
         assert (await ask("summary/undo"))["tokensAfter"] == pytest.approx(done["tokensAfter"], rel=0.05)
         assert (await ask("summary/regenerate", summaryId=done["summaryId"]))["covers"] == {"start": 0, "end": 6}
         fork = await ask("conversation/fork", messageId=7, title="elsewhere")

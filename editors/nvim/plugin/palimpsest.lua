@@ -21,8 +21,22 @@ end, {
   end,
 })
 
-local names =
-  { "open", "close", "toggle", "new", "pick", "conversations", "stop", "retry", "continue", "fork", "recover", "facts" }
+local names = {
+  "open",
+  "close",
+  "toggle",
+  "new",
+  "pick",
+  "conversations",
+  "stop",
+  "retry",
+  "continue",
+  "fork",
+  "recover",
+  "undo",
+  "redo",
+  "facts",
+}
 for _, name in ipairs(names) do
   vim.keymap.set("n", "<Plug>(palimpsest-" .. name .. ")", "<Cmd>Palimpsest " .. name .. "<CR>", { silent = true })
 end

@@ -112,7 +112,7 @@ test("an answer that broke off while the panel is hidden is offered in a notific
     await until("nothing waits", async () => (await window.panel.getByTestId("recovery").count()) === 0);
 });
 
-test("/summarize says what it does, and a summary can be expanded", async () => {
+test("/summarize says what it does, and a summary can be expanded, which is undone and redone", async () => {
     await window.panel.getByRole("button", { name: "New", exact: true }).first().click();
     for (let n = 0; n < 6; n++) {
         await window.send(`Point ${n}. ${PARAGRAPH}`);
@@ -148,6 +148,15 @@ test("/summarize says what it does, and a summary can be expanded", async () => 
     await until("the originals stand in the request again", async () => (await context.getByTestId("segment").count()) > segments);
     await context.getByRole("button", { name: "Undo the last change of summaries" }).click();
     await until("the summary is back", async () => (await context.getByTestId("segment").count()) === segments);
+    await context.getByRole("button", { name: "Redo the last change of summaries" }).click();
+    await until("the originals stand there once more", async () => (await context.getByTestId("segment").count()) > segments);
+    await window.palette("Palimpsest: Undo the Last Change of Summaries");
+    await window.panel.getByTestId("notice").getByText(/^Undone: /).waitFor();
+    await until("the summary is back again", async () => (await context.getByTestId("segment").count()) === segments);
+    await window.palette("Palimpsest: Redo the Last Change of Summaries");
+    await window.panel.getByTestId("notice").getByText(/^Done again: /).waitFor();
+    await window.palette("Palimpsest: Redo the Last Change of Summaries");
+    await window.panel.getByTestId("notice").getByText("Nothing to redo").waitFor();
 });
 
 test("another model is chosen from the list", async () => {

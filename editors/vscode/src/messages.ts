@@ -56,6 +56,7 @@ export const fromView = v.variant("type", [
     says("expand", { summaryId: number }),
     says("regenerate", { summaryId: number }),
     says("undo", {}),
+    says("redo", {}),
     says("pickModel", {}),
     says("startServer", {}),
     says("showLog", {}),

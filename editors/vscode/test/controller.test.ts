@@ -145,6 +145,26 @@ test("what goes wrong is told as the server said it", async () => {
     expect(of("notice").at(-1)).toEqual({ type: "notice", level: "error", text: "It is in use." });
 });
 
+test.each(["undo", "redo"] as const)("%s of a change of summaries is told with what it did, and the context shown anew", async (type) => {
+    const done = { reason: "It is done.", tokensBefore: 12_000, tokensAfter: 900, covers: { start: 0, end: 4 }, usage: USAGE };
+    const plan = { status: "ready", model: "m", usedTokens: 900, upperTokens: 900, limitTokens: 2000, segments: [], wouldSummarize: [] };
+    const stats = { strategies: [], summaries: [], recuts: [], moments: [], durationMs: 0 };
+    const { server, controller, of } = await panel({ ...stored(2), [`summary/${type}`]: () => done, prepareContext: () => plan, stats: () => stats });
+    await controller.handle({ type });
+    expect(server.asked.find((each) => each.method === `summary/${type}`)?.params).toEqual({ conversationId: "c" });
+    expect(of("notice").at(-1)).toEqual({ type: "notice", level: "info", text: "It is done. 12,000 to 900 tokens." });
+    expect(of("progress").map(({ text }) => text).at(-1)).toBe("");
+    expect(of("context").at(-1)?.plan.usedTokens).toBe(900);
+});
+
+test("where nothing was said yet a change of summaries asks nothing, and says why", async () => {
+    const { server, controller, of } = await panel(stored(0));
+    await controller.handle({ type: "newConversation" });
+    await controller.handle({ type: "redo" });
+    expect(server.methods()).not.toContain("summary/redo");
+    expect(of("notice").at(-1)?.text).toBe("A conversation has a context when something was said in it.");
+});
+
 test("a draft that somebody else has written is opened with the focus on it, and nothing is sent", async () => {
     const answers = stored(0);
     const { controller, of, server, told } = await panel(answers);

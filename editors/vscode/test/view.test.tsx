@@ -31,7 +31,7 @@ test("messages stand under their names", () => {
     expect(byId("ending")?.textContent).toContain("Retry");
 });
 
-test("the time line shows how full each request was, and why a cut was taken anew", () => {
+test("the time line shows how full each request was, and why a cut was taken anew; progress stands above it", () => {
     const moments = [
         { timestamp: "2026-11-22T10:00:00.000Z", tokens: USAGE.budgetTokens / 4 },
         { timestamp: "2026-11-22T10:01:00.000Z", tokens: 900, cause: "threshold", tokensBefore: 12_000 },
@@ -43,6 +43,8 @@ test("the time line shows how full each request was, and why a cut was taken ane
     const lines = [...(byId("timeline")?.children ?? [])];
     expect(lines.map((line) => line.querySelector<HTMLElement>(".use span")?.style.width)).toEqual(["25%", undefined, "100%"]);
     expect(lines[1]?.textContent).toContain("Re-cut because the context was too full, 12,000 to 900 tokens");
+    render(<App state={told(READY, OPENED, context, { type: "show", page: "context" }, { type: "progress", text: "2 of 6 messages" })} />, root);
+    expect(byId("progress")?.textContent).toBe("2 of 6 messages");
 });
 
 test("a running answer shows its words once, and is said when it is complete", () => {

@@ -1,4 +1,4 @@
-"""`conversation/rename|archive|fork|rollback`, `draft/set`, `summary/expand|regenerate|undo`."""
+"""`conversation/rename|archive|fork|rollback`, `draft/set`, `summary/expand|regenerate|undo|redo`."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ it("shows an error of the service and what can be done", function()
   t.idle()
 end)
 
-it("folds the messages for which a summary stands", function()
+it("folds the messages for which a summary stands, which can be expanded, undone and redone", function()
   for number = 1, 4 do
     t.send(("question %d "):format(number) .. ("and much more about it "):rep(40))
     shows(("question %d "):format(number))
@@ -299,10 +299,18 @@ it("folds the messages for which a summary stands", function()
   local chat = t.chat()
   vim.api.nvim_set_current_win(chat.windows.transcript)
   vim.api.nvim_win_set_cursor(0, { 3, 0 })
-  vim.cmd("Palimpsest expand")
-  wait("put back", function()
-    return #chat.summaries == 0
-  end)
+  local n = #chat.summaries
+  local function leaves(command, n_summaries)
+    vim.cmd("Palimpsest " .. command)
+    wait(command, function()
+      return #chat.summaries == n_summaries
+    end)
+  end
+  leaves("expand", n - 1)
+  leaves("undo", n)
+  shows("Undone: ")
+  leaves("redo", n - 1)
+  shows("Done again: ")
 end)
 
 it("forks from the message under the cursor, and picks a conversation", function()
@@ -357,7 +365,7 @@ end)
 
 it("completes its sub-commands, and names them when one is wrong", function()
   eq(
-    { "recover", "regenerate", "reload", "rename", "restart", "retry" },
+    { "recover", "redo", "regenerate", "reload", "rename", "restart", "retry" },
     vim.fn.getcompletion("Palimpsest re", "cmdline")
   )
   vim.cmd("Palimpsest nosuch")

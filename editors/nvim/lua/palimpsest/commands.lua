@@ -56,6 +56,17 @@ local function summary_under_cursor(chat)
   end
 end
 
+--- Has other summaries, or others of the messages, stand in the context; nothing is deleted.
+---@param chat palimpsest.Chat
+---@param method string
+---@param params table
+local function change_context(chat, method, params)
+  about_conversation(chat, method, params, function(result)
+    chat:note(("%s %d → %d tokens."):format(result.reason, result.tokensBefore, result.tokensAfter))
+    chat:reload()
+  end)
+end
+
 ---@param method string
 local function on_summary(method)
   return function(chat, argument)
@@ -64,10 +75,14 @@ local function on_summary(method)
       vim.notify("Palimpsest: put the cursor on a summarised message, or name the summary.")
       return
     end
-    about_conversation(chat, method, { summaryId = id }, function(result)
-      chat:note(("%d → %d tokens."):format(result.tokensBefore, result.tokensAfter))
-      chat:reload()
-    end)
+    change_context(chat, method, { summaryId = id })
+  end
+end
+
+---@param method string
+local function on_changes(method)
+  return function(chat)
+    change_context(chat, method, {})
   end
 end
 
@@ -285,13 +300,12 @@ M.commands = {
     run = on_summary(methods.SummaryRegenerateRequest),
   },
   undo = {
-    about = "Take the last change of summaries back.",
-    run = function(chat)
-      about_conversation(chat, methods.SummaryUndoRequest, {}, function(result)
-        chat:note(("%d → %d tokens."):format(result.tokensBefore, result.tokensAfter))
-        chat:reload()
-      end)
-    end,
+    about = "Take the last change of summaries back; again: the one before it.",
+    run = on_changes(methods.SummaryUndoRequest),
+  },
+  redo = {
+    about = "Take the last undo back.",
+    run = on_changes(methods.SummaryRedoRequest),
   },
   approvals = {
     about = "List the kept answers about tools, and take one back.",

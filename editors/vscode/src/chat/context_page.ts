@@ -7,8 +7,9 @@ import * as p from "../protocol.gen";
 import { describeEvent, describeMoment, describeProgress } from "./events";
 
 const MOST_EVENTS = 200;
+const NO_CONTEXT = "A conversation has a context when something was said in it.";
 
-type Change = Extract<FromView, { type: "summarize" | "expand" | "regenerate" | "undo" }>;
+type Change = Extract<FromView, { type: "summarize" | "expand" | "regenerate" | "undo" | "redo" }>;
 
 export class ContextPage {
     private readonly events = new Map<string, ContextEventLine[]>();
@@ -34,7 +35,7 @@ export class ContextPage {
 
     async explain(conversationId: string | undefined): Promise<void> {
         if (conversationId === undefined) {
-            return this.note("A conversation has a context when something was said in it.");
+            return this.note(NO_CONTEXT);
         }
         this.tell({ type: "show", page: "context" });
         await this.read(conversationId);
@@ -42,11 +43,13 @@ export class ContextPage {
 
     /** Changes which summaries stand in the context. No message and no summary is lost by it. */
     async change(message: Change, conversationId: string | undefined): Promise<void> {
-        if (conversationId !== undefined) {
-            const done = await this.whileChanging(conversationId, () => this.ask(message, conversationId));
-            this.note(done.reason ?? `The context went from ${done.tokensBefore} to ${done.tokensAfter} tokens.`);
-            await this.read(conversationId);
+        if (conversationId === undefined) {
+            return this.note(NO_CONTEXT);
         }
+        const done = await this.whileChanging(conversationId, () => this.ask(message, conversationId));
+        const { tokensBefore: was, tokensAfter: is } = done;
+        this.note(was === is ? done.reason : `${done.reason} ${was.toLocaleString("en")} to ${is.toLocaleString("en")} tokens.`);
+        await this.read(conversationId);
     }
 
     /** Shows the progress of summaries while `work` goes on. */
@@ -61,7 +64,7 @@ export class ContextPage {
         }
     }
 
-    private async ask(message: Change, conversationId: string): Promise<{ tokensBefore: number; tokensAfter: number; reason?: string }> {
+    private async ask(message: Change, conversationId: string): Promise<{ tokensBefore: number; tokensAfter: number; reason: string }> {
         switch (message.type) {
             case "summarize": {
                 const workDoneToken = randomUUID();
@@ -80,6 +83,8 @@ export class ContextPage {
                 return this.server.request(p.SummaryRegenerateRequest, { conversationId, summaryId: message.summaryId });
             case "undo":
                 return this.server.request(p.SummaryUndoRequest, { conversationId });
+            case "redo":
+                return this.server.request(p.SummaryRedoRequest, { conversationId });
         }
     }
 

@@ -194,6 +194,7 @@ export class ChatController {
             case "expand":
             case "regenerate":
             case "undo":
+            case "redo":
                 return this.context.change(message, conversationId);
             case "pickModel":
                 return this.pickModel();

@@ -13,7 +13,7 @@ export function describeMoment({ timestamp, tokens, cause, tokensBefore }: Conte
 /** Undefined for what is only progress, and for re-cuts, which are stored. */
 export function describeEvent(event: ContextEvent): ContextEventLine | undefined {
     const at = event.timestamp;
-    const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? `${event.tokensSaved} tokens saved` : "";
+    const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? `${event.tokensSaved.toLocaleString("en")} tokens saved` : "";
     const line = (what: string, ...details: string[]) => ({ at, what, detail: details.filter((each) => each !== "").join(", ") });
     switch (event.type) {
         case "context_summarization_start":

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { Composer, type Typed } from "./composer";
-import { Explain, WindowBar } from "./context";
+import { Explain, Progress, WindowBar } from "./context";
 import { Conversations, titleOf } from "./conversations";
 import { MessageList } from "./list";
 import { LiveAnswer } from "./message";
@@ -53,7 +53,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
                 {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
             <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>
-            {state.progress !== "" && <p class="progress" data-testid="progress">{visible(state.progress)}</p>}
+            <Progress text={state.progress} />
             {state.usage !== undefined && <WindowBar usage={state.usage} />}
             <Composer state={state} typed={typed} />
         </>

@@ -23,6 +23,11 @@ export function WindowBar({ usage }: { readonly usage: ContextUsage }) {
     );
 }
 
+/** What is being done to the context at the moment; empty: nothing. */
+export function Progress({ text }: { readonly text: string }) {
+    return text === "" ? null : <p class="progress" data-testid="progress">{visible(text)}</p>;
+}
+
 export function Explain({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
     const context = state.context;
@@ -35,8 +40,10 @@ export function Explain({ state }: { readonly state: State }) {
             <div class="tools">
                 <button type="button" class="secondary" onClick={() => dispatch({ type: "goTo", page: "chat" })}>Back</button>
                 <button type="button" onClick={() => post({ type: "summarize" })}>Summarize now</button>
-                <button type="button" class="secondary" onClick={() => post({ type: "undo" })}>Undo the last change of summaries</button>
+                <button type="button" class="secondary" aria-label="Undo the last change of summaries" title="Undo the last change of summaries" onClick={() => post({ type: "undo" })}>Undo</button>
+                <button type="button" class="secondary" aria-label="Redo the last change of summaries" title="Redo the last change of summaries" onClick={() => post({ type: "redo" })}>Redo</button>
             </div>
+            <Progress text={state.progress} />
             <h2>What the next request holds</h2>
             <p>{tokens(plan.usedTokens)} tokens (at most {tokens(plan.upperTokens)}) of {tokens(plan.limitTokens)} for {visible(plan.model)}; counted: {usage.counting}, limits: {usage.limitsSource}.</p>
             {plan.suggestion !== undefined && <p class="state">{visible(plan.suggestion)}</p>}
