@@ -64,3 +64,22 @@ test("what was sent is no draft any more", async () => {
     await window.panel.getByTestId("message-1").waitFor({ state: "detached" });
     assert.equal(await typed(), "");
 });
+
+test("a command is answered in a panel that was hidden", async () => {
+    const hide = async () => {
+        await window.page.getByRole("tab", { name: /^Explorer/ }).first().click();
+        await window.panel.getByTestId("panel").waitFor({ state: "detached" });
+    };
+    await window.panel.getByTestId("list").click();
+    await window.panel.getByTestId("conversations").getByRole("button", { name: QUESTION }).first().click();
+    await window.panel.getByTestId("message-1").waitFor();
+    await hide();
+    await window.page.locator(".statusbar-item", { hasText: /\(\d+%\)/ }).click();
+    await window.panel.getByTestId("explain").waitFor();
+    await hide();
+    await window.palette("Palimpsest: Redo the Last Change of Summaries");
+    await window.panel.getByTestId("notice").getByText(/^Nothing to redo/).waitFor();
+    await hide();
+    await window.palette("Palimpsest: Show Conversations");
+    await window.panel.getByTestId("conversations").waitFor();
+});

@@ -71,8 +71,11 @@ export function activate(context: vscode.ExtensionContext): void {
     const facts = new FactsTree(life);
     const lenses = new Lenses();
     const desk = new VscodeDesk(context.workspaceState, log, () => void life.start());
-    const panel: ChatPanel = new ChatPanel(context.extensionUri, log, (message) => void controller.handle(message));
+    const panel: ChatPanel = new ChatPanel(context.extensionUri, log, (message) => controller.handle(message));
     const controller = new ChatController(life, desk, (message) => {
+        if (message.type === "usage") {
+            status.show(message.usage);
+        }
         panel.tell(message);
     });
     const ready = new vscode.EventEmitter<void>();
@@ -128,6 +131,8 @@ export function activate(context: vscode.ExtensionContext): void {
         command("attachSelection", inPanel({ type: "attachSelection" })),
         command("explainContext", inPanel({ type: "explain" })),
         command("summarize", inPanel({ type: "summarize" })),
+        command("undo", inPanel({ type: "undo" })),
+        command("redo", inPanel({ type: "redo" })),
         command("switchModel", inPanel({ type: "pickModel" })),
         command("stop", () => controller.handle({ type: "stop" })),
         command("setKey", () => keys.ask()),

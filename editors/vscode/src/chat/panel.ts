@@ -8,11 +8,12 @@ export class ChatPanel implements vscode.WebviewViewProvider {
     static readonly id = "palimpsest.chat";
     private view: vscode.WebviewView | undefined;
     private isReady = false;
+    private told = new Gate();
 
     constructor(
         private readonly root: vscode.Uri,
         private readonly log: vscode.LogOutputChannel,
-        private readonly handle: (message: FromView) => void,
+        private readonly handle: (message: FromView) => Promise<void>,
     ) {}
 
     resolveWebviewView(view: vscode.WebviewView): void {
@@ -26,14 +27,22 @@ export class ChatPanel implements vscode.WebviewViewProvider {
                 this.log.warn("A message of the panel was not understood and was dropped.");
                 return;
             }
+            this.isReady ||= message.type === "ready";
+            const handled = this.handle(message);
             if (message.type === "ready") {
-                this.isReady = true;
+                void handled.then(this.told.open);
             }
-            this.handle(message);
+        });
+        // The page of a hidden panel is gone; it is loaded, and told everything, when it is shown again.
+        view.onDidChangeVisibility(() => {
+            if (!view.visible) {
+                this.pageIsGone();
+            }
         });
         view.onDidDispose(() => {
             this.view = undefined;
             this.isReady = false;
+            this.pageIsGone();
         });
         webview.html = this.page(webview);
     }
@@ -49,8 +58,17 @@ export class ChatPanel implements vscode.WebviewViewProvider {
         return this.view?.visible === true;
     }
 
+    /** Comes back when the panel can be seen and shows what there is, so that what it is told next stays. */
     async reveal(): Promise<void> {
         await vscode.commands.executeCommand(`${ChatPanel.id}.focus`);
+        await this.told.opened;
+    }
+
+    private pageIsGone(): void {
+        // Who waits already waits for the next page.
+        if (this.told.isOpen) {
+            this.told = new Gate();
+        }
     }
 
     private page(webview: vscode.Webview): string {
@@ -69,4 +87,17 @@ export class ChatPanel implements vscode.WebviewViewProvider {
 <body><script nonce="${nonce}" src="${file("view.js")}"></script></body>
 </html>`;
     }
+}
+
+/** Opens once, and lets everybody go on who waits for it. */
+class Gate {
+    isOpen = false;
+    private goOn!: () => void;
+    readonly opened = new Promise<void>((resolve) => {
+        this.goOn = resolve;
+    });
+    readonly open = () => {
+        this.isOpen = true;
+        this.goOn();
+    };
 }

@@ -18,12 +18,13 @@ export class StatusItem implements vscode.Disposable {
     phase(sentence: string): void {
         this.item.text = sentence === "" ? "$(book) Palimpsest" : "$(loading~spin) Palimpsest";
         this.item.tooltip = sentence;
+        this.item.accessibilityInformation = undefined;
         this.item.backgroundColor = undefined;
     }
 
     stopped(sentence: string): void {
+        this.phase(sentence);
         this.item.text = "$(error) Palimpsest";
-        this.item.tooltip = sentence;
     }
 
     show(usage: ContextUsage): void {

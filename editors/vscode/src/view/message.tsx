@@ -46,8 +46,8 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked }:
                             {edited === undefined && (
                                 <div class="tools" role="toolbar" aria-label={`Actions of ${label}`}>
                                     <button type="button" class="small" onClick={() => post({ type: "copy", text: message.text })}>Copy</button>
-                                    {message.role === "user" && <button type="button" class="small" onClick={() => setEdited(message.text)}>Edit and fork</button>}
-                                    <button type="button" class="small" onClick={() => post({ type: "fork", messageId: message.id })}>Fork from here</button>
+                                    {message.role === "user" && <button type="button" class="small" aria-label="Edit and fork" title="Edit and fork" onClick={() => setEdited(message.text)}>Edit</button>}
+                                    <button type="button" class="small" aria-label="Fork from here" title="Fork from here" onClick={() => post({ type: "fork", messageId: message.id })}>Fork</button>
                                 </div>
                             )}
                         </header>
