@@ -87,7 +87,7 @@ simulate: dev-ready
 
 # One call for each service whose key stands in the environment. Off in `make test`.
 test-live: dev-ready
-	@PALIMPSEST_TEST_LIVE=1 $(python) -m pytest tests/live $(ARGS)
+	@TEST_PALIMPSEST_LIVE=1 $(python) -m pytest tests/live $(ARGS)
 
 # The SDKs want other versions of what we use, so they have an environment of their own.
 test-wire:
@@ -120,7 +120,7 @@ test-foreign: dev-ready
 	    env -u PYTHONPATH -u PYTHONHOME build/foreign/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
 	        install --no-deps -r requirements/foreign.txt && \
 	    cp requirements/foreign.txt build/foreign/.installed; }
-	@PALIMPSEST_TEST_FOREIGN=$(call quote,$(CURDIR)/build/foreign/bin/litellm) $(python) -m pytest tests/foreign $(ARGS)
+	@TEST_PALIMPSEST_FOREIGN=$(call quote,$(CURDIR)/build/foreign/bin/litellm) $(python) -m pytest tests/foreign $(ARGS)
 
 check: $(checks)
 	@echo 'All checks passed.'

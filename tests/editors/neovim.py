@@ -31,8 +31,8 @@ _FLOOR: Final = (0, 11)
 
 
 def find_neovim() -> tuple[str | None, str]:
-    """The executable, and why there is none: `PALIMPSEST_TEST_NVIM`, the one beside this Python, or one in PATH."""
-    named = os.environ.get("PALIMPSEST_TEST_NVIM")
+    """The executable, and why there is none: `TEST_PALIMPSEST_NVIM`, the one beside this Python, or one in PATH."""
+    named = os.environ.get("TEST_PALIMPSEST_NVIM")
     beside = Path(sys.executable).parent / "nvim"
     path = named or (str(beside) if beside.exists() else shutil.which("nvim"))
     if path is None:
@@ -159,8 +159,8 @@ def environment(directory: Path, fake: HeldModels | None, **more: str) -> dict[s
         **home(directory),
         **model,
         "PYTHONPATH": f"{ROOT / 'server'}:{ROOT / 'clients'}",
-        "PALIMPSEST_TEST_PYTHON": sys.executable,
-        "PALIMPSEST_TEST_PLUGIN": str(ROOT / "editors/nvim"),
+        "TEST_PALIMPSEST_PYTHON": sys.executable,
+        "TEST_PALIMPSEST_PLUGIN": str(ROOT / "editors/nvim"),
         "TZ": "UTC",
         **more,
     }

@@ -34,7 +34,7 @@ from palimpsest_clients.fake.replies import DEFAULT_TEXT, rough_count
 from palimpsest_clients.openai_compatible import OpenAICompatibleClient
 from palimpsest_clients.retry import RetryPolicy
 
-PROXY: Final = os.environ.get("PALIMPSEST_TEST_FOREIGN", "")
+PROXY: Final = os.environ.get("TEST_PALIMPSEST_FOREIGN", "")
 pytestmark = [
     pytest.mark.skipif(not PROXY, reason="needs the LiteLLM proxy: run make test-foreign"),
     pytest.mark.timeout(900),

@@ -1,7 +1,7 @@
 """Real services answer our clients: a short streamed answer with a tool call each. `make test-live`, with your keys.
 
-Off unless PALIMPSEST_TEST_LIVE=1, and then only for services that the environment names; it costs a little money. The
-models can be chosen with PALIMPSEST_TEST_ANTHROPIC_MODEL, _OPENAI_MODEL, _GEMINI_MODEL and _OLLAMA_MODEL.
+Off unless TEST_PALIMPSEST_LIVE=1, and then only for services that the environment names; it costs a little money. The
+models can be chosen with TEST_PALIMPSEST_ANTHROPIC_MODEL, _OPENAI_MODEL, _GEMINI_MODEL and _OLLAMA_MODEL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODELS = {
     "gemini": "gemini-3.6-flash",
     "ollama": "llama3.2",
 }
-pytestmark = pytest.mark.skipif(os.environ.get("PALIMPSEST_TEST_LIVE") != "1", reason="only for `make test-live`")
+pytestmark = pytest.mark.skipif(os.environ.get("TEST_PALIMPSEST_LIVE") != "1", reason="only for `make test-live`")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_a_short_answer_with_a_tool_call_arrives(provider: str) -> None:
     client = client_of(provider)
     if client is None:
         pytest.skip(f"the environment has no key or address for {provider}")
-    model = os.environ.get(f"PALIMPSEST_TEST_{provider.upper()}_MODEL", MODELS[provider])
+    model = os.environ.get(f"TEST_PALIMPSEST_{provider.upper()}_MODEL", MODELS[provider])
     asked = context(user("Call read_file for the path notes.txt, at once."), model=model, tools=(READ_FILE,))
     try:
         answer = await collect(client.stream(asked))

@@ -17,7 +17,7 @@ local function asked(method)
 end
 
 it("loads nothing of the plugin before it is used", function()
-  vim.api.nvim_exec2("source " .. vim.env.PALIMPSEST_TEST_PLUGIN .. "/plugin/palimpsest.lua", {})
+  vim.api.nvim_exec2("source " .. vim.env.TEST_PALIMPSEST_PLUGIN .. "/plugin/palimpsest.lua", {})
   eq(nil, package.loaded["palimpsest.chat"])
   eq(nil, package.loaded["palimpsest.commands"])
 end)

@@ -1,7 +1,7 @@
 -- What the files of checks share. `vim.wait` runs Neovim's loop until something holds, or fails after a time.
 local M = {}
 
-local WAIT_MS = tonumber(vim.env.PALIMPSEST_TEST_WAIT_MS) or 60000
+local WAIT_MS = tonumber(vim.env.TEST_PALIMPSEST_WAIT_MS) or 60000
 local n_passed = 0
 
 local n_ordered, n_carried_out = 0, 0
