@@ -142,7 +142,7 @@ class ModelService:
             async with asked as response:
                 answer = await _body(response, _BODY_BYTES if response.is_success else _ERROR_BODY_BYTES)
         except _FOREIGN_ERRORS as error:
-            raise transport_error(self._provider, model, error) from error
+            raise transport_error(self._provider, model, error, self._base_url) from error
         if not response.is_success:
             raise _refusal(self._provider, model, response.status_code, answer, response.headers)
         if isinstance(answer, str):
@@ -164,7 +164,7 @@ class ModelService:
                 await _drain(events)
         except _FOREIGN_ERRORS as error:
             if self._end(decoder, model) is None:  # else all was said, and only the goodbye is missing
-                raise transport_error(self._provider, model, error) from error
+                raise transport_error(self._provider, model, error, self._base_url) from error
         finished = self._end(decoder, model)
         if finished is None:
             raise faults.failure(self._provider, model, ErrorKind.NETWORK, "broke off in the middle of its answer")
@@ -239,9 +239,11 @@ def _refusal(provider: str, model: str, status: int | None, body: Any, headers: 
     return faults.from_answer(provider, model, status, body, headers)
 
 
-def transport_error(provider: str, model: str, error: Exception) -> ProviderError:
-    """Total over httpx and what it lets through: whatever went wrong on the way becomes one of ours."""
+def transport_error(provider: str, model: str, error: Exception, base_url: str = "") -> ProviderError:
+    """Total over httpx and what it lets through: whatever went wrong on the way becomes one of ours. `base_url`: where
+    the service was asked."""
     name = type(error).__name__
+    place, next_step = _where(provider, base_url)
     if any(is_out_of_handles(each) for each in _chain(error)):
         return ProviderError(ErrorKind.NETWORK, NO_HANDLES, ErrorDetail(provider, model), is_retryable=True)
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in _chain(error)):
@@ -261,14 +263,32 @@ def transport_error(provider: str, model: str, error: Exception) -> ProviderErro
             what = f"could not be reached: the proxy refused ({name})"
             return faults.failure(provider, model, ErrorKind.NETWORK, what, is_retryable=False)
         case httpx.TimeoutException():
-            return faults.failure(provider, model, ErrorKind.NETWORK, f"did not answer in time ({name})")
+            return faults.failure(provider, model, ErrorKind.NETWORK, f"did not answer in time{place} ({name})")
         case httpx.ConnectError() | OSError():
-            return faults.failure(provider, model, ErrorKind.NETWORK, f"could not be reached ({name})")
+            what = f"could not be reached{place} ({name}){next_step}"
+            return faults.failure(provider, model, ErrorKind.NETWORK, what)
         case httpx.TransportError():
             return faults.failure(provider, model, ErrorKind.NETWORK, f"broke the connection off ({name})")
         case _:
             what = f"answered in a way that cannot be read ({name})"
             return faults.failure(provider, model, ErrorKind.BAD_RESPONSE, what)
+
+
+def _where(provider: str, base_url: str) -> tuple[str, str]:
+    """Where a service is, without a name and a password that the address may hold, and what to do when nothing is
+    there; both empty for an address that is none."""
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL:
+        return "", ""
+    if not url.host:
+        return "", ""
+    place = f" at {url.scheme}://{url.netloc.decode('ascii')}"
+    variable = "OLLAMA_HOST" if provider == "ollama" else f"{provider.upper()}_BASE_URL"
+    start = "with `ollama serve`" if provider == "ollama" else "there"
+    if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
+        return place, f". Start the service {start}, or check {variable}, then try again"
+    return place, ". Check the network and the address, then try again"
 
 
 def _new_client(base_url: str, headers: Mapping[str, str], key: KeyHeader | None) -> httpx.AsyncClient:

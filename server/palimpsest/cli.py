@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib.util
 import logging
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from palimpsest.__about__ import __version__
-from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.errors import PalimpsestError, system_sentence
 from palimpsest.printing import complain, say
 
 if TYPE_CHECKING:
     from palimpsest.services.folders import Folders
 
+_BROKEN_PIPE: Final = 141
+"""What a shell calls a program that SIGPIPE ended."""
 _QUOTING: Final = ("httpcore", "httpx", "peewee")
 """Libraries that log what they send, are sent and store: addresses, headers, the texts of messages (invariant 11)."""
 
@@ -30,6 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.run(arguments)
     except PalimpsestError as error:
         return _fail(str(error))
+    except BrokenPipeError:  # whoever read stdout has enough; at exit the interpreter would complain about the rest
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except OSError as error:
+        return _fail(system_sentence(error))
     return code
 
 
@@ -194,7 +203,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             port=arguments.port,
             on_stop=folders.close,
         )
-    except (TokenFileError, OSError) as error:
+    except TokenFileError as error:
         return _fail(str(error))
 
 

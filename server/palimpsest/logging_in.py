@@ -26,7 +26,7 @@ def log_in(provider: str, environ: Mapping[str, str]) -> int:
     address = address_of(environ, load_settings(user_file(), None, environ, None), provider)
     doubt = asyncio.run(_try(build_client(provider, key, address)))
     place = stored_keys().write(provider, key)
-    said = [f"The key for {provider} is kept {place}. Servers that start from now on use it."]
+    said = [f"The key for {provider} is kept {place}. It counts at once, in servers that run too."]
     if doubt is not None:
         said.append(f"It could not be tried: {doubt}")
     if provider in environment_keys(environ):
@@ -40,7 +40,7 @@ def log_out(provider: str, environ: Mapping[str, str]) -> int:
     """Raises InvalidRequest when the key is still there."""
     check_takes_key(provider)
     if stored_keys().remove(provider):
-        said = f"The key for {provider} is removed. A server that runs keeps it until it ends."
+        said = f"The key for {provider} is removed. It counts no longer, in servers that run neither."
     else:
         said = f"No key for {provider} was stored."
     if provider in environment_keys(environ):

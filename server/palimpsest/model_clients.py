@@ -13,10 +13,10 @@ from palimpsest.domain.settings import Settings
 from palimpsest.services.credentials import KEY_VARIABLES, Keys
 
 HINTS: Final = {
-    "anthropic": "run `palimpsest login anthropic`, or set ANTHROPIC_API_KEY in the environment, and start again",
-    "openai": "run `palimpsest login openai`, or set OPENAI_API_KEY (and OPENAI_BASE_URL for another service) in the "
-    "environment, and start again",
-    "gemini": "run `palimpsest login gemini`, or set GEMINI_API_KEY in the environment, and start again",
+    "anthropic": "run `palimpsest login anthropic`, or start again with ANTHROPIC_API_KEY in the environment",
+    "openai": "run `palimpsest login openai`, or start again with OPENAI_API_KEY (and OPENAI_BASE_URL for another "
+    "service) in the environment",
+    "gemini": "run `palimpsest login gemini`, or start again with GEMINI_API_KEY in the environment",
     "ollama": "set OLLAMA_HOST (such as localhost:11434) in the environment and start again",
 }
 """By provider: what to do when it is not configured."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.clients.fault_table import BUILD
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.messages import Content, TextPart, ToolCallPart, tool_result
-from palimpsest_clients.fake.command import announcement
+from palimpsest_clients.fake.command import announcement, run
 from palimpsest_clients.fake.dialect import Dialect
 from palimpsest_clients.fake.replies import Call, Reply, Usage
 from palimpsest_clients.fake.script import read_script
@@ -111,6 +112,23 @@ def test_the_announcement_names_what_to_set() -> None:
     assert lines[0] == "http://127.0.0.1:5"
     assert "export OPENAI_BASE_URL=http://127.0.0.1:5/v1" in lines
     assert "export OLLAMA_HOST=http://127.0.0.1:5" in lines
+
+
+def test_a_port_in_use_and_a_script_that_is_not_there_are_sentences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(port, "chat", None) == 1
+    assert f"The port {port} on 127.0.0.1 is in use by another program. Choose another" in capsys.readouterr().err
+    assert run(0, "chat", tmp_path / "gone.jsonl") == 1
+    assert run(70_000, "chat", None) == 1
+    told = capsys.readouterr().err
+    assert "gone.jsonl" in told
+    assert "0 to 65535" in told
+    assert "Errno" not in told
 
 
 async def test_the_command_serves_its_script_until_it_is_stopped(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import errno
 import inspect
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -271,6 +272,44 @@ def test_a_certificate_that_is_not_trusted_is_no_passing_trouble() -> None:
     found = transport_error("p", "m", error)
     assert (found.kind, found.is_retryable) == (ErrorKind.NETWORK, False)
     assert "certificate" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("provider", "base_url", "said"),
+    [
+        (
+            "ollama",
+            "http://localhost:11434",
+            "ollama could not be reached at http://localhost:11434 (ConnectError). Start the service with "
+            "`ollama serve`, or check OLLAMA_HOST, then try again.",
+        ),
+        (
+            "openai",
+            "http://someone:secret@127.0.0.1:8000/v1",
+            "openai could not be reached at http://127.0.0.1:8000 (ConnectError). Start the service there, or check "
+            "OPENAI_BASE_URL, then try again.",
+        ),
+        (
+            "gemini",
+            "https://example.com",
+            "gemini could not be reached at https://example.com (ConnectError). Check the network and the address, "
+            "then try again.",
+        ),
+    ],
+)
+def test_a_service_that_is_not_there_is_told_with_its_address_and_the_next_step(
+    provider: str, base_url: str, said: str
+) -> None:
+    assert str(transport_error(provider, "m", httpx.ConnectError("[Errno 111]"), base_url)) == said
+
+
+async def test_an_ollama_that_does_not_run_is_told_with_its_address() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets it, and nobody answers
+        url = "http://{}:{}".format(*taken.getsockname())
+        error = error_of(await ask("anthropic", url))
+    assert url in str(error)
+    assert "ANTHROPIC_BASE_URL" in str(error)
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])

@@ -16,6 +16,7 @@ from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home
 from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
+from palimpsest.credentials import stored_keys
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folders import Folders
 from palimpsest.trust import trusted_folders
@@ -185,6 +186,28 @@ async def test_a_model_that_looks_misspelt_is_told_and_used(connect: Connect, fo
         ]
         assert [each for each in told if each.startswith("No model 'claude-sonet' of anthropic is known here")]
         assert [each for each in told if each.startswith("No model 'gpt-4oo' of openai is known here")]
+
+
+async def test_a_login_in_another_terminal_counts_at_once(
+    connect: Connect, folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    async with connect(None) as ed:
+
+        async def can_be_used() -> bool:
+            listed = (await ed.client.result("palimpsest/model/list", {}))["models"]
+            return next(bool(each["isAvailable"]) for each in listed if each["name"] == "gpt-4o")
+
+        assert not await can_be_used()
+        await asyncio.to_thread(stored_keys().write, "openai", KEY)
+        assert await can_be_used()
+        of = {"folder": folders[0].as_uri(), "model": "gpt-4o"}
+        assert (await ed.client.result("palimpsest/conversation/create", of))["model"] == "gpt-4o"
+        await asyncio.to_thread(stored_keys().remove, "openai")
+        assert (
+            "palimpsest login openai"
+            in (await ed.client.request("palimpsest/conversation/create", of))["error"]["message"]
+        )
 
 
 async def test_an_editor_that_cannot_be_asked_sends_its_settings(connect: Connect) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.errors import cannot_listen, system_sentence
 from palimpsest_clients.fake.replies import Reply
 from palimpsest_clients.fake.script import read_script
 from palimpsest_clients.fake.server import DIALECTS, Failure, FakeModels
+from palimpsest_clients.fake.service import HOST
 
 _PAUSE_S: Final = 0.02
 """Between events, so that an answer can be seen to stream."""
@@ -27,12 +29,26 @@ def run(port: int, wire: str, script: Path | None) -> int:
     """Serves until it is interrupted; the exit code. `wire` is a dialect's name, or `all`."""
     try:
         lines = [] if script is None else script.read_text(encoding="utf-8").split("\n")
-        return asyncio.run(_serve(port, wire, read_script(lines)))
+        replies = read_script(lines)
+    except UnicodeDecodeError:
+        return _fail(f"{script} cannot be read: it is not UTF-8.")
+    except OSError as error:
+        return _fail(f"The script cannot be read: {system_sentence(error)}")
+    except ValueError as error:
+        return _fail(str(error))
+    try:
+        return asyncio.run(_serve(port, wire, replies))
     except KeyboardInterrupt:
         return 0
-    except (OSError, ValueError, OverflowError) as error:
-        sys.stderr.write(f"palimpsest: {error}\n")
-        return 1
+    except OverflowError:
+        return _fail("--port is a number from 0 to 65535.")
+    except OSError as error:
+        return _fail(cannot_listen(HOST, port, error))
+
+
+def _fail(sentence: str) -> int:
+    sys.stderr.write(f"palimpsest: {sentence}\n")
+    return 1
 
 
 async def _serve(port: int, wire: str, replies: list[Reply | Failure]) -> int:

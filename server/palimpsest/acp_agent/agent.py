@@ -78,6 +78,7 @@ class ConversationAgent:
     @answers
     async def new_session(self, cwd: str, **_: Any) -> Any:
         sessions = await self._sessions()
+        await sessions.folders.look_for_keys()
         session = await sessions.folder(cwd)
         record = session.conversations.blank()
         opened = sessions.open(record.id, session.root)
@@ -129,6 +130,7 @@ class ConversationAgent:
         if config_id != MODEL_OPTION or not isinstance(value, str):
             raise InvalidRequest(f"There is no option {config_id!r} with such a value. The one option is the model.")
         sessions = await self._sessions()
+        await sessions.folders.look_for_keys()
         opened = sessions.get(session_id)
         session = await sessions.session(opened.root)
         opened.told_model = await sessions.switch_model(opened, session, value)
@@ -138,6 +140,7 @@ class ConversationAgent:
     @answers
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> Any:
         sessions = await self._sessions()
+        await sessions.folders.look_for_keys()
         opened = sessions.get(session_id)
         task = asyncio.create_task(answer(sessions, opened, prompt), name=f"prompt in {session_id}")
         opened.prompts.add(task)

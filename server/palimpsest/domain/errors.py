@@ -34,6 +34,25 @@ def is_out_of_handles(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
+def system_sentence(error: OSError) -> str:
+    """What the system refused, without its numbers: `No such file or directory: a.txt.`"""
+    what = error.strerror or type(error).__name__
+    return f"{what}: {error.filename}." if error.filename else f"{what}."
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> str:
+    """Why nobody can listen there, and what to do. asyncio puts its own words around the system's."""
+    number = error.errno or 0
+    if number == errno.EADDRINUSE:
+        return (
+            f"The port {port} on {host} is in use by another program. Choose another one with --port, or leave it out "
+            "to be given a free one."
+        )
+    if number in (errno.EACCES, errno.EPERM):
+        return f"This system lets you not listen on port {port} of {host}. Choose one above 1023 with --port."
+    return f"Cannot listen on {host}:{port}: {error.strerror or type(error).__name__}."
+
+
 class ErrorKind(StrEnum):
     """What went wrong, for programs. The names go over the wire."""
 

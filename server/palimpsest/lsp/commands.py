@@ -60,6 +60,7 @@ async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResul
 
 
 async def _run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
+    await (await ls.folders()).look_for_keys()
     session = await _session(ls, params.conversation_id, params.folder_uri)
     from palimpsest.services.commanding import Commanding
 

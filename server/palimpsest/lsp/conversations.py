@@ -30,6 +30,7 @@ def register(server: PalimpsestServer) -> None:
 async def create(ls: PalimpsestServer, params: CreateConversationParams) -> ConversationInfo:
     from palimpsest.lsp.translate import to_conversation
 
+    await (await ls.folders()).look_for_keys()
     session = await ls.session(params.folder)
     record = await session.conversations.create(params.title, params.model)
     if params.model is not None:

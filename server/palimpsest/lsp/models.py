@@ -32,6 +32,7 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListModelsResult:
+    await (await ls.folders()).look_for_keys()
     session = await ls.session(None)
     return ListModelsResult([_to_info(choice) for choice in session.contexts.models.choices()])
 
@@ -40,6 +41,7 @@ async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListMod
 async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:
     from palimpsest.services.model_status import model_status
 
+    await (await ls.folders()).look_for_keys()
     if params.conversation_id is None:
         found = await model_status((await ls.session(None)).contexts, None)
     else:
@@ -61,6 +63,7 @@ async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModel
     from palimpsest.lsp.translate import to_usage
     from palimpsest.services.context_reports import usage_status
 
+    await (await ls.folders()).look_for_keys()
     conversation_id = ConversationId(params.conversation_id)
     session = await ls.session_of(conversation_id)
     done = await session.conversations.switch_model(conversation_id, params.model)

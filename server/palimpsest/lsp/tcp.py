@@ -16,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from palimpsest.domain.errors import cannot_listen
 from palimpsest.lsp.base import BaseServer
 from palimpsest.lsp.process import Process
 from palimpsest.lsp.protocol import Phase
@@ -70,7 +71,7 @@ async def _listen(
     try:
         listener = await asyncio.start_server(connect, HOST, port)
     except OSError as error:
-        say(f"Cannot listen on {HOST}:{port}: {error.strerror}.")
+        say(cannot_listen(HOST, port, error))
         await run_bounded(on_stop(), grace_s)
         return 1
     say(f"listening on {HOST}:{listener.sockets[0].getsockname()[1]}")
