@@ -16,6 +16,7 @@ from palimpsest.domain.offline_texts import FOUND, HELLO, NO_ROOM, NOTHING, WELC
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.quoting.passages import FileSource, MessageSource, Passage, Source
+from palimpsest.wording import counted
 
 OFFLINE: Final = "offline"
 """The provider's name, and the model's."""
@@ -131,7 +132,7 @@ def _quote(passage: Passage, n_lines: int) -> str:
     if isinstance(source, MessageSource):
         place += f", from {_SPEAKERS[source.role]}"
     if passage.n_source_lines is not None:
-        place += f", {n_lines} of {passage.n_source_lines} lines" if n_lines < passage.n_source_lines else ""
+        place += f", {n_lines} of {counted(passage.n_source_lines, 'line')}" if n_lines < passage.n_source_lines else ""
         width = len(str(n_lines))
         lines = [f"{number:>{width}}  {line}" for number, line in enumerate(lines, passage.line)]
     if passage.n_source_lines is not None or (isinstance(source, FileSource) and not source.is_prose):

@@ -75,7 +75,13 @@ def _parser() -> argparse.ArgumentParser:
     chat.set_defaults(run=_chat)
 
     replay = commands.add_parser("replay", help="feed recorded sessions through the context engine and check it")
-    replay.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a recording: JSON lines, plain or .xz")
+    replay.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="an exported conversation or a recorded session: JSON lines, plain or .xz",
+    )
     replay.add_argument("--model", default="offline", help="whose limits and tokenizer to use (default: offline)")
     replay.add_argument("--window", type=int, help="the context window in tokens, instead of the model's")
     replay.add_argument("--reserve", type=int, help="tokens reserved for an answer, instead of the model's")
@@ -83,7 +89,12 @@ def _parser() -> argparse.ArgumentParser:
     replay.set_defaults(run=_replay)
 
     export = commands.add_parser("export", help="write a conversation to a file, or to stdout")
-    export.add_argument("conversation", metavar="CONVERSATION", help="its id")
+    export.add_argument(
+        "conversation",
+        nargs="?",
+        metavar="CONVERSATION",
+        help="its number in the list, its id or title, or how these begin (without one: the list)",
+    )
     export.add_argument("--folder", type=Path, default=Path(), help="its folder (default: this one)")
     export.add_argument("--output", type=Path, metavar="FILE", help="where to; only you can read it (default: stdout)")
     export.add_argument("--overwrite", action="store_true", help="replace the file when it exists")

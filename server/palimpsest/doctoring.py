@@ -20,6 +20,7 @@ from palimpsest.storage.health import Verdict
 from palimpsest.storage.store import copy_store
 from palimpsest.storage.store_files import TextFile
 from palimpsest.trust import trusted_folders
+from palimpsest.wording import counted
 
 FINE: Final = 0
 PROBLEMS: Final = 1
@@ -53,14 +54,14 @@ def doctor(folder: Path, environ: Mapping[str, str], *, repairs: bool, as_json: 
 def back_up(folder: Path, output: Path | None, environ: Mapping[str, str]) -> int:
     """Copies the folder's store. The exit code. Raises PalimpsestError."""
     copy = copy_store(find_store(folder, environ), output)
-    say(f"{copy.stat().st_size} bytes were copied to {copy}.")
+    say(f"Copied {counted(copy.stat().st_size, 'byte')} to {copy}.")
     return FINE
 
 
 def rescue(damaged: Path, output: Path) -> int:
     """Saves what a damaged database holds. The exit code: 1 when that is nothing. Raises PalimpsestError."""
     saved = asyncio.run(saving.rescue(damaged, output))
-    lines = [f"{saved.n_messages} messages of {len(saved.files)} conversations were saved."]
+    lines = [f"Saved {counted(saved.n_messages, 'message')} of {counted(len(saved.files), 'conversation')}."]
     if saved.files:
         lines.append(f"Bring them back, in this order, with `palimpsest import FILE`, from {output}:")
         lines += [f"  {path.name}" for path in saved.files]
@@ -69,7 +70,9 @@ def rescue(damaged: Path, output: Path) -> int:
     if saved.n_plain:
         lines.append(f"{saved.n_plain} of the conversations have no summaries any more; the messages are there.")
     if saved.n_loose:
-        lines.append(f"{saved.n_loose} messages follow from nothing that is left. Their text is in {saving.REST_NAME}.")
+        lines.append(
+            f"What {counted(saved.n_loose, 'message')} followed from is lost. Their text is in {saving.REST_NAME}."
+        )
     say(*lines)
     return FINE if saved.n_messages or saved.n_loose else PROBLEMS
 
@@ -78,7 +81,8 @@ def adopt_store(old: Path, folder: Path, environ: Mapping[str, str]) -> int:
     """Brings what is in another store to the folder. The exit code: 1 when something stayed there. Raises
     PalimpsestError."""
     adopted = asyncio.run(_adopt(old, folder.resolve(), environ))
-    lines = [f"{adopted.n_conversations} conversations and {adopted.n_pins} pins were brought to {folder.resolve()}."]
+    brought = f"{counted(adopted.n_conversations, 'conversation')} and {counted(adopted.n_pins, 'pin')}"
+    lines = [f"Brought {brought} to {folder.resolve()}."]
     if adopted.n_present:
         lines.append(f"{adopted.n_present} of the conversations were there already.")
     if adopted.refused:
@@ -98,7 +102,7 @@ async def _adopt(old: Path, root: Path, environ: Mapping[str, str]) -> Adopted:
 
 def _lines(report: Report) -> list[str]:
     lines = [f"{each.verdict.value:9} {each.check}: {each.text}" for each in report.findings]
-    lines.append(f"{len(report.servers)} running servers hold the store {report.directory}.")
+    lines.append(f"The store {report.directory} is held by {counted(len(report.servers), 'running server')}.")
     if report.backup is not None:
         lines.append(f"Before anything was mended, a copy was made: {report.backup}")
     lines += [f"{each.size_bytes:>12} bytes of text in {each.path}" for each in _text_files(report)]

@@ -16,6 +16,7 @@ from palimpsest.domain.facts import FactId, Place, Span, StoredFact
 from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.librarian import Librarian
 from palimpsest.storage.facts import Wanted
+from palimpsest.wording import counted
 
 MOST_LISTED = 1_000
 
@@ -66,8 +67,10 @@ async def _do(arguments: Namespace, librarian: Librarian) -> int:
         case "clear":
             if not arguments.yes:
                 counts = await librarian.counts()
-                raise InvalidRequest(f"This would remove {counts.n_open} facts for ever. Say --yes to do it.")
-            say(f"{await librarian.clear()} facts were removed.")
+                raise InvalidRequest(
+                    f"This would remove {counted(counts.n_open, 'fact')} for ever. Say --yes to do it."
+                )
+            say(f"Removed {counted(await librarian.clear(), 'fact')}.")
     return 0
 
 

@@ -25,6 +25,7 @@ from palimpsest.services.recordings import load_recording
 from palimpsest.services.replay import Replayer, ReplayReport
 from palimpsest.services.tokenizers import Tokenizers
 from palimpsest.storage.store import open_store
+from palimpsest.wording import counted
 
 _COLUMNS: Final = (
     "messages",
@@ -105,7 +106,7 @@ def _print_report(report: ReplayReport) -> None:
 
 def _print_sums(reports: Sequence[ReplayReport]) -> None:
     if len(reports) > 1:
-        _print_figures(f"all {len(reports)} sessions", reports)
+        _print_figures(f"all {counted(len(reports), 'session')}", reports)
         long = [report for report in reports if report.n_exchanges >= _LONG]
         if long:
             _print_figures(f"the {len(long)} of at least {_LONG} exchanges", long)

@@ -4,37 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from palimpsest.app import load_folders
+from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
+from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.printing import harmless_json, say
-from palimpsest.services.transfers import Transfers
+from palimpsest.services.transfers import Exported, Transfers
+from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.wording import counted
 
 T = TypeVar("T")
 
 
 def export_conversation(
-    conversation: str, folder: Path, output: Path | None, environ: Mapping[str, str], *, overwrites: bool
+    conversation: str | None, folder: Path, output: Path | None, environ: Mapping[str, str], *, overwrites: bool
 ) -> int:
-    """Writes the conversation to `output`, or to stdout. The exit code. Raises PalimpsestError."""
-    conversation_id = ConversationId(conversation)
-    if output is None:
-        exported = asyncio.run(_with(folder.resolve(), environ, lambda transfers: transfers.export(conversation_id)))
+    """Writes the conversation that is meant to `output`, or to stdout; lists the conversations when none is named. The
+    exit code. Raises PalimpsestError."""
+
+    async def export(transfers: Transfers) -> Exported | None:
+        known = [record for record, _ in await transfers.conversations.list()]
+        if conversation is None:
+            say(*_lines(known))
+            return None
+        conversation_id = _meant(conversation, known)
+        if output is None:
+            return await transfers.export(conversation_id)
+        return await transfers.export_to(conversation_id, output, overwrites=overwrites)
+
+    exported = asyncio.run(_with(folder.resolve(), environ, export))
+    if exported is not None and output is None:
         sys.stdout.buffer.write(harmless_json(exported.text).encode())
         sys.stdout.flush()
-        return 0
-    exported = asyncio.run(
-        _with(
-            folder.resolve(),
-            environ,
-            lambda transfers: transfers.export_to(conversation_id, output, overwrites=overwrites),
-        )
-    )
-    say(f"{exported.n_messages} messages ({exported.size_bytes} bytes) were exported to {output}.")
+    elif exported is not None:
+        say(f"Exported {counted(exported.n_messages, 'message')} ({counted(exported.size_bytes, 'byte')}) to {output}.")
     return 0
+
+
+def _meant(written: str, known: Sequence[ConversationRecord]) -> ConversationId:
+    """Raises NotFound or InvalidRequest where it is not one of them."""
+    places = picked(written, [(record.id, record.title) for record in known])
+    if not places:
+        raise NotFound(f"No conversation of this folder is called {written!r}. `palimpsest export` lists them.")
+    if len(places) > 1:
+        lines = "\n".join(line for place, line in enumerate(_lines(known)) if place in places)
+        raise InvalidRequest(f"Several conversations begin so. Name one of them by its number or id:\n{lines}")
+    return known[places[0]].id
+
+
+def _lines(known: Sequence[ConversationRecord]) -> list[str]:
+    """The conversations as a person may name them, in the order and with the numbers of `/list`."""
+    return [
+        f"{number:>3}  {record.id[:SHOWN_OF_ID]}  {record.title or 'untitled'}"
+        f" ({counted(record.n_messages, 'message')})"
+        for number, record in enumerate(known, 1)
+    ] or ["There is no conversation in this folder."]
 
 
 def import_conversation(file: Path, folder: Path, environ: Mapping[str, str]) -> int:

@@ -245,7 +245,7 @@ async def test_an_answer_that_a_killed_agent_left_is_told_of_when_it_is_loaded(
     async with agent(tmp_path, folder, **on_fake(fake.url)) as two:
         await two.load(session_id)
         assert two.client.text().startswith(STALLED_TEXT)
-        assert f"{len(STALLED_TEXT)} characters of it are kept" in two.client.text()
+        assert f"what had come of it is kept ({len(STALLED_TEXT)} characters)" in two.client.text()
         assert await two.ask(session_id, "go on") == "end_turn"
 
 

@@ -10,6 +10,7 @@ import json
 import socket
 import sys
 from contextlib import aclosing
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.clients.contexts import Answer, assistant, collect, context, user
 from tests.clients.fault_table import BUILD
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, TextPart, ToolCallPart, tool_result
 from palimpsest_clients.fake.command import announcement, run
 from palimpsest_clients.fake.dialect import Dialect
@@ -129,6 +131,27 @@ def test_a_port_in_use_and_a_script_that_is_not_there_are_sentences(
     assert "gone.jsonl" in told
     assert "0 to 65535" in told
     assert "Errno" not in told
+
+
+async def test_the_script_of_the_documentation_is_answered_as_it_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fake-provider.md").read_text(encoding="utf-8")
+    _, script = page.split("```jsonl\n")
+    replies = read_script(script.partition("```")[0].split("\n"))
+    told = {f"`{name}`" for name in ("text", "thinking", "calls", "stop", *(each.name for each in fields(Failure)))}
+    assert all(name in page for name in told)
+    async with FakeModels() as fake:
+        fake.replies += replies
+        async with aclosing(BUILD["anthropic"](fake.url, RetryPolicy(attempts=1))) as client:
+            answers = [await collect(client.stream(context(user("Hi")))) for _ in replies]
+    assert [(each.text, each.error is not None) for each in answers[:4]] == [
+        ("Hello. I will look at the file.", False),
+        ("It defines one function.", False),
+        ("", True),
+        ("After a pause.", False),
+    ]
+    assert answers[2].error is not None
+    assert answers[2].error.kind is ErrorKind.RATE_LIMITED
+    assert answers[4].error is not None, "the connection broke"
 
 
 async def test_the_command_serves_its_script_until_it_is_stopped(tmp_path: Path) -> None:

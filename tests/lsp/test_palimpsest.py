@@ -326,6 +326,7 @@ async def test_a_message_larger_than_the_budget_is_refused_with_numbers(tmp_path
             "palimpsest/prepareContext", {"conversationId": conversation_id, "text": "word " * 5_000}
         )
         assert plan["status"] == "recentMessagesTooLarge"
+        assert plan["suggestion"].startswith("Your message is too long for this model: it takes ")
         assert (await ed.read(conversation_id))["messages"] == []
         assert "result" in await ed.chat("word", conversationId=conversation_id)
 

@@ -81,7 +81,7 @@ async def test_a_renamed_folder_is_offered_what_it_had_and_the_command_brings_it
     command = shlex.split(note.split("`")[1])
     assert command == ["palimpsest", "adopt", str(old), str(after)]
     assert await asyncio.to_thread(main, command[1:]) == 0
-    assert "2 conversations and 1 pins" in capsys.readouterr().out
+    assert "2 conversations and 1 pin " in capsys.readouterr().out
     async with opened(after, environ) as session:
         assert session.notes == ()
         assert await titles(session) == {"first", "fork"}

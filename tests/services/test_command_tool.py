@@ -213,7 +213,7 @@ async def test_of_much_output_head_and_tail_are_kept(desk: Desk) -> None:
     assert output.text.endswith("xxx\ntail\n[Exit status 0.]")
     assert len(output.text) < 26_000
     kept = output.text.removesuffix("[Exit status 0.]").count("x")
-    assert f"[{1_000_000 - kept} bytes are left out here.]" in output.text
+    assert f"[{1_000_000 - kept:,} bytes left out here]" in output.text
 
 
 async def test_a_program_that_never_stops_writing_is_ended(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_bounded_output_counts_every_byte_and_keeps_the_ends(pieces: list[bytes]
     else:
         missing = len(whole) - 2 * kept
         head, tail = whole[:kept].decode("utf-8", "replace"), whole[-kept:].decode("utf-8", "replace")
-        assert output.text() == f"{head}\n[{missing} bytes are left out here.]\n{tail}"
+        assert output.text() == f"{head}\n[{missing:,} bytes left out here]\n{tail}"
 
 
 async def test_a_program_that_is_not_there_is_an_error(desk: Desk) -> None:

@@ -111,6 +111,19 @@ async def test_every_size_of_message_is_sent_or_refused_as_the_dry_run_said(
         assert "compacted" in kept
 
 
+async def test_one_message_that_is_too_long_is_named_with_what_would_fit(bench: Opener) -> None:
+    b = await talked(bench, 12, window=6_000, reserve=500)
+    with pytest.raises(RecentMessagesTooLarge, match="Your message is too long for this model") as caught:
+        await b.session.turns.start(b.conversation_id, "huge", user_message("the " * 9_000))
+    too_long = caught.value.too_long
+    assert too_long is not None
+    assert too_long.tokens > too_long.room_tokens > 0
+    assert f"it takes {too_long.tokens} tokens, and {too_long.room_tokens} of " in str(caught.value)
+    fits = int(9_000 * too_long.room_tokens / too_long.tokens)
+    assert await check(b, "the " * (fits + 400)) == "refused"
+    assert await check(b, "the " * (fits - 50)) != "refused"
+
+
 async def test_two_large_messages_after_each_other_are_both_sent(bench: Opener) -> None:
     b = await bench([], window=6_000, reserve=500)
     for number in range(4):

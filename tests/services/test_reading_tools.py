@@ -260,7 +260,7 @@ async def test_a_search_ends_at_its_limit_and_says_so(desk: Desk) -> None:
     desk.write("a.txt", "hit\n" * 3)
     assert "[" not in await desk.call("search_files", pattern="hit", limit=3)
     assert await desk.call("search_files", pattern="hit", limit=2) == (
-        "a.txt\n1\thit\n2\thit\n[More than 2 lines match. Narrow the pattern, the path or the glob.]"
+        "a.txt\n1\thit\n2\thit\n[More lines match than 2. Narrow the pattern, the path or the glob.]"
     )
 
 

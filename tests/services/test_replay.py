@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 from tests.services.scripted import Opener
 from tests.slow import slow
+from tests.unit.exported import SOUND, transfers
 
 from palimpsest.cli import main
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import Content, Role, TextPart, user_message
+from palimpsest.domain.messages import Content, Role, TextPart, ToolResultPart, user_message
+from palimpsest.domain.transfer import Transfer
+from palimpsest.domain.transfer_format import encode
 from palimpsest.machine import utc_now
 from palimpsest.services.prices import NewestFirst, PricedRequests
-from palimpsest.services.recordings import load_recording, to_steps
+from palimpsest.services.recordings import from_export, load_recording, to_steps
 from palimpsest.services.replay import ReplayReport, RequestChecker, pairs_are_whole
 from palimpsest.storage import conversations, leases
 
@@ -216,6 +220,30 @@ def test_bad_options_are_explained(
     file = write(tmp_path / "a.jsonl", one_long_turn(1))
     assert main(["replay", str(file), *options]) == 1
     assert sentence in capsys.readouterr().err
+
+
+def test_an_exported_conversation_is_replayed_without_what_was_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "exported.jsonl"
+    file.write_text(encode(SOUND), encoding="utf-8")
+    assert main(["replay", str(file), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["n_recorded"], report["n_messages"], report["violations"]) == (4, 4, [])
+
+
+@given(transfers())
+def test_whatever_was_exported_is_replayed_as_whole_pairs(transfer: Transfer) -> None:
+    try:
+        recording = from_export(transfer)
+    except InvalidRequest:
+        hidden = {each for line in transfer.hidden for each in range(line.start, line.end)}
+        assert all(line.content is None or line.id in hidden for line in transfer.messages)
+        return
+    for step in recording.steps:
+        calls = [call.call_id for content in step for call in content.calls]
+        parts = [part for content in step for part in content.parts]
+        assert sorted(calls) == sorted(part.call_id for part in parts if isinstance(part, ToolResultPart))
 
 
 def test_a_file_that_is_not_there_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

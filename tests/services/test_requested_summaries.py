@@ -72,7 +72,7 @@ async def test_without_a_range_an_older_message_between_two_summaries_is_summari
     assert done.block is not None
     assert (done.block.start, done.block.end) == (2, 4)
     done = await conversations.summarize(b.conversation_id, None)
-    assert (done.block, done.reason) == (None, "Nothing to summarize: the newest 4 messages always stay as they are.")
+    assert (done.block, done.reason) == (None, "Nothing to summarize: the newest messages (4) always stay as they are.")
 
 
 async def test_without_a_range_a_short_message_is_summarized_with_the_summary_behind_it(bench: Opener) -> None:

@@ -163,7 +163,7 @@ async def test_of_a_result_that_is_longer_than_any_the_middle_is_left_out(
     b.session.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
     b.editor.output = ToolOutput("a" * 60 + "b" * 60)
     assert await b.ask("q") == "committed"
-    assert b.results() == [("a" * 50 + "\n[20 characters were left out here]\n" + "b" * 50, False)]
+    assert b.results() == [("a" * 50 + "\n[20 characters left out here]\n" + "b" * 50, False)]
 
 
 async def test_a_call_without_arguments_is_a_call_of_none(desk: Desk) -> None:

@@ -339,7 +339,7 @@ async def test_a_recorded_session_becomes_a_conversation(bench: Opener, tmp_path
     b = await bench([says("Going on.")])
     imported = await of(b).import_file(file)
     assert (imported.outcome, imported.record.title) == (Outcome.RECORDED, "Fix the parser.")
-    assert "1 tool calls or results" in imported.note
+    assert "for 1 missing part of tool calls" in imported.note
     assert await is_verified(b, imported.record.id)
     b.conversation_id = imported.record.id
     roles = [role for role, _, _ in await b.said()]
@@ -361,6 +361,13 @@ def test_the_command_exports_and_imports(
     assert capsys.readouterr().out.splitlines()[-1] == C
     assert main(["export", C, "--folder", str(folder)]) == 0
     assert capsys.readouterr().out == encode(SOUND)
+    assert main(["export", "--folder", str(folder)]) == 0
+    listed = capsys.readouterr().out
+    assert listed.split()[:2] == ["1", C[:8]]
+    title = " ".join(listed.split()[2:4])
+    for meant in ("1", C[:8], title):
+        assert main(["export", meant, "--folder", str(folder)]) == 0
+        assert capsys.readouterr().out == encode(SOUND)
     arguments = ["export", C, "--folder", str(folder), "--output", str(out)]
     assert main(arguments) == 0
     assert out.read_text() == encode(SOUND)

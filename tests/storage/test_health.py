@@ -269,5 +269,5 @@ async def test_calls_that_no_service_takes_as_they_are_are_told_and_stay(directo
     for report in (await examine(directory), await repair(directory)):
         assert problems(report) == set()
         told = next(each.text for each in report.findings if each.check == "tool calls")
-        assert told.startswith("1 tool calls have arguments")
+        assert told.startswith("The arguments of 1 tool call are not")
         assert "message 8 of conversation c" in told

@@ -115,12 +115,18 @@ async def test_what_needs_a_conversation_says_so_before_there_is_one(chats: Chat
 async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "3") as (commands, view, session):
         await commands.run("list", "")
-        assert view.lines[1].startswith("2 | Title 2 | 4 | ")
+        assert view.lines[1].startswith("2 | conversa | Title 2 | 4 | ")
         await commands.run("open", "2")
         assert session.conversation_id == "conversation-2"
         assert "“Title 2” (4 messages, scripted-1)" in view.lines[-1]
         await commands.run("list", "")
-        assert view.lines[-2].startswith("2* | Title 2")
+        assert view.lines[-2].startswith("2* | conversa | Title 2")
+        await commands.run("open", "title 3")
+        assert session.conversation_id == "conversation-3"
+        await commands.run("open", "conversation-1")
+        assert session.conversation_id == "conversation-1"
+        with pytest.raises(CommandFailed, match=r"Several .* 1 \(Title 1\), 2 \(Title 2\), 3 \(Title 3\)"):
+            await commands.run("open", "title")
 
 
 @pytest.mark.parametrize("argument", ["", "0", "4", "two", "-1", "²"])
@@ -244,7 +250,7 @@ async def test_conversations_of_a_moved_folder_come_when_the_user_says_yes(chats
         assert "/home/x/before" in view.lines[0]
         assert chats.received("palimpsest/adoption/resolve") == []
         await commands.run("adopt", "yes")
-        assert "2 conversations and 1 pins" in view.lines[-2]
+        assert "2 conversations and 1 pin;" in view.lines[-2]
         assert "c9" in view.lines[-1]
         await commands.run("adopt", "no")
         with pytest.raises(CommandFailed, match="yes or /adopt no"):

@@ -816,7 +816,7 @@ export interface PrepareContextResult {
     excessTokens?: number;
     /** `needsSummarization`: the messages to summarise, oldest first. */
     messageIds?: Array<number>;
-    /** `needsSummarization`: what to do, as a sentence. */
+    /** What is too much and what to do, in words. Absent when it is `ready`. */
     suggestion?: string;
     /** `recentMessagesTooLarge`: what the newest messages need. */
     requiredTokens?: number;

@@ -13,6 +13,7 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.services.conversations import MAX_PAGE, Running
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.recovery import BrokenAnswer, Recovery
+from palimpsest.wording import counted
 
 
 async def show(sessions: Sessions, session: FolderSession, opened: OpenConversation) -> None:
@@ -65,7 +66,8 @@ def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversatio
 
 
 def _sentence(broken: BrokenAnswer) -> str:
-    kept = f"{broken.n_characters:,} characters of it are kept" if broken.n_characters else "nothing of it had come"
+    n_kept = counted(broken.n_characters, "character")
+    kept = f"what had come of it is kept ({n_kept})" if broken.n_characters else "nothing of it had come"
     why = f" {broken.turn.error_message}" if broken.turn.error_message else ""
     return (
         f"the last answer broke off; {kept}.{why} Send a message to go on from there. To continue that very answer, "

@@ -27,6 +27,7 @@ from palimpsest.domain.document_edits import Change, change_between
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.journal import EventType, JournalEvent
 from palimpsest.domain.messages import AttachmentPart, Content, MessageStatus, Role, clean_text
+from palimpsest.wording import counted
 
 SUFFIX: Final = ".chat.md"
 HEAD: Final = (
@@ -105,7 +106,7 @@ def _indented(text: str) -> str:
     shown, left = _plain(text)[:_MOST_OF_RESULT], len(text) - _MOST_OF_RESULT
     lines = [f"    {line}".rstrip() if not line.strip() else f"    {line}" for line in shown.split("\n")]
     if left > 0:
-        lines += ["", f"    … {left:,} characters more."]
+        lines += ["", f"    … {counted(left, 'character')} more."]
     return "\n".join(lines)
 
 

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from palimpsest.wording import counted
+
 NO_HANDLES: Final = (
     "Palimpsest has no file handle left, so it could not open what it needs. Nothing stored is lost. Close some "
     "windows, or raise the limit (`ulimit -n`) for the program that starts Palimpsest, then try again."
@@ -133,7 +135,7 @@ class SummarizationNeeded(ContextError):
         self.messages_to_summarize = messages_to_summarize
         """Message ids, oldest first."""
         self.suggestion = (
-            f"Summarize {len(messages_to_summarize)} older messages to free at least {excess_tokens} tokens."
+            f"Summarize {counted(len(messages_to_summarize), 'older message')} to free at least {excess_tokens} tokens."
         )
         super().__init__(
             f"The context is {excess_tokens} tokens over its limit of {limit_tokens}. {self.suggestion}",
@@ -141,18 +143,44 @@ class SummarizationNeeded(ContextError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """The one message that is why a request cannot be sent. Tokens by the upper estimate."""
+
+    message_id: int
+    is_newest: bool
+    tokens: int
+    room_tokens: int
+    """What it might take at most; 0 and more."""
+
+
 class RecentMessagesTooLarge(ContextError):
     """What must be sent verbatim is larger than the limit; summarising cannot help."""
 
     kind = ErrorKind.RECENT_MESSAGES_TOO_LARGE
 
-    def __init__(self, required_tokens: int, budget_tokens: int, message_count: int) -> None:
+    def __init__(
+        self, required_tokens: int, budget_tokens: int, message_count: int, too_long: TooLong | None = None
+    ) -> None:
+        """`too_long`: the message without which the rest would fit; None where it is several together."""
         self.required_tokens = required_tokens
         self.budget_tokens = budget_tokens
         self.message_count = message_count
+        self.too_long = too_long
+        if too_long is None:
+            said = (
+                f"The newest {counted(message_count, 'message')} together need {required_tokens} tokens, but only "
+                f"{budget_tokens} fit."
+            )
+        else:
+            which = "Your message" if too_long.is_newest else f"Your message {too_long.message_id}, which is answered,"
+            said = (
+                f"{which} is too long for this model: it takes {too_long.tokens} tokens, and {too_long.room_tokens} of "
+                f"{budget_tokens} are free for it."
+            )
         super().__init__(
-            f"The newest {message_count} messages need {required_tokens} tokens, but only {budget_tokens} fit. "
-            "Shorten the message, attach less, or switch to a model with a larger window.",
+            f"{said} Shorten the message, attach less, put the text into a file of the folder and ask about that, or "
+            "switch to a model with a larger window.",
             ErrorDetail(limit_tokens=budget_tokens, projected_tokens=required_tokens),
         )
 

@@ -19,6 +19,7 @@ from typing import Final
 from palimpsest.domain.cut import Block, Live, Piece
 from palimpsest.domain.evidence import ANSWERED, DONE, EXCERPTS, SAID, STORED, Evidence, Line, squeeze
 from palimpsest.domain.tokens import CountText
+from palimpsest.wording import counted
 
 AUTHOR: Final = "palimpsest"
 KIND: Final = "extractive"
@@ -74,7 +75,7 @@ def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: C
     left = room + for_names - done.used - answered.used - excerpts.used
     if names := _list_names(worth, "\n".join(parts), left, count):
         parts.append(f"## {_NAMES}\n{names}")
-    return "\n".join(parts) or f"{len(pieces)} messages without text."
+    return "\n".join(parts) or f"{counted(len(pieces), 'message')} without text."
 
 
 def _read_back(text: str, evidence: Evidence) -> None:

@@ -14,6 +14,7 @@ from palimpsest.domain.messages import Content, ConversationId, Digest, Role, Te
 from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
 from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, count_tools
+from palimpsest.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def segments_of(
 def _weighted(piece: Piece, share: float, *, is_in_prefix: bool) -> list[tuple[Segment, float]]:
     ids = (piece.start, piece.end)
     if isinstance(piece, Block):
-        reason = f"stands for {piece.end - piece.start} older messages"
+        reason = f"stands for {counted(piece.end - piece.start, 'older message')}"
         return [(Segment("summary", 0, reason, (piece.content,), ids, piece.summary.id, is_in_prefix), share)]
     if piece.preview is not None:
         segment = Segment("preview", 0, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)

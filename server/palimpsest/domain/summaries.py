@@ -30,6 +30,7 @@ from palimpsest.domain.messages import (
 from palimpsest.domain.offline_texts import without_fixed_texts
 from palimpsest.domain.previews import shorten_text
 from palimpsest.domain.tokens import CountText, count_bytes
+from palimpsest.wording import counted
 
 CAP_TOKENS: Final = 2_000
 """Raw tokens of a text by a model, at most."""
@@ -250,8 +251,8 @@ def problem(summary_text: str, originals: str, original_tokens: int, count: Coun
     if len(words) >= 60 and len(set(words)) * 8 < len(words):
         return Problem("The summary repeats the same words over and over.")
     if unknown := _unknown_names(summary_text, originals):
-        n_names = f"{len(unknown)} name{'s' if len(unknown) > 1 else ''}"
-        return Problem(f"The summary holds {n_names} of files or symbols that the originals do not hold.", unknown)
+        names = counted(len(unknown), "name")
+        return Problem(f"The summary holds {names} of files or symbols that the originals do not hold.", unknown)
     return None
 
 

@@ -30,6 +30,7 @@ from palimpsest.domain.transfer import (
     TurnLine,
     WithdrawalLine,
 )
+from palimpsest.wording import counted
 
 _MOST_FACTOR = 100
 """Between a public vocabulary's tokens and a model's, either way; far beyond every model."""
@@ -91,7 +92,7 @@ class Rules:
         """What can be said only of the whole."""
         header, messages = self.header, self.lines[MessageLine]
         if header.n_messages != len(messages):
-            raise Fault(f"it announces {header.n_messages} messages, and the file holds {len(messages)}")
+            raise Fault(f"it announces {counted(header.n_messages, 'message')}, and the file holds {len(messages)}")
         if (header.parent is None) != (header.fork_start == 0) or header.fork_start > header.n_messages:
             raise Fault("it does not say from which message on the fork has messages of its own")
         cut = self._last(CutLine)

@@ -125,7 +125,7 @@ def _to_result(plan: Plan) -> PrepareContextResult:
         would_summarize=[MessageRange(start, end) for start, end in plan.would_summarize],
         excess_tokens=None if needed is None else needed.excess_tokens,
         message_ids=None if needed is None else list(needed.messages_to_summarize),
-        suggestion=None if needed is None else needed.suggestion,
+        suggestion=needed.suggestion if needed is not None else None if too_large is None else str(too_large),
         required_tokens=None if too_large is None else too_large.required_tokens,
         message_count=None if too_large is None else too_large.message_count,
     )

@@ -15,6 +15,7 @@ from palimpsest.lsp.errors import answers
 from palimpsest.lsp.fact_diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
 from palimpsest.lsp.facts import file_uri, folder_uri, keeping_of, to_info
 from palimpsest.lsp.questions import require_consent
+from palimpsest.wording import counted
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
@@ -140,7 +141,7 @@ async def code_lens(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[ls
 
 def _lens(placed: list[PlacedFact]) -> str:
     n_stale = sum(each.state.is_stale for each in placed)
-    facts = "1 fact" if len(placed) == 1 else f"{len(placed)} facts"
+    facts = counted(len(placed), "fact")
     return f"{facts}, {n_stale} to look at" if n_stale else facts
 
 

@@ -11,6 +11,7 @@ from palimpsest.services.events import ContextEvent, ContextEventType, FolderEve
 from palimpsest.wire.convert import to_json
 from palimpsest.wire.turns import TurnDelta
 from palimpsest.wire.usage import SUMMARIZING
+from palimpsest.wording import counted
 
 if TYPE_CHECKING:
     from palimpsest.domain.journal import Numbered
@@ -52,7 +53,7 @@ class SummaryProgress:
             self._report(lsp.WorkDoneProgressBegin(title="Summarizing older messages", percentage=0))
         elif event.type is ContextEventType.SUMMARIZATION_PROGRESS and event.total_items:
             done = event.items_processed or 0
-            message = f"{done} of {event.total_items} messages"
+            message = f"{done} of {counted(event.total_items, 'message')}"
             self._report(lsp.WorkDoneProgressReport(message=message, percentage=100 * done // event.total_items))
 
     def end(self) -> None:

@@ -26,6 +26,7 @@ from palimpsest.wire.recovery import (
     ResolveParams,
 )
 from palimpsest.wire.turns import ChatResult
+from palimpsest.wording import counted
 
 if TYPE_CHECKING:
     from palimpsest.domain.recovery import BatchCall, Rerun
@@ -217,10 +218,11 @@ class Offers:
 
 
 def _sentence(broken: services.BrokenAnswer, n_others: int) -> str:
-    kept = f"{broken.n_characters:,} characters of it are kept" if broken.n_characters else "Nothing of it had come"
+    n_kept = counted(broken.n_characters, "character")
+    kept = f"What had come of it is kept ({n_kept})" if broken.n_characters else "Nothing of it had come"
     others = ""
     if n_others:
-        others = f" {n_others} more {'answer' if n_others == 1 else 'answers'} broke off in other conversations."
+        others = f" {counted(n_others, 'more answer')} broke off in other conversations."
     return (
         f'The last answer in "{broken.title or "untitled"}" broke off. {kept}. '
         f"It can be continued, kept as it is, discarded, or tried again.{others}"

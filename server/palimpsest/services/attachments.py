@@ -19,6 +19,7 @@ from palimpsest.domain.messages import AttachmentPart, Content, ConversationId, 
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.workspace_texts import WorkspaceTexts
+from palimpsest.wording import counted
 
 MAX_ATTACHMENTS: Final = 100
 MAX_BYTES: Final = 512 * 1024
@@ -100,7 +101,7 @@ async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) ->
     """A snapshot of each, in order. Raises InvalidRequest when there are too many to look at."""
     if len(wanted) > MAX_ATTACHMENTS:
         raise InvalidRequest(
-            f"There are {len(wanted)} attachments, but a message may have at most {MAX_ATTACHMENTS}. Attach fewer."
+            f"A message may have at most {MAX_ATTACHMENTS} attachments, and this one has {len(wanted)}. Attach fewer."
         )
     return await asyncio.to_thread(_take_all, texts, wanted)
 
@@ -192,7 +193,7 @@ def _read(texts: WorkspaceTexts, wanted: FileAttachment) -> AttachmentPart:
     first = 1 if wanted.start_line is None else wanted.start_line
     last = n_lines if wanted.end_line is None else wanted.end_line
     if first > n_lines:
-        raise InvalidRequest(f"{found.path!r} has only {n_lines} lines, so line {first} cannot be attached.")
+        raise InvalidRequest(f"{found.path!r} has only {counted(n_lines, 'line')}, so line {first} cannot be attached.")
     if first < 1 or last < first:
         raise InvalidRequest(f"Lines {first} to {last} of {found.path!r} are no range. Lines count from 1.")
     last = min(last, n_lines)

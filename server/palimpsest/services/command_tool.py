@@ -23,6 +23,7 @@ from palimpsest.services.approvals import Approvals
 from palimpsest.services.tool_arguments import read_object
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope
 from palimpsest.services.workspace_files import PlaceKind, WorkspaceFiles
+from palimpsest.wording import counted
 
 TIMEOUT_S: Final = 60
 MAX_TIMEOUT_S: Final = 600
@@ -185,7 +186,7 @@ class BoundedOutput:
         if not n_missing:
             return (self._head + self._tail).decode("utf-8", "replace")
         head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
-        return f"{head}\n[{n_missing} bytes are left out here.]\n{tail}"
+        return f"{head}\n[{counted(n_missing, 'byte')} left out here]\n{tail}"
 
 
 class _Watch(asyncio.SubprocessProtocol):

@@ -34,6 +34,7 @@ from palimpsest.services.search import Wanted, find
 from palimpsest.services.slash_commands import COMMANDS, parse
 from palimpsest.services.transfers import Transfers
 from palimpsest.storage.facts import Wanted as FactsWanted
+from palimpsest.wording import counted
 
 _MOST_FACTS: Final = 30
 
@@ -85,7 +86,7 @@ class Commanding:
                     MessageId(_number(argument, "/fork N, with the last message to take along")) if argument else None
                 )
                 record = await conversations.fork(self._conversation, after, None)
-                return Reply(f"Going on in a fork with {record.n_messages} messages.", record.id)
+                return Reply(f"Going on in a fork with {counted(record.n_messages, 'message')}.", record.id)
             case CommandName.RETRY:
                 return await self._run_again(Resolution.RETRY)
             case CommandName.CONTINUE:
@@ -206,7 +207,7 @@ class Commanding:
         if isinstance(done.adaptation, Shrinking) and done.adaptation.needs_summarization:
             said += " Older messages will be summarised before the next answer."
         if isinstance(done.adaptation, Expanding) and done.adaptation.can_restore:
-            said += f" {done.adaptation.can_restore} summarised messages stand as originals again."
+            said += f" As originals again: {counted(done.adaptation.can_restore, 'summarised message')}."
         return Reply(said)
 
     def _doubt(self, name: str) -> str:
@@ -232,7 +233,7 @@ class Commanding:
             f"{plain(usage.format_compact())}, {usage.severity.name.lower()}",
             f"{plain(model.name)} ({plain(model.provider)}): window {model.limits.window:,} tokens, "
             f"{report.budget.reserve:,} of them kept for the answer",
-            f"{report.n_messages} messages, {usage.summarized_segments} summaries in the context",
+            f"{counted(report.n_messages, 'message')}, {counted(usage.summarized_segments, 'summary')} in the context",
             f"Limits from: {plain(model.source.value)}. Tokens counted: {report.certainty.value}.",
         ]
         table = _table(("Part", "Tokens"), [(kind, f"{tokens:,}") for kind, tokens in report.by_kind])
@@ -296,7 +297,7 @@ class Commanding:
         path = _file_of(self.session.root, argument or f"conversation-{conversation_id[:8]}.jsonl")
         done = await Transfers(self.session.conversations).export_to(conversation_id, path, overwrites=False)
         return (
-            f"{done.n_messages} messages were written to {_code(str(path))}. Whoever can read that file can read "
+            f"Wrote {counted(done.n_messages, 'message')} to {_code(str(path))}. Whoever can read that file can read "
             "everything that was said."
         )
 

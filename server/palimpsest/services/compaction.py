@@ -58,6 +58,7 @@ from palimpsest.storage import contexts
 from palimpsest.storage.contexts import CutRecord, RecutReport
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
+from palimpsest.wording import counted
 
 AHEAD_SHARE: Final = 0.60
 """Of the budget: from here on a model may write what the next re-cut will want."""
@@ -158,7 +159,9 @@ class Compactor:
             if not operations.begun:
                 operations.begin(choice.name)
             freed = max(operations.tokens_before - now(pieces), 0)
-            operations.give_up(f"Summarizing now would free only {freed} tokens, so the context stays as it is.")
+            operations.give_up(
+                f"Summarizing now would free only {counted(freed, 'token')}, so the context stays as it is."
+            )
             return
         if not operations.have_changed:  # what was added behind earlier messages is all that goes
             operations.begin(REFRESHING).changed(now(pieces))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.cut import Block, CutCause, Live
-from palimpsest.domain.errors import ContextError, RecentMessagesTooLarge, SummarizationNeeded
+from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.prepared import Segment
@@ -179,7 +179,7 @@ async def _problem(engine: ContextEngine, trial: Trial) -> ContextError | None:
         case Fit.WHOLE:
             return None
         case Fit.NEVER:
-            return RecentMessagesTooLarge(found.least_tokens, found.limit_tokens, found.n_verbatim)
+            return found.problem()
         case Fit.COMPACTED if not engine.settings.infinity:
             return None
         case Fit.COMPACTED:

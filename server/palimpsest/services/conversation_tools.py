@@ -37,6 +37,7 @@ from palimpsest.services.tool_arguments import argument, read_arguments, schema_
 from palimpsest.services.tools import Tool, ToolMaker, ToolOutput, TurnScope
 from palimpsest.storage import contexts, conversations, tool_results, turns
 from palimpsest.storage.store import Store
+from palimpsest.wording import counted
 
 MAX_OUTPUT_BYTES: Final = 30_000
 """Of the text in one answer, our own lines apart. Below the default of `tools.response_max_bytes`."""
@@ -160,7 +161,9 @@ def _page(conversation_id: ConversationId, first: MessageId, last: MessageId) ->
     """The visible messages from `first` to `last`, as many as one answer takes."""
     n_messages = conversations.get(conversation_id).n_messages
     if first >= n_messages:
-        raise NotFound(f"There is no message {first}; this conversation has {n_messages} messages, counted from 0.")
+        raise NotFound(
+            f"There is no message {first}; this conversation has {counted(n_messages, 'message')}, counted from 0."
+        )
     after = min(last + 1, n_messages)
     hidden = conversations.hidden_ranges(conversation_id)
     shown: list[str] = []
@@ -254,10 +257,10 @@ def _slice(message_id: MessageId, text: str, asked: ReadOutput) -> str:
         return f"[Message {message_id} holds no text.]"
     first = asked.start_line or 1
     if first > n_lines:
-        raise InvalidRequest(f"It has only {n_lines} lines. Ask for an earlier 'start_line'.")
+        raise InvalidRequest(f"It has only {counted(n_lines, 'line')}. Ask for an earlier 'start_line'.")
     start = _line_start(text, first) if asked.start_char is None else asked.start_char - 1
     if start >= len(text):
-        raise InvalidRequest(f"It has only {len(text)} characters. Ask for an earlier 'start_char'.")
+        raise InvalidRequest(f"It has only {counted(len(text), 'character')}. Ask for an earlier 'start_char'.")
     end = len(text) if asked.end_line is None else _line_start(text, asked.end_line + 1)
     shown = _fitting(text, start, end, MAX_OUTPUT_BYTES)
     after = start + len(shown)

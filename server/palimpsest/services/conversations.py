@@ -28,6 +28,7 @@ from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.leases import TURN, HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import TurnRecord
+from palimpsest.wording import counted
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 200
@@ -223,7 +224,8 @@ class Conversations:
             last = parent.n_messages - 1 if after is None else after
             if not 0 <= last < parent.n_messages:
                 raise InvalidRequest(
-                    f"There is no message {last} to fork after; this conversation has {parent.n_messages} messages."
+                    f"There is no message {last} to fork after; this conversation has "
+                    f"{counted(parent.n_messages, 'message')}."
                 )
             start = max(0, last - MAX_PAGE)
             nearby = conversations.read_messages(conversation_id, start, last + MAX_PAGE)

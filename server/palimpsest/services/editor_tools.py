@@ -17,6 +17,7 @@ from palimpsest.services.approvals import Approvals
 from palimpsest.services.editors import EditorGone, Editors, EditorTool
 from palimpsest.services.tool_arguments import read_object
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope
+from palimpsest.wording import counted
 
 MAX_TOOLS: Final = 64
 """Of one editor: every declaration is part of every request."""
@@ -74,7 +75,9 @@ def check_together(tools: Sequence[EditorTool]) -> None:
         raise InvalidRequest(f"An editor may bring {MAX_TOOLS} tools, not {len(tools)}.")
     (name, n_times), *_ = Counter(tool.schema.name for tool in tools).most_common(1) or [("", 0)]
     if n_times > 1:
-        raise InvalidRequest(f"{n_times} tools are called {name.removeprefix(PREFIX)!r}. Give each a name of its own.")
+        raise InvalidRequest(
+            f"{counted(n_times, 'tool')} are called {name.removeprefix(PREFIX)!r}. Give each a name of its own."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from enum import Enum, auto
 from typing import Final
 
 from palimpsest.domain.cut import Block, Live, Piece, between_verbatim, keep_from, running_request, total_tokens
-from palimpsest.domain.errors import RecentMessagesTooLarge
+from palimpsest.domain.errors import RecentMessagesTooLarge, TooLong
 from palimpsest.domain.extractive import AUTHOR, KIND
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.front import StandingRules
 from palimpsest.domain.layout import Front
 from palimpsest.domain.ledger import Ledger, standing_rules
-from palimpsest.domain.messages import MessageId, SummaryId
+from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.domain.previews import SMALLEST_PREVIEW
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.services.context_state import ContextState, block
@@ -52,11 +52,19 @@ class Fitting:
     limit_tokens: int
     n_verbatim: int
     """Messages that stand in every form of it."""
+    too_long: TooLong | None = None
+    """The message that is alone why it can never be sent."""
+
+    def problem(self) -> RecentMessagesTooLarge | None:
+        """Why it can never be sent; None when it can."""
+        if self.fit is not Fit.NEVER:
+            return None
+        return RecentMessagesTooLarge(self.least_tokens, self.limit_tokens, self.n_verbatim, self.too_long)
 
     def check(self) -> None:
         """Raises RecentMessagesTooLarge when it can never be sent."""
-        if self.fit is Fit.NEVER:
-            raise RecentMessagesTooLarge(self.least_tokens, self.limit_tokens, self.n_verbatim)
+        if (problem := self.problem()) is not None:
+            raise problem
 
 
 def fitting(
@@ -73,7 +81,22 @@ def fitting(
     n_verbatim = sum(isinstance(piece, Live) for piece in pieces)
     smallest = now.estimate_of(front, pieces).upper
     fit = Fit.COMPACTED if smallest <= limit_tokens else Fit.NEVER
-    return Fitting(fit, upper, smallest, limit_tokens, n_verbatim)
+    return Fitting(fit, upper, smallest, limit_tokens, n_verbatim, too_long(now, pieces, smallest, limit_tokens))
+
+
+def too_long(state: ContextState, pieces: Sequence[Piece], upper_tokens: int, limit_tokens: int) -> TooLong | None:
+    """Of pieces that take `upper_tokens`, with all that is sent beside them: the user's message without which they
+    would fit; None where there is no such one."""
+    said = [piece for piece in pieces if isinstance(piece, Live) and piece.message.content.role is Role.USER]
+    if not said:
+        return None
+    longest = max(said, key=lambda piece: piece.tokens)
+    estimator = state.cut.estimator
+    tokens = estimator.upper(longest.tokens) - estimator.overhead
+    room = limit_tokens - (upper_tokens - tokens)
+    if not 0 < room < tokens:
+        return None
+    return TooLong(longest.message.id, longest is pieces[-1], tokens, room)
 
 
 def least(

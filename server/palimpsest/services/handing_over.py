@@ -10,6 +10,7 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.domain.previews import SMALLEST_PREVIEW, fair_share, with_preview
 from palimpsest.domain.tokens import CountText
 from palimpsest.services.context_state import ContextState
+from palimpsest.services.fitting import too_long
 
 
 def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected: Collection[MessageId]) -> list[Piece]:
@@ -28,11 +29,8 @@ def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected
         share = int(fair_share([result[index].tokens for index in movable], max(room - fixed, 0)) * share_of)
         if not movable or share < SMALLEST_PREVIEW or share_of < 0.2:
             n_verbatim = sum(isinstance(piece, Live) for piece in result)
-            raise RecentMessagesTooLarge(
-                state.cut.estimator.upper(state.fixed_tokens + total),
-                state.cut.estimator.upper(state.fixed_tokens + max(room, 0)),
-                n_verbatim,
-            )
+            upper, limit = (state.cut.estimator.upper(state.fixed_tokens + each) for each in (total, max(room, 0)))
+            raise RecentMessagesTooLarge(upper, limit, n_verbatim, too_long(state, result, upper, limit))
         for index in movable:
             piece = result[index]
             if isinstance(piece, Live) and piece.tokens > share:

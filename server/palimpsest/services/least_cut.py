@@ -19,7 +19,7 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.domain.summarization import PendingSummarization
 from palimpsest.services.context_state import ContextState
-from palimpsest.services.fitting import LEAST_LINES, foldable, least, smallest_block
+from palimpsest.services.fitting import LEAST_LINES, foldable, least, smallest_block, too_long
 from palimpsest.services.handing_over import hand_over
 from palimpsest.services.operations import Operation
 from palimpsest.services.standing_rules import front_of
@@ -92,5 +92,5 @@ async def _shown(
     upper = state.estimate_of(front, shown).upper
     if upper > limit_tokens:
         n_verbatim = sum(isinstance(piece, Live) for piece in shown)
-        raise RecentMessagesTooLarge(upper, limit_tokens, n_verbatim)
+        raise RecentMessagesTooLarge(upper, limit_tokens, n_verbatim, too_long(state, shown, upper, limit_tokens))
     return shown

@@ -20,6 +20,7 @@ from palimpsest.services.tool_arguments import argument, read_arguments, schema_
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.workspace_files import MAX_DEPTH, Place, PlaceKind, WorkspaceFiles
 from palimpsest.services.workspace_texts import WorkspaceText, WorkspaceTexts
+from palimpsest.wording import counted
 
 MAX_OUTPUT_BYTES: Final = 30_000
 """Of one answer, notes apart. Below the default of `tools.response_max_bytes`."""
@@ -140,7 +141,7 @@ def _page(text: WorkspaceText, asked: ReadFile) -> str:
     if n_lines == 0:
         return _with_notes([], [*text.remarks, "The file is empty."])
     if asked.start_line > n_lines:
-        raise InvalidRequest(f"{text.path!r} has only {n_lines} lines. Ask for an earlier 'start_line'.")
+        raise InvalidRequest(f"{text.path!r} has only {counted(n_lines, 'line')}. Ask for an earlier 'start_line'.")
     wanted = islice(text.lines, asked.start_line - 1, asked.end_line)
     shown = _fitting(_numbered(number, line) for number, line in enumerate(wanted, start=asked.start_line))
     last = asked.start_line + len(shown) - 1
@@ -188,7 +189,7 @@ def _report(found: SearchResult, n_skipped: int, limit: int, timeout_s: float) -
     if not found.matches:
         notes.append("No line matches.")
     if found.end is SearchEnd.LIMIT:
-        notes.append(f"More than {limit} lines match. Narrow the pattern, the path or the glob.")
+        notes.append(f"More lines match than {limit}. Narrow the pattern, the path or the glob.")
     if found.end is SearchEnd.TIME:
         notes.append(
             f"The search was ended after {timeout_s:g} s, before every file was searched. Narrow the path or the glob, "
@@ -197,7 +198,7 @@ def _report(found: SearchResult, n_skipped: int, limit: int, timeout_s: float) -
     if len(shown) < len(blocks):
         notes.append("More would be too long for one answer. Narrow the pattern, the path or the glob.")
     if n_skipped:
-        notes.append(f"Not searched, because binary, too large or not to be opened: {n_skipped} files.")
+        notes.append(f"Not searched, because binary, too large or not to be opened: {counted(n_skipped, 'file')}.")
     return _with_notes(shown, notes)
 
 

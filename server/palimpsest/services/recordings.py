@@ -21,10 +21,13 @@ from palimpsest.domain.messages import (
     Role,
     TextPart,
     ToolCallPart,
+    ToolResultPart,
     clean_text,
     tool_result,
     user_message,
 )
+from palimpsest.domain.transfer import Transfer
+from palimpsest.domain.transfer_format import decode, is_export
 from palimpsest.services.import_files import read_import
 
 _NOT_RECORDED = "No result was recorded."
@@ -46,10 +49,49 @@ class _Step:
     contents: list[Content] = field(default_factory=list)
     open_calls: list[ToolCallPart] = field(default_factory=list)
 
+    def close(self) -> int:
+        """Answers the calls that nothing answered; how many there were."""
+        self.contents += [tool_result(call, _NOT_RECORDED, is_error=True) for call in self.open_calls]
+        return len(self.open_calls)
+
 
 def load_recording(path: Path) -> Recording:
-    """Raises InvalidRequest, naming the line, when the file is not a recording."""
-    return read_recording(path, read_import(path))
+    """A recorded session, or a conversation that Palimpsest exported. Raises InvalidRequest, naming the line, when the
+    file is neither."""
+    data = read_import(path)
+    text = data.decode("utf-8", "replace")
+    return from_export(decode(text)) if is_export(text) else read_recording(path, data)
+
+
+def from_export(transfer: Transfer) -> Recording:
+    """What was said in the conversation and is neither taken back nor purged. Raises InvalidRequest when that is
+    nothing."""
+    steps: list[tuple[Content, ...]] = []
+    step, n_mended = _Step(), 0
+
+    def flush() -> None:
+        nonlocal step, n_mended
+        n_mended += step.close()
+        if step.contents:
+            steps.append(tuple(step.contents))
+        step = _Step()
+
+    hidden = {each for line in transfer.hidden for each in range(line.start, line.end)}
+    said = [line.content for line in transfer.messages if line.content is not None and line.id not in hidden]
+    for content in said:
+        if content.role is not Role.TOOL:
+            flush()
+            step.contents.append(content)
+            step.open_calls += content.calls
+            continue
+        answered = [part.call_id for part in content.parts if isinstance(part, ToolResultPart)]
+        if all(any(call.call_id == each for call in step.open_calls) for each in answered):
+            step.contents.append(content)
+            step.open_calls = [call for call in step.open_calls if call.call_id not in answered]
+    flush()
+    if not steps:
+        raise InvalidRequest("This conversation holds no message that could be replayed.")
+    return Recording(tuple(steps), len(said), n_mended)
 
 
 def read_recording(path: Path, data: bytes) -> Recording:
@@ -64,7 +106,10 @@ def read_recording(path: Path, data: bytes) -> Recording:
             if "meta" not in value:
                 messages.append(_message(value))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidRequest(f"Line {number} of {path} is not a recorded message: {error}.") from error
+            raise InvalidRequest(
+                f"Line {number} of {path} is not a recorded message: {error}. Give a file of `palimpsest export`, or a "
+                "recorded session: one JSON object a line, each with a role and its content."
+            ) from error
     if not messages:
         raise InvalidRequest(f"{path} holds no message.")
     return to_steps(messages)
@@ -89,9 +134,7 @@ def to_steps(messages: Iterable[Mapping[str, Any]]) -> Recording:
 
     def flush() -> None:
         nonlocal step, n_mended
-        for call in step.open_calls:
-            step.contents.append(tool_result(call, _NOT_RECORDED, is_error=True))
-            n_mended += 1
+        n_mended += step.close()
         if step.contents:
             steps.append(tuple(step.contents))
         step = _Step()

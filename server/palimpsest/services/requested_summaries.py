@@ -17,6 +17,7 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.summarizers import Written
 from palimpsest.storage.leases import HeldLease
+from palimpsest.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class RequestedSummaries:
         state.renew_estimator()
         before = state.estimate.mean
         n_kept = self.engine.settings.preserve_recent
-        reason = f"Nothing to summarize: the newest {n_kept} messages always stay as they are."
+        reason = f"Nothing to summarize: the newest messages ({n_kept}) always stay as they are."
         for start, end in candidates:
             pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
             if pending is None:
@@ -118,7 +119,7 @@ def _check_range(state: ContextState, start: MessageId, end: MessageId) -> None:
     if not 0 <= start < end <= state.n_messages:
         raise InvalidRequest(
             f"Messages {start} to {end - 1} are not a range of this conversation, "
-            f"which has {state.n_messages} messages."
+            f"which has {counted(state.n_messages, 'message')}."
         )
 
 

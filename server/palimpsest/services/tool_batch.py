@@ -19,6 +19,7 @@ from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.storage.leases import HeldLease
+from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ def _bounded(output: ToolOutput) -> ToolOutput:
     if n_left_out <= 0:
         return output
     half = MAX_RESULT_CHARACTERS // 2
-    text = f"{output.text[:half]}\n[{n_left_out:,} characters were left out here]\n{output.text[-half:]}"
+    text = f"{output.text[:half]}\n[{counted(n_left_out, 'character')} left out here]\n{output.text[-half:]}"
     return ToolOutput(text, output.is_error)
 
 

@@ -28,6 +28,7 @@ from palimpsest.services.recordings import Recording, read_recording
 from palimpsest.storage import conversations as stored
 from palimpsest.storage import transfers
 from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.wording import counted
 
 
 class Outcome(StrEnum):
@@ -109,9 +110,9 @@ class Transfers:
         conversation_id = ConversationId(machine.new_id())
         contents = [content for step in recording.steps for content in step]
 
-        note = f"A recorded session of {recording.n_recorded} messages was imported."
+        note = f"A recorded session of {counted(recording.n_recorded, 'message')} was imported."
         if recording.n_mended:
-            note += f" It lacked {recording.n_mended} tool calls or results, for which placeholders were added."
+            note += f" Placeholders were added for {counted(recording.n_mended, 'missing part')} of tool calls."
 
         def write() -> Imported:
             stored.create(conversation_id, "", models.default().name, utc_now())
@@ -134,7 +135,9 @@ def _store(transfer: Transfer) -> Imported:
         return Imported(existing, Outcome.PRESENT, "This conversation is here already, just as it was exported.")
     if transfers.can_keep(transfer):
         record = transfers.write(transfer, utc_now())
-        return Imported(record, Outcome.IMPORTED, f"A conversation of {record.n_messages} messages was imported.")
+        return Imported(
+            record, Outcome.IMPORTED, f"A conversation of {counted(record.n_messages, 'message')} was imported."
+        )
     ids = {*(message.turn for message in transfer.messages), *(turn.id for turn in transfer.turns)} - {None}
     turn_ids = {turn_id: TurnId(machine.new_id()) for turn_id in ids if turn_id is not None}
     copy = as_copy(transfer, ConversationId(machine.new_id()), turn_ids)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.services.folder_events import FolderEvents, Happened, Take, open_events
+from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +158,7 @@ class SourceWatcher:
                 for folder in self._watched - present:
                     self._let_go(folder)
                 if len(present) > self._folder_events.most_folders:
-                    self._poll(f"there are {len(present)} folders to watch")
+                    self._poll(f"there are {counted(len(present), 'folder')} to watch")
                     return
                 for folder in sorted(present - self._watched):
                     self._folder_events.watch(folder)

@@ -9,6 +9,7 @@ from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_diges
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, TurnId
 from palimpsest.storage import conversations
 from palimpsest.storage.tables import execute
+from palimpsest.wording import counted
 
 
 def faults() -> list[str]:
@@ -24,7 +25,7 @@ def faults() -> list[str]:
         WHERE message_id < fork_message_id OR message_id >= next_message_id
         GROUP BY conversation ORDER BY conversation"""
     )
-    found += [f"conversation {each} has {n} messages that are outside of its history" for each, n in strays]
+    found += [f"conversation {each} has {counted(n, 'message')} outside of its history" for each, n in strays]
     return found
 
 
@@ -50,12 +51,13 @@ def lineage_faults() -> dict[str, str]:
 
 def _of_conversation(conversation_id: ConversationId, n_messages: int, head_digest: str | None) -> list[str]:
     mismatched: list[int] = []
-    counted = [0]
+    n_read = 0
     last: list[str] = []
 
     def messages() -> Iterator[StoredMessage]:
+        nonlocal n_read
         for message, is_own in _rows(conversation_id):
-            counted[0] += 1
+            n_read += 1
             last[:] = [message.digest]
             if not is_own:
                 mismatched.append(message.id)
@@ -65,8 +67,8 @@ def _of_conversation(conversation_id: ConversationId, n_messages: int, head_dige
     if broken is not None:
         return [f"conversation {conversation_id} breaks at message {broken}"]
     found = [f"message {each} of conversation {conversation_id} is not what its digest says" for each in mismatched[:1]]
-    if counted[0] != n_messages:
-        found.append(f"conversation {conversation_id} counts {n_messages} messages and has {counted[0]}")
+    if n_read != n_messages:
+        found.append(f"conversation {conversation_id} should have {counted(n_messages, 'message')} and has {n_read}")
     elif (last[0] if last else None) != head_digest:
         found.append(f"the next message of conversation {conversation_id} would not follow its last one")
     return found

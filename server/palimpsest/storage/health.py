@@ -29,6 +29,7 @@ from palimpsest.domain.turns import FINAL_STATES
 from palimpsest.storage import chain_check, forest_check, hidden_words, passages, search, tables
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
 from palimpsest.storage.tables import execute
+from palimpsest.wording import counted
 
 _BUSY_TIMEOUT_S: Final = 10
 _MOST_NAMED: Final = 5
@@ -165,12 +166,15 @@ def _unknown_columns() -> list[str]:
 
 def _integrity() -> list[str]:
     found = [str(text) for (text,) in execute("PRAGMA integrity_check(100)")]
-    return [] if found == ["ok"] else [f"SQLite finds {len(found)} faults in the file, so it is damaged"]
+    return [] if found == ["ok"] else [f"SQLite finds {counted(len(found), 'fault')} in the file, so it is damaged"]
 
 
 def _references() -> list[str]:
-    counted = Counter((child, parent) for child, _, parent, _ in execute("PRAGMA foreign_key_check"))
-    return [f"{n} rows of {child} name a {parent} that is not there" for (child, parent), n in sorted(counted.items())]
+    broken = Counter((child, parent) for child, _, parent, _ in execute("PRAGMA foreign_key_check"))
+    return [
+        f"a {parent} that is not there is named in {counted(n, 'row')} of {child}"
+        for (child, parent), n in sorted(broken.items())
+    ]
 
 
 def _hidden_words() -> list[str]:
@@ -218,7 +222,7 @@ def _tool_calls() -> Finding:
     if not n_odd:
         return Finding(check, Verdict.OK, "The arguments of every tool call can be sent as they are.")
     text = (
-        f"{n_odd} tool calls have arguments that are not a JSON object or hold a number that JSON cannot "
+        f"The arguments of {counted(n_odd, 'tool call')} are not a JSON object or hold a number that JSON cannot "
         f"({', '.join(odd)}{', …' if n_odd > len(odd) else ''}). They stay as they are; models are shown them as text, "
         "so their conversations go on."
     )
@@ -264,7 +268,11 @@ def _differing_sizes() -> list[str]:
             WHERE message.id > ? AND content IS NOT NULL ORDER BY message.id LIMIT {_ROWS_AT_ONCE}"""
         found = list(execute(sql, last))
         if not found:
-            return [f"{n_differing} messages stand in the search index otherwise than they are"] if n_differing else []
+            return (
+                [f"the search index holds {counted(n_differing, 'message')} otherwise than stored"]
+                if n_differing
+                else []
+            )
         expected = _sizes({row_id: Content.from_json(json.loads(content)) for row_id, content, _ in found})
         n_differing += sum(expected[row_id] != size for row_id, _, size in found)
         last = found[-1][0]

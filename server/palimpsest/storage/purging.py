@@ -24,6 +24,7 @@ from palimpsest.storage import contexts, conversations, facts, forgotten_facts, 
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
 from palimpsest.storage.tables import execute
+from palimpsest.wording import counted
 
 _LONGEST_EXCHANGE: Final = 500
 """Messages looked at to find where an exchange begins or ends."""
@@ -149,7 +150,7 @@ def _widened(record: conversations.ConversationRecord, start: MessageId, end: Me
     if not 0 <= start < end <= record.n_messages:
         raise InvalidRequest(
             f"Messages {start} to {end - 1} are not a range of this conversation, "
-            f"which has {record.n_messages} messages."
+            f"which has {counted(record.n_messages, 'message')}."
         )
     first = max(each for each in _starts(record.id, start) if each <= start)
     after = min((each for each in _starts(record.id, end) if each >= end), default=record.n_messages)

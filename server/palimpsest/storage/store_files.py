@@ -13,6 +13,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from palimpsest.storage.health import Finding, Verdict
+from palimpsest.wording import counted
 
 _LEAST_FREE_BYTES: Final = 100 << 20
 _FOLDER_MODE: Final = 0o700
@@ -73,7 +74,10 @@ def _owners(directory: Path) -> Finding:
         return Finding("owner", Verdict.OK, "This system does not know owners.")
     foreign = [path for path, status in _everything(directory) if status.st_uid != os.getuid()]
     if foreign:
-        text = f"{len(foreign)} files belong to another user, {foreign[0].name} among them. Only they can change that."
+        text = (
+            f"Of another user: {counted(len(foreign), 'file')}, {foreign[0].name} among them. "
+            "Only they can change that."
+        )
         return Finding("owner", Verdict.PROBLEM, text)
     return Finding("owner", Verdict.OK, "All files are yours.")
 
@@ -86,7 +90,7 @@ def _permissions(directory: Path) -> Finding:
         return Finding("permissions", Verdict.PROBLEM, text)
     loose = [path for path, status in found if stat.S_IMODE(status.st_mode) != _due(status)]
     if loose:
-        text = f"{len(loose)} files or folders have other permissions than for you alone, {loose[0].name} among them."
+        text = f"Not for you alone by their permissions: {counted(len(loose), 'place')}, {loose[0].name} among them."
         return Finding("permissions", Verdict.PROBLEM, text)
     return Finding("permissions", Verdict.OK, "Only you can read the files.")
 

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, Turn, follow
@@ -36,6 +37,7 @@ from palimpsest.wire.models import SwitchModelParams, SwitchModelResult
 from palimpsest.wire.places import ConversationParams, MessageRange
 from palimpsest.wire.recovery import AnswerBreak, BrokenAnswer, RecoveryAction
 from palimpsest.wire.usage import ContextStatus, ContextUsage
+from palimpsest.wording import counted
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:[ \t]+(.*))?")
 _PAGE = 20
@@ -89,7 +91,7 @@ class Commands:
         count = conversation.message_count
         self._view.note(
             f"Going on with “{one_line(conversation.title) or 'untitled'}”"
-            f" ({count} {'message' if count == 1 else 'messages'}, {conversation.model})."
+            f" ({counted(count, 'message')}, {conversation.model})."
         )
         if conversation.running_turn_id is not None:
             self._view.note("An answer is being written already; it is followed here.")
@@ -119,6 +121,7 @@ class Commands:
         rows = [
             (
                 f"{number}{'*' if conversation.conversation_id == self._session.conversation_id else ''}",
+                conversation.conversation_id[:SHOWN_OF_ID],
                 conversation.title or "untitled",
                 str(conversation.message_count),
                 local_time(conversation.updated_at),
@@ -126,16 +129,19 @@ class Commands:
             )
             for number, conversation in enumerate(self._listed, 1)
         ]
-        self._view.table(("No.", "Title", "Messages", "Changed", "Model"), rows)
+        self._view.table(("No.", "Id", "Title", "Messages", "Changed", "Model"), rows)
 
     async def open(self, argument: str) -> None:
         if not self._listed:
             self._listed = await self._session.conversations()
-        number = int(argument) if argument.isascii() and argument.isdigit() else 0
-        if not 1 <= number <= len(self._listed):
-            raise CommandFailed("Say which conversation: /open N, with a number of /list.")
+        places = picked(argument, [(each.conversation_id, each.title) for each in self._listed])
+        if not places:
+            raise CommandFailed("Say which conversation: /open N, with a number, an id or a title of /list.")
+        if len(places) > 1:
+            meant = ", ".join(f"{place + 1} ({one_line(self._listed[place].title) or 'untitled'})" for place in places)
+            raise CommandFailed(f"Several conversations begin so: {meant}. /open N, with the number of one.")
         # Asked for again: messages may have come since the list was shown.
-        wanted = self._listed[number - 1].conversation_id
+        wanted = self._listed[places[0]].conversation_id
         for conversation in await self._session.conversations():
             if conversation.conversation_id == wanted:
                 await self.resume(conversation)
@@ -155,7 +161,7 @@ class Commands:
             if done.needs_summarization:
                 sentence += " Older messages will be summarised before the next answer."
             if done.can_restore:
-                sentence += f" {done.can_restore} summarised messages stand as originals again."
+                sentence += f" As originals again: {counted(done.can_restore, 'summarised message')}."
             self._view.note(sentence)
             self._view.note(done.usage.compact)
 
@@ -164,7 +170,9 @@ class Commands:
         self._view.say(f"{usage.compact}, {usage.severity.value}")
         self._view.say(f"{usage.model} ({usage.provider}): window {usage.window_tokens:,} tokens")
         self._view.say(f"{usage.reserve_tokens:,} of them kept for the answer; limits from {usage.limits_source.value}")
-        self._view.say(f"{usage.message_count} messages, {usage.summary_count} summaries in the context")
+        self._view.say(
+            f"{counted(usage.message_count, 'message')}, {counted(usage.summary_count, 'summary')} in the context"
+        )
         if usage.last_summary_at is not None:
             self._view.say(f"last summary {local_time(usage.last_summary_at)}")
         self._view.say(f"tokens counted: {usage.counting.value}")
@@ -189,7 +197,7 @@ class Commands:
         if plan.status is ContextStatus.NEEDS_SUMMARIZATION:
             self._view.note(plan.suggestion or "Older messages will be summarised before the next answer.")
         elif plan.status is ContextStatus.RECENT_MESSAGES_TOO_LARGE:
-            self._view.note(f"The newest messages need {plan.required_tokens or plan.used_tokens:,} tokens: too many.")
+            self._view.note(plan.suggestion or "The newest messages are too long for this model.")
 
     async def summarize(self, argument: str) -> None:
         call = self._session.connection.call(
@@ -280,7 +288,8 @@ class Commands:
         elif argument.lower() in ("yes", "y"):
             done = await self._session.adopt(left, AdoptionAction.ADOPT)
             self._view.note(
-                f"{done.conversation_count} conversations and {done.pin_count} pins are here; /list shows them."
+                f"Brought: {counted(done.conversation_count, 'conversation')} and {counted(done.pin_count, 'pin')}; "
+                "/list shows them."
             )
             if done.refused:
                 self._view.note(
@@ -444,7 +453,7 @@ COMMANDS = (
     Command("help", "", "List the commands.", Commands.help),
     Command("new", "[TITLE]", "Begin another conversation.", Commands.new),
     Command("list", "", "List this folder's conversations.", Commands.list),
-    Command("open", "N", "Go on with a conversation of the list.", Commands.open),
+    Command("open", "N", "Go on with a conversation of the list: its number, id or title.", Commands.open),
     Command("model", "[NAME]", "List the models, or go on with another one.", Commands.model),
     Command("usage", "", "Show how full the context is.", Commands.usage),
     Command("context", "", "Show what the next request would hold, and why.", Commands.context),

@@ -17,6 +17,7 @@ from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.render import lasting, one_line, passing
 from palimpsest.wire.turns import DeltaType, TurnDelta
 from palimpsest.wire.usage import ContextEvent
+from palimpsest.wording import counted
 
 _DIM = Style(dim=True)
 _RED = Style(color="red")
@@ -116,7 +117,7 @@ class ConsoleView:
                 self._end_thinking()
                 call = self._tool_calls.pop(delta.call_id or "", _ToolCall(delta.name or "tool"))
                 size = len(text.splitlines())
-                count = f"({size} {'line' if size == 1 else 'lines'})"
+                count = f"({counted(size, 'line')})"
                 self._line(_fit(f"→ {call.name} {call.arguments}", self._console.width - len(count) - 1, count), _DIM)
             case DeltaType.DONE:
                 pass

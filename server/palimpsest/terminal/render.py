@@ -14,6 +14,7 @@ from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event
 from palimpsest.wire.turns import ChatResult, TurnStatus
 from palimpsest.wire.usage import SUMMARIZING, ContextEvent, ContextEventType
+from palimpsest.wording import counted
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -95,7 +96,7 @@ def passing(event: ContextEvent) -> str | None:
 def lasting(event: ContextEvent) -> str | None:
     """What is said of an event for good; None when nothing is."""
     if event.type is ContextEventType.SUMMARIZATION_COMPLETE and event.strategy in SUMMARIZING:
-        saved = "" if event.tokens_saved is None else f": {event.tokens_saved:,} tokens fewer"
+        saved = "" if event.tokens_saved is None else f": {counted(event.tokens_saved, 'token')} fewer"
         return f"Summarized {_messages(event.items_processed or event.total_items)}{saved}."
     if event.type in (ContextEventType.SUMMARIZATION_ERROR, ContextEventType.SUMMARIZATION_FALLBACK):
         return event.error or "The summary could not be written."
@@ -120,4 +121,4 @@ def local_time(stamp: str) -> str:
 
 
 def _messages(count: int | None) -> str:
-    return "older messages" if count is None else "1 message" if count == 1 else f"{count} messages"
+    return "older messages" if count is None else counted(count, "message")

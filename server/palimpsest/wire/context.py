@@ -63,7 +63,7 @@ class PrepareContextResult(Wire):
     message_ids: list[int] | None = None
     """`needsSummarization`: the messages to summarise, oldest first."""
     suggestion: str | None = None
-    """`needsSummarization`: what to do, as a sentence."""
+    """What is too much and what to do, in words. Absent when it is `ready`."""
     required_tokens: int | None = None
     """`recentMessagesTooLarge`: what the newest messages need."""
     message_count: int | None = None

@@ -12,7 +12,8 @@ local function conversation_line(info)
   local marks = (info.runningTurnId and " · answering" or "")
     .. (info.draft ~= "" and " · draft" or "")
     .. (info.isArchived and " · archived" or "")
-  return ("%s  %s, %d messages%s"):format(title, text.local_time(info.updatedAt), info.messageCount, marks)
+  local count = text.counted(info.messageCount, "message")
+  return ("%s  %s, %s%s"):format(title, text.local_time(info.updatedAt), count, marks)
 end
 
 ---@param chat palimpsest.Chat

@@ -486,7 +486,7 @@
 ---@field wouldSummarize palimpsest.MessageRange[] The messages a turn would summarise first.
 ---@field excessTokens? integer `needsSummarization`: tokens over the limit.
 ---@field messageIds? integer[] `needsSummarization`: the messages to summarise, oldest first.
----@field suggestion? string `needsSummarization`: what to do, as a sentence.
+---@field suggestion? string What is too much and what to do, in words. Absent when it is `ready`.
 ---@field requiredTokens? integer `recentMessagesTooLarge`: what the newest messages need.
 ---@field messageCount? integer `recentMessagesTooLarge`: how many messages that is.
 

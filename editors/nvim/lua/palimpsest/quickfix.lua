@@ -69,9 +69,9 @@ function M.conversations(chat)
       vim.tbl_map(function(info)
         return {
           bufnr = door(chat, info.conversationId),
-          text = ("%s (%d messages, %s)"):format(
+          text = ("%s (%s, %s)"):format(
             text.one_line(info.title ~= "" and info.title or "untitled"),
-            info.messageCount,
+            text.counted(info.messageCount, "message"),
             text.local_time(info.updatedAt)
           ),
         }

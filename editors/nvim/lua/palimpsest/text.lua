@@ -26,6 +26,14 @@ function M.sanitise(text)
   return text
 end
 
+--- A number with its noun, such as "1 message" and "2 messages".
+---@param n integer
+---@param noun string A regular one, in the singular.
+---@return string
+function M.counted(n, noun)
+  return ("%d %s%s"):format(n, noun, n == 1 and "" or "s")
+end
+
 --- For a place that holds one line.
 ---@param text string
 ---@return string

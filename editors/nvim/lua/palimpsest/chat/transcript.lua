@@ -57,7 +57,7 @@ local function render_part(part)
     return vim.split(text.sanitise(part.text), "\n", { plain = true }), nil
   elseif part.type == "thinking" then
     local lines = indented(part.text)
-    return lines, ("▸ Reasoning (%d lines)"):format(#lines)
+    return lines, ("▸ Reasoning (%s)"):format(text.counted(#lines, "line"))
   elseif part.type == "attachment" then
     local lines = indented(part.text)
     table.insert(lines, 1, "    attached: " .. text.one_line(part.name or ""))
@@ -68,7 +68,7 @@ local function render_part(part)
   vim.list_extend(lines, indented(part.text))
   local state = part.is_running and "running" or "asked for"
   if part.result then
-    state = part.is_error and "failed" or ("%d lines"):format(#vim.split(part.result, "\n", { plain = true }))
+    state = part.is_error and "failed" or text.counted(#vim.split(part.result, "\n", { plain = true }), "line")
     table.insert(lines, part.is_error and "    ✗ failed:" or "    → result:")
     vim.list_extend(lines, indented(part.result))
   end
@@ -137,13 +137,13 @@ end
 ---@param summaries palimpsest.CoveredRange[]
 local function group_of(message, summaries)
   if message.isHidden then
-    return { key = "hidden", label = "▸ %d messages taken back; no model sees them" }
+    return { key = "hidden", label = "▸ %s taken back; no model sees them" }
   end
   for _, summary in ipairs(summaries) do
     if message.id >= summary.first and message.id < summary.last then
       return {
         key = "summary " .. summary.id,
-        label = "▸ %d messages, for which summary " .. summary.id .. " stands in the context",
+        label = "▸ %s, for which summary " .. summary.id .. " stands in the context",
       }
     end
   end
@@ -212,7 +212,7 @@ function M.layout(entries)
   end
   for _, fold in ipairs(folds) do
     if fold.count then
-      fold.label = fold.label:format(fold.count)
+      fold.label = fold.label:format(text.counted(fold.count, "message"))
     end
   end
   return #lines > 0 and lines or { "" }, folds
