@@ -16,6 +16,7 @@ from tests.simulation.areas import PROFILES
 from tests.simulation.hunting import Hunt, carry_out
 from tests.simulation.running import SHORT, operations_of
 from tests.simulation.shrinking import Trace, shrink
+from tests.simulation.sweeping import INTERRUPTIONS, SUBJECTS, sweep
 
 
 def _hunt(said: argparse.Namespace) -> int:
@@ -31,6 +32,21 @@ def _shrink(said: argparse.Namespace) -> int:
     if said.out is not None:
         said.out.write_text(trace.to_json(), "utf-8")
     return 0
+
+
+def _sweep(said: argparse.Namespace) -> int:
+    first, after = said.seeds
+    n_runs = n_found = 0
+    for subject in said.kind or SUBJECTS:
+        for seed in range(first, after):
+            for interruption in INTERRUPTIONS:
+                for moment, outcome in sweep(seed, subject, interruption, said.every):
+                    n_runs += 1
+                    for name, seen in outcome.problems:
+                        n_found += 1
+                        print(f"{subject} {interruption} at {moment}, seed {seed}: {name}: {seen}", flush=True)
+    print(f"{n_runs} runs, {n_found} findings")
+    return 1 if n_found else 0
 
 
 def _replay(said: argparse.Namespace) -> int:
@@ -66,6 +82,11 @@ def main() -> int:
     shrinking.add_argument("--runs", type=int, default=300)
     shrinking.add_argument("--steps", type=int, default=120, help="of the trace that are printed")
     shrinking.set_defaults(do=_shrink)
+    sweeping = commands.add_parser("sweep", help="interrupts operations at every step")
+    sweeping.add_argument("--seeds", type=_seeds, default=(0, 1), metavar="N or FIRST..AFTER")
+    sweeping.add_argument("--kind", choices=SUBJECTS, action="append", help="by default all")
+    sweeping.add_argument("--every", type=int, default=1, help="only so many-th moments")
+    sweeping.set_defaults(do=_sweep)
     replaying = commands.add_parser("replay")
     replaying.add_argument("trace", type=Path)
     replaying.set_defaults(do=_replay)

@@ -30,6 +30,8 @@ class Outcome:
     n_steps: int
     n_ops: int
     deviations: Mapping[int, int]
+    begun: tuple[int, ...] = ()
+    """At which step each operation was."""
     trace: tuple[str, ...] = ()
 
     @property
@@ -65,7 +67,7 @@ def run(
     ) as world:
         oracles.append(oracle := Oracle(world))
         try:
-            n_done = _carry_out(world, oracle, ops, goes_on=goes_on)
+            begun = _carry_out(world, oracle, ops, goes_on=goes_on)
             if goes_on or not world.problems:
                 _probe(world, oracle)
         finally:
@@ -74,15 +76,17 @@ def run(
             tuple(world.problems),
             world.loop.digest,
             world.loop.n_steps,
-            n_done,
+            len(begun),
             dict(schedule.taken),
+            tuple(begun),
             tuple(world.loop.trace or ()),
         )
 
 
-def _carry_out(world: World, oracle: Oracle, ops: Sequence[Op], *, goes_on: bool) -> int:
-    """How many of them."""
-    for number, op in enumerate(ops):
+def _carry_out(world: World, oracle: Oracle, ops: Sequence[Op], *, goes_on: bool) -> list[int]:
+    """The steps at which they began."""
+    begun: list[int] = []
+    for op in ops:
         if op.gap == WAIT:
             _look(world, oracle)
         else:
@@ -90,9 +94,10 @@ def _carry_out(world: World, oracle: Oracle, ops: Sequence[Op], *, goes_on: bool
                 if not world.loop.step(may_wait=world.loop.n_steps % 8 == 0):
                     break
         if world.problems and not goes_on:
-            return number
+            break
+        begun.append(world.loop.n_steps)
         _begin(world, op)
-    return len(ops)
+    return begun
 
 
 def _begin(world: World, op: Op) -> None:

@@ -100,6 +100,24 @@ async def test_a_failing_function_rolls_back_all_it_did(store: Store) -> None:
     assert (await store.read(conversations.get, C)).n_messages == 0
 
 
+async def test_a_read_that_fails_among_its_rows_leaves_nothing_that_sees_the_past(store: Store) -> None:
+    await store.run(conversations.create, ConversationId("d"), "", "offline", NOW)
+
+    def fail() -> None:
+        found = iter(tables.execute("SELECT id FROM conversation"))
+        raise NotFound(f"{next(found)} is not it")
+
+    def count() -> int:
+        ((found,),) = tables.execute("SELECT COUNT(*) FROM conversation")
+        return int(found)
+
+    with pytest.raises(NotFound) as caught:
+        await store.read(fail)
+    await store.run(conversations.create, ConversationId("e"), "", "offline", NOW)
+    assert await store.read(count) == 3
+    assert str(caught.value)  # whoever still holds the error holds its frames
+
+
 async def test_a_cancelled_caller_does_not_stop_the_transaction(store: Store) -> None:
     writing = asyncio.create_task(store.run(conversations.append, C, [user_message("kept")], NOW))
     await asyncio.sleep(0)

@@ -210,13 +210,15 @@ class Store:
         try:
             with _Transaction(tables.raw_connection(), "BEGIN IMMEDIATE" if database is self._write_db else "BEGIN"):
                 return function(*args, **kwargs)
-        except PalimpsestError:
-            raise
         except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
+            _let_go(error)
             self._require_file()
             if is_damage(error):
                 _mark_suspect(self.directory)
             raise StoreError(explain(error, self.directory)) from error
+        except BaseException as error:
+            _let_go(error)
+            raise
 
     def _require_file(self) -> None:
         """Raises StoreError when the database was deleted, moved or replaced: what is written then is in no file that
@@ -422,8 +424,9 @@ def _is_held(path: Path) -> bool:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Of the cursors that tracebacks hold: a statement that was not read to its end keeps its lock on the database when
-    its connection has been closed, too, and the next to open it would wait for that in vain."""
+    """Of the cursors that tracebacks hold. A statement that was not read to its end outlives ROLLBACK: until it is
+    dropped, the connection reads the store as it was when the statement began, and a closed one keeps its lock, for
+    which the next to open the store would wait in vain."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
