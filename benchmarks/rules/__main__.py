@@ -139,9 +139,9 @@ def _chosen(items: Sequence[Any], rest: int | None) -> list[Any]:
     return [item for number, item in enumerate(items) if rest in (None, number % 2)]
 
 
-def report_sentences(names: Sequence[str], verbose: bool) -> None:
+def report_sentences(names: Sequence[str], sets: Sequence[str], verbose: bool) -> None:
     for path, label_of_set, rest in _sets():
-        if names and path.stem not in names:
+        if (names and path.stem not in names) or (sets and label_of_set not in sets):
             continue
         sentences = tomllib.loads(path.read_text(encoding="utf-8"))
         for label, find in (("forms", product), ("keywords", keywords)):
@@ -161,6 +161,8 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "chat", None) for path in _paths("chat/*.toml")),
         *((path, "unseen", None) for path in _paths("unseen/*.toml")),
         *((path, "untouched", None) for path in _paths("untouched/*.toml")),
+        *((path, "development", None) for path in _paths("development/*.toml")),
+        *((path, "held_out", None) for path in _paths("held_out/*.toml")),
     ]
 
 
@@ -213,10 +215,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rules", description=__doc__.partition("\n")[0])
     parser.add_argument("languages", nargs="*", help="such as en; all of them by default")
     parser.add_argument("--sessions", type=Path, help="a folder of recorded sessions")
+    parser.add_argument(
+        "--set", action="append", default=[], dest="sets", help="such as held_out; all of them by default"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="name what went wrong")
     args = parser.parse_args(arguments)
     print("precision / recall in %")
-    report_sentences(args.languages, args.verbose)
+    report_sentences(args.languages, args.sets, args.verbose)
     if args.sessions is not None:
         report_messages(args.sessions, args.verbose)
 

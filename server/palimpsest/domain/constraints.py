@@ -23,7 +23,7 @@ from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain
 from palimpsest.domain.rules.own_words import without_foreign
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 7
+RULES_VERSION: Final = 8
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
@@ -34,6 +34,8 @@ _MOST_SENTENCES: Final = 400
 """Of one message, from both of its ends: nobody types more."""
 _MOST_CLAUSES: Final = 12
 """Of one sentence; a list is longer, a rule is not."""
+_LONGEST_ELABORATION: Final = 2
+"""Words of "don't summarize" behind an order: it says how that one thing is to be done."""
 _LONGEST_CHOICE: Final = 4
 """Words of a choice that stands alone."""
 _EXACT = re.compile(
@@ -44,6 +46,8 @@ _EXACT = re.compile(
 """An exact name: a rule speaks of kinds."""
 _STYLE_NAME = re.compile(r"\b(?:snake_case|SCREAMING_SNAKE\w*|camelCase|PascalCase|UPPER_CASE|kebab-case)\b")
 """Written as what it names, and yet a kind."""
+_BREAK = re.compile(r"\s--?\s|[;\uff1b\u2013\u2014]")
+"""What stands before it is another thought."""
 _QUOTED = re.compile(
     r"(?<=\S )(?:\"[^\"\n]{1,400}\"|\u201c[^\u201d\n]{1,400}\u201d|\u201e[^\u201c\n]{1,400}\u201c"
     r"|\u00ab[^\u00bb\n]{1,400}\u00bb"
@@ -233,13 +237,21 @@ class _Reading:
         quoted = " ".join(_QUOTED.findall(said)) if _holds_quotes(said) else ""
         if quoted:
             text = _QUOTED.sub(" ", text)
+        opened = _past_lead_in(text, forms)
+        if (request := forms.usage.request.match(opened)) is not None:
+            text = opened[request.end() :].rstrip("?\uff1f ")
         bare = _lead_in_stripped(text, forms)
         return cls(said, text, bare, (bare, *_later_clauses(text, bare, forms)), quoted, forms)
 
     @property
     def is_task(self) -> bool:
         """Whether it orders one thing to be made."""
-        return self.forms.task.match(self.bare) is not None
+        return any(form.match(self.bare) for form in (self.forms.task, self.forms.usage.made))
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it says yes to what was asked."""
+        return self.forms.usage.assent.match(self.text) is not None
 
     @property
     def is_sweeping(self) -> bool:
@@ -322,6 +334,9 @@ class _Reading:
     def _withdrawal(self, clause: str, start: int) -> Withdrawal | None:
         forms = self.forms
         whole = self.said
+        if (taken := self._takes_back(clause)) is not None:
+            words, permits, drops = taken
+            return Withdrawal(whole, words, permits, start, drops=drops)
         if (permits := forms.permitted.match(clause) is not None) or forms.withdrawn.match(clause):
             following = forms.clause.search(clause)
             head = clause[: following.start()] if following else clause
@@ -330,14 +345,30 @@ class _Reading:
             if words or (not permits and forms.rule_noun.search(clause)):
                 return Withdrawal(whole, words, permits, start)
             return None
-        if forms.abandoned.match(clause) and (words := stems(forms.about.sub(" ", clause), forms)):
-            return Withdrawal(whole, words, False, start)
+        if forms.abandoned.match(clause):
+            following = forms.clause.search(clause)
+            head = clause[: following.start()] if following else clause
+            if words := stems(forms.about.sub(" ", head), forms):
+                return Withdrawal(whole, words, False, start)
         for pattern in forms.dropped:
             if match := pattern.match(clause):
                 words = stems(match[match.lastindex or 0], forms)
                 return Withdrawal(whole, words, False, start, drops=True) if words else None
         if (match := forms.unnamed.match(clause)) is not None and n_words(clause[match.end() :]) == 0:
             return Withdrawal(whole, (), False, start, is_near=True)
+        return None
+
+    def _takes_back(self, clause: str) -> tuple[tuple[str, ...], bool, bool] | None:
+        """Stems of what a clause takes back by its grammar, whether it allows that, whether it gives a choice up."""
+        usage = self.forms.usage
+        kinds = ((usage.freed, True, False), (usage.unneeded, False, False), (usage.ended, False, True))
+        for patterns, permits, drops in kinds:
+            for pattern in patterns:
+                match = pattern.match(clause)
+                if match is None or (drops and self.forms.rule_noun.search(clause)):
+                    continue
+                if words := stems(match["what"], self.forms):
+                    return words, permits, drops
         return None
 
     def score(self, in_task: bool) -> int:
@@ -347,12 +378,19 @@ class _Reading:
             return 0
         if n_words(bare) < 2 and not self.turned_to:
             return 0
+        if forms.usage.past.search(text) or forms.usage.made.match(bare):
+            return 0
+        if (taken := self._takes_back(bare)) is not None and not taken[2] and not self._is_negative(bare):
+            return 0
         if self.is_task and (relative := forms.relative.search(bare)) is not None:
             # What must hold of the thing that is to be made.
             return _Reading.of(bare[: relative.start()], forms).score(in_task)
         if self.turned_to:
             return _ENOUGH
-        marks = max(self._clause_marks(clause, in_task) for clause in self.clauses)
+        marks, is_lasting = max(
+            (self._clause_marks(clause, in_task), forms.once.search(self._thought_of(clause)) is None)
+            for clause in self.clauses
+        )
         is_order = _verb(bare, forms) in forms.habits | forms.actions
         scope = 2 if forms.scope.search(text) and (marks >= 2 or is_order) else 0
         # A scope alone is talk about time; with an order it makes a rule.
@@ -360,8 +398,18 @@ class _Reading:
         if marks == 0:
             return 0
         n_exact = len(_EXACT.findall(_STYLE_NAME.sub(" ", forms.aside.split(text, maxsplit=1)[0])))
-        once = 2 if forms.once.search(bare) and not scope else 0
+        is_once = not forms.usage.barred.match(bare) and (
+            not is_lasting or (marks < 3 and forms.usage.momentary.search(bare))
+        )
+        once = 2 if is_once and not scope else 0
         return marks + scope - min(n_exact // 2 if marks >= 2 else n_exact, 2) - once
+
+    def _thought_of(self, clause: str) -> str:
+        """The sentence from the last break before the clause that begins another thought."""
+        start = len(self.bare) - len(clause)
+        if not self.bare.endswith(clause):
+            return self.bare
+        return self.bare[max((match.end() for match in _BREAK.finditer(self.bare, 0, start + 1)), default=0) :]
 
     def _clause_marks(self, clause: str, in_task: bool) -> int:
         """The marks of a clause, which runs to the end of its sentence."""
@@ -374,10 +422,16 @@ class _Reading:
             return 0
         if in_task and is_whole and forms.owed_bare.match(clause):
             return 0
+        if clause != self.bare and n_words(clause) <= _LONGEST_ELABORATION:
+            is_kind = forms.no_kind.match(clause) or forms.always.match(clause)
+            if forms.forbid.match(clause) and not is_kind:
+                return 0
         if forms.always.match(clause) or (
             is_whole and forms.always_we.search(clause) and not forms.tale.search(clause)
         ):
             return 3
+        if is_whole and not is_pointed and (forms.usage.habitual.match(clause) or forms.usage.barred.match(clause)):
+            return 2
         if forms.forbid.match(clause) or forms.forbid_we.match(clause) or (is_whole and forms.forbid_we.search(clause)):
             return 1 if is_pointed and not forms.forbid_we.search(clause) else 2
         if (
@@ -408,7 +462,7 @@ class _Reading:
             object_ = forms.purpose.split(order, maxsplit=1)[0]
             object_ = object_ if n_words(object_) >= 2 else order
             is_unspecific = not forms.specific.search(object_) and not set(order) & set("@/")
-            is_bare_kind = is_unspecific and verb in forms.styles and n_words(order) <= 8
+            is_bare_kind = is_unspecific and verb in forms.styles and n_words(order) <= 8 and not self.is_answer
             is_weak_kind = forms.weak_kind.search(order) and not forms.determined.match(order)
             return 2 if is_bare_kind or is_weak_kind or forms.kind.search(order) or forms.each.search(order) else 1
         return 2 if verb in forms.actions and forms.each.search(clause) else 0
@@ -432,7 +486,7 @@ class _Reading:
 
     def _is_negative(self, clause: str) -> bool:
         forms = self.forms
-        beginnings = (forms.forbid, forms.no_kind, forms.abandoned)
+        beginnings = (forms.forbid, forms.no_kind, forms.abandoned, forms.usage.barred)
         return any(pattern.match(clause) for pattern in beginnings) or any(
             pattern.search(clause) for pattern in (forms.forbid_we, forms.negative)
         )
@@ -452,7 +506,7 @@ def _holds_quotes(text: str) -> bool:
 
 def _past_lead_in(text: str, forms: Forms) -> str:
     bare = text.lstrip("\"'*_([ \u00a1")
-    while (match := forms.lead_in.match(bare) or forms.unnamed.match(bare)) is not None:
+    while (match := forms.lead_in.match(bare) or forms.unnamed.match(bare) or forms.usage.plea.match(bare)) is not None:
         rest = bare[match.end() :].lstrip(" ,.:;!\u2013\u2014-\uff0c\u3002\uff1a\uff1b\u3001\uff01")
         if not rest:
             break

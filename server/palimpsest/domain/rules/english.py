@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from palimpsest.domain.rules.english_usage import USAGE
 from palimpsest.domain.rules.forms import Forms, form, words
 
 _LEAD_IN = re.compile(
@@ -41,7 +42,7 @@ _SCOPE_ALONE = re.compile(
 _CLAUSE = re.compile(
     r"[,;:\u2013\u2014]\s+|\(|\s--?\s|\s(?=(?:and|but|so) (?:please |also )?(?:never|always|do not|don't)\b)", re.I
 )
-_ASIDE = re.compile(r"\s(?:(?:--?|[\u2013\u2014]|because|since|so that)\s|\()", re.I)
+_ASIDE = re.compile(r"\s(?:(?:--?|[\u2013\u2014]|because|since|so that|as per|according to)\s|\()", re.I)
 """After it a sentence explains: exact names there do not make it an order of one thing."""
 
 _ALWAYS = re.compile(
@@ -457,7 +458,7 @@ ENGLISH: Final = Forms(
         r"\b(?:actually|instead|on (?:second thoughts?|reflection)|back to|scratch that|change of plans?"
         r"|changed my mind"
         r"|after all|switch(?:ed|ing)?"
-        r"|mov(?:ed|ing) to|migrat\w+|replac\w+|no longer|any ?more|from now on|rather)\b"
+        r"|mov(?:ed|ing) (?:[\w-]+ ){0,4}to|migrat\w+|replac\w+|no longer|any ?more|from now on|rather)\b"
     ),
     instead=form(r"\binstead\b(?! of)|\brather\b(?! than)"),
     withdrawn=form(
@@ -568,11 +569,13 @@ ENGLISH: Final = Forms(
             "merg rebas squash",
             "british american",
             "english german french spanish italian dutch portugues japanes chines",
-            "formal informal casual",
+            "formal formally informal informally casual casually",
+            "short brief concise long detail verbos",
         )
     ),
     topics=words("indent indentation unit quot naming nam packag manager spell languag repli reply answ"),
     stop=_STOP | words("okay ok second thought plan instead switch move replace it's wherever makes sense after"),
     doubling=words("ing ed"),
     suffixes=("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "s", "e"),
+    usage=USAGE,
 )

@@ -26,6 +26,43 @@ def words(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Usage:
+    """What the grammar of a language does with a rule, by classes of words where `Forms` lists wordings. Matched at the
+    beginning of a clause unless the text says otherwise; `what` is the group that names what is meant."""
+
+    request: re.Pattern[str] = NOTHING
+    """A polite question that asks for a habit: what follows it is an order."""
+    plea: re.Pattern[str] = NOTHING
+    """A wish, a duty of the reader or an announcement around an order, which follows it."""
+    assent: re.Pattern[str] = NOTHING
+    """The message says yes to what was asked: a bare choice behind it is an answer."""
+    past: re.Pattern[str] = NOTHING
+    """Anywhere: told of a time that is over, so it sets nothing."""
+    momentary: re.Pattern[str] = NOTHING
+    """Anywhere: of a step that is taken now."""
+    made: re.Pattern[str] = NOTHING
+    """An order to make something, and behind it what must hold of that."""
+    habitual: re.Pattern[str] = NOTHING
+    """A whole clause: duties and measures of kinds, and orders whose object is a kind."""
+    barred: re.Pattern[str] = NOTHING
+    """A whole clause that forbids a kind."""
+    ended: tuple[re.Pattern[str], ...] = ()
+    """The choice of `what` is given up."""
+    unneeded: tuple[re.Pattern[str], ...] = ()
+    """To do `what` is asked for no more."""
+    freed: tuple[re.Pattern[str], ...] = ()
+    """To do `what` is allowed from now on."""
+    numbers: frozenset[str] = frozenset()
+    """Small numbers in words."""
+    manners: frozenset[str] = frozenset()
+    """Of the rivals, ways to answer: to allow one gives up the other."""
+    places: frozenset[str] = frozenset()
+    """Words behind which the one place or target of a thing stands."""
+    placing: frozenset[str] = frozenset()
+    """Verbs of a sentence that ends in such a place, whatever word stands before it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Forms:
     """One language, and itself as a key of a cache: there is one of each, and its hundreds of words take long to hash.
 
@@ -169,6 +206,7 @@ class Forms:
     """Anywhere in a verb: a pronoun that is joined to its end."""
     elided: str = ""
     """Articles and their like that are joined to a noun by an apostrophe, as alternatives of a pattern."""
+    usage: Usage = Usage()
     known_by: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from palimpsest.domain.rules.forms import Forms, form, words
+from palimpsest.domain.rules.french_usage import USAGE
 
 _SCOPE = (
     r"(?:à partir de maintenant|à partir d'ici|dès maintenant|dès à présent|à partir d'aujourd'hui|désormais"
@@ -209,7 +210,7 @@ FRENCH: Final = Forms(
     ),
     told=form(
         r"(?:peut-être|supposons|imaginons|si on \w+(?:ait|ions)|d'après|selon|hier|certains"
-        r"|quelqu'un|voyons|je (?:pense|crois|me demande|n'ai|ne sais|ne ferais|suppose)"
+        r"|quelqu'un|voyons|je (?:pense|crois|me demande|n'ai(?! plus besoin)|ne sais|ne ferais|suppose)"
         r"|j'ai (?!changé|dit)"
         r"|(?:il|elle|mon \w+|ma \w+|le \w+|la \w+|l'\w+(?: \w+)?) (?:a dit|m'a dit|dit qu|disent"
         r"|se plaint|prétend|voulait|a demandé|a proposé|n'a jamais|ne bute|ne répond)"
@@ -338,7 +339,8 @@ FRENCH: Final = Forms(
             "pytest unittest nos",
             "fusionn rebas squash",
             "françai anglai allemand espagnol italien chinoi",
-            "formellement familièrement",
+            "formellement familièrement formell",
+            "court bref brièv long longu détaillé",
         )
     ),
     topics=words("indent unit guillemet nom paquet langu répons répond"),
@@ -379,4 +381,5 @@ FRENCH: Final = Forms(
     ),
     enclitic=form(r"-(?:moi|nous|le|la|les|lui|leur)$"),
     elided="l|d|n|s|qu|j|c|m|t|jusqu|lorsqu",
+    usage=USAGE,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from palimpsest.domain.rules.forms import Forms, form, words
+from palimpsest.domain.rules.german_usage import USAGE
 
 _THIS = r"(?:dies\w{1,2}|unser\w{0,2}|de[mr]|das) (?:ganzen |gesamten )?"
 _WORK = r"(?:projekt|repo(?:sitory)?|codebasis|code|sitzung|gespräch|unterhaltung|chat|workspace)"
@@ -227,7 +228,8 @@ GERMAN: Final = Forms(
     ),
     actions=words(
         "teste prüfe prüf lösche lösch erstelle erstell füge starte push pushe aktualisiere lies"
-        " lasse warte warne melde schick schicke"
+        " dokumentier kommentier generier aktualisier formatier validier regenerier lasse warte warne melde"
+        " schick schicke"
     ),
     asked=form(
         r"(?:kann|kannst|könnte|könntest|könnten|sollen|sollten|soll|sollte|würde|würdest|willst"
@@ -366,7 +368,8 @@ GERMAN: Final = Forms(
             r"\b(?:statt|anstatt|anstelle von|gegenüber)\s+((?:(?!(?:für|zu|als|bitte|in|zum"
             r"|nehmen|verwenden|wir)\b)[\w.+#-]+\b\s*){1,2})(?!\w)(?!\s*zu \w)"
         ),
-        form(r"\b(?:nicht|kein\w*|und nicht)\s+([\w.+#-]+)(?=\s*[.!]?$|,)"),
+        form(r"\blieber [\w.+#-]+ als ([\w.+#-]+)"),
+        form(r"(?<!\bgibt es )(?<!\bgibts )\b(?:nicht|kein\w*|und nicht)\s+([\w.+#-]+)(?=\s*[.!]?$|,)"),
     ),
     chosen=(
         form(r"wir haben (?P<what>[\w.+#-]+) (?:für (?P<purpose>(?:[\w-]+ ){1,3}))?gewählt"),
@@ -392,7 +395,8 @@ GERMAN: Final = Forms(
             "pytest unittest nos",
             "merg rebas squash",
             "englisch deutsch französisch spanisch italienisch chinesisch",
-            "förmlich informell",
+            "förmlich informell locker formell",
+            "kurz knapp lang ausführlich",
         )
     ),
     topics=words("einrück einheit anführungszeich nam paket sprach antwort formatier"),
@@ -418,6 +422,8 @@ GERMAN: Final = Forms(
         "ungen",
         "ung",
         "ieren",
+        "iere",
+        "ier",
         "iert",
         "est",
         "ene",
@@ -435,4 +441,5 @@ GERMAN: Final = Forms(
         "n",
     ),
     participle=form(r"ge(?!b|n|s?ch|w|d|h)(\w{4,})t"),
+    usage=USAGE,
 )

@@ -20,6 +20,11 @@ _HAN_OR_WORD = re.compile(r"[\u4e00-\u9fff]+|[A-Za-z0-9]+(?:[._+#-][A-Za-z0-9]+)
 _NOT_PLAIN: Final = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u00a0": " ", "\u202f": " "})
 
 
+def is_han(sign: str) -> bool:
+    """Whether it is a Chinese sign."""
+    return _HAN.match(sign) is not None
+
+
 def plain(text: str) -> str:
     """The text with plain apostrophes and spaces; as long as before."""
     return text.translate(_NOT_PLAIN)
@@ -54,6 +59,12 @@ def stems(text: str, forms: Forms) -> tuple[str, ...]:
 def rivals_of(forms: Forms) -> tuple[frozenset[str], ...]:
     """Groups of stems of which only one can be chosen."""
     return tuple(frozenset(each for word in group for each in (word, stem(word, forms))) for group in forms.rivals)
+
+
+@functools.cache
+def manners_of(forms: Forms) -> frozenset[str]:
+    """Stems of ways to answer."""
+    return frozenset(each for word in forms.usage.manners for each in (word, stem(word, forms)))
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from palimpsest.domain.rules.forms import Forms, form, words
+from palimpsest.domain.rules.spanish_usage import USAGE
 
 _SCOPE = (
     r"(?:(?:a partir|desde|de) (?:de )?ahora(?: en adelante)?|de aquí en adelante|en adelante"
@@ -309,6 +310,7 @@ SPANISH: Final = Forms(
             r"(?:en lugar de|en vez de)\s*(?:los? |las? |el )?((?:(?!(?:para|usamos|por|vamos"
             r"|arregla)\b)[\w.+#-]+\s*){1,2})"
         ),
+        form(r"\bmejor [\w.+#-]+ que ([\w.+#-]+)"),
         form(r"\bno ([\w.+#-]+)(?=\s*[.!]?$|,)"),
     ),
     chosen=(
@@ -334,6 +336,7 @@ SPANISH: Final = Forms(
             "merg rebas squash",
             "español inglé alemán francé italian chin",
             "formal informal",
+            "breve brev larg detall",
         )
     ),
     topics=words("indent unidad comill nombr paquet idiom respuest respond"),
@@ -386,4 +389,5 @@ SPANISH: Final = Forms(
         "o",
         "s",
     ),
+    usage=USAGE,
 )

@@ -12,7 +12,7 @@ from typing import Final
 
 from palimpsest.domain.constraints import Constraint, Withdrawal, normal_form, subject_words
 from palimpsest.domain.rules.forms import Forms
-from palimpsest.domain.rules.languages import languages_of, rivals_of, topics_of
+from palimpsest.domain.rules.languages import LANGUAGES, is_han, languages_of, manners_of, rivals_of, topics_of
 
 _CHOOSING: Final = frozenset(
     "use prefer reply answer respond write speak indent name call stick target format we let's i".split()
@@ -33,8 +33,12 @@ def is_near(message_id: int, later_id: int) -> bool:
 def ends(withdrawal: Withdrawal, rule: Constraint) -> bool:
     """Whether the withdrawal is about the rule; one without a name is about none by its words."""
     said = set(withdrawal.subject_words)
-    if not said or (withdrawal.permits and not rule.is_prohibition):
+    if not said:
         return False
+    if withdrawal.permits and not rule.is_prohibition:
+        languages = languages_of(withdrawal.text)
+        is_manner = any(said & manners_of(forms) for forms in languages)
+        return is_manner and _is_rival(said, set(rule.subject_words), languages)
     if withdrawal.drops:
         if rule.is_prohibition:
             return False
@@ -63,7 +67,11 @@ def supersedes(newer: Constraint, older: Constraint, *, near: bool = False) -> b
         return _differ_in_numbers(new_form, old_form) and _slots(new_form, old_form)[0][-1:] in _COMPARING
     if _is_rival(new - rejected, old - set(older.rejected_words), languages_of(newer.text)):
         return True
-    return _fills_same_slot(new_form, old_form, newer) or _chooses_again(newer, older, near)
+    return (
+        _fills_same_slot(new_form, old_form, newer)
+        or _fills_place(new_form, old_form, newer)
+        or _chooses_again(newer, older, near)
+    )
 
 
 def _had_chosen(rule: Constraint, words: set[str]) -> bool:
@@ -71,7 +79,8 @@ def _had_chosen(rule: Constraint, words: set[str]) -> bool:
     if words & set(rule.rejected_words):
         return False
     if rule.chosen_words:
-        return words <= set(rule.chosen_words)
+        chosen = set(rule.chosen_words)
+        return words <= chosen or chosen <= words <= set(rule.subject_words)
     subject = set(rule.subject_words) - set(rule.rejected_words)
     return words <= subject and len(subject - words) <= _MOST_BESIDE
 
@@ -104,7 +113,11 @@ def _chooses_again(newer: Constraint, older: Constraint, near: bool) -> bool:
 def _differ_in_numbers(new: tuple[str, ...], old: tuple[str, ...]) -> bool:
     """One sentence with another number."""
     _, new_slot, old_slot, n_common, _ = _slots(new, old)
-    return bool(new_slot and old_slot) and n_common >= 2 and all(word.isdigit() for word in new_slot + old_slot)
+    return bool(new_slot and old_slot) and n_common >= 2 and all(map(_is_number, new_slot + old_slot))
+
+
+def _is_number(word: str) -> bool:
+    return word.isdigit() or any(word in forms.usage.numbers for forms in LANGUAGES)
 
 
 def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Constraint) -> bool:
@@ -122,6 +135,18 @@ def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Constrai
         and not set(subject_words(" ".join(purpose))) & _scopes(newer.text)
         and bool(subject_words(" ".join(purpose)))
     )
+
+
+def _fills_place(new: tuple[str, ...], old: tuple[str, ...], newer: Constraint) -> bool:
+    """One sentence that puts a thing in another place, or to another target."""
+    head, new_slot, old_slot, _, tail = _slots(new, old)
+    places = frozenset[str]().union(*(forms.usage.places for forms in languages_of(newer.text)))
+    placing = frozenset[str]().union(*(forms.usage.placing for forms in languages_of(newer.text)))
+    if not head or tail or not new_slot or not old_slot:
+        return False
+    if is_han(head[-1][-1]):
+        return head[-1].endswith(tuple(places))
+    return len(head) >= 2 and (head[-1] in places or bool(placing & set(head[:-1])))
 
 
 def _slots(
