@@ -265,7 +265,7 @@ def transport_error(provider: str, model: str, error: Exception, base_url: str =
         case httpx.TimeoutException():
             return faults.failure(provider, model, ErrorKind.NETWORK, f"did not answer in time{place} ({name})")
         case httpx.ConnectError() | OSError():
-            what = f"could not be reached{place} ({name}){next_step}"
+            what = f"could not be reached{place}{next_step}" if place else f"could not be reached ({name})"
             return faults.failure(provider, model, ErrorKind.NETWORK, what)
         case httpx.TransportError():
             return faults.failure(provider, model, ErrorKind.NETWORK, f"broke the connection off ({name})")

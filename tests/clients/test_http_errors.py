@@ -280,20 +280,19 @@ def test_a_certificate_that_is_not_trusted_is_no_passing_trouble() -> None:
         (
             "ollama",
             "http://localhost:11434",
-            "ollama could not be reached at http://localhost:11434 (ConnectError). Start the service with "
+            "ollama could not be reached at http://localhost:11434. Start the service with "
             "`ollama serve`, or check OLLAMA_HOST, then try again.",
         ),
         (
             "openai",
             "http://someone:secret@127.0.0.1:8000/v1",
-            "openai could not be reached at http://127.0.0.1:8000 (ConnectError). Start the service there, or check "
+            "openai could not be reached at http://127.0.0.1:8000. Start the service there, or check "
             "OPENAI_BASE_URL, then try again.",
         ),
         (
             "gemini",
             "https://example.com",
-            "gemini could not be reached at https://example.com (ConnectError). Check the network and the address, "
-            "then try again.",
+            "gemini could not be reached at https://example.com. Check the network and the address, then try again.",
         ),
     ],
 )

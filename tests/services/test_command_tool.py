@@ -234,7 +234,7 @@ def test_bounded_output_counts_every_byte_and_keeps_the_ends(pieces: list[bytes]
     else:
         missing = len(whole) - 2 * kept
         head, tail = whole[:kept].decode("utf-8", "replace"), whole[-kept:].decode("utf-8", "replace")
-        assert output.text() == f"{head}\n[{missing:,} bytes left out here]\n{tail}"
+        assert output.text() == f"{head}\n[{missing:,} byte{'s' if missing > 1 else ''} left out here]\n{tail}"
 
 
 async def test_a_program_that_is_not_there_is_an_error(desk: Desk) -> None:
