@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
@@ -19,7 +19,7 @@ from palimpsest.domain.turns import TurnState
 from palimpsest.storage import contexts, conversations, leases, turns
 from palimpsest.storage.contexts import Hid
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import Turn, rows
+from palimpsest.storage.tables import execute
 from palimpsest.storage.turns import TurnRecord
 
 _WENT_ON: Final = (Resolution.CONTINUE.value, Resolution.RETRY.value)
@@ -52,17 +52,16 @@ class Reopened:
 
 def unresolved() -> list[UnresolvedTurn]:
     """The turns that were interrupted or failed, about which nothing was chosen yet; the last ended last."""
-    broken = (TurnState.INTERRUPTED.value, TurnState.ERRORED.value)
-    query = Turn.select().where(Turn.state.in_(broken), Turn.resolution.is_null()).order_by(Turn.ended_at, Turn.id)
+    broken = execute(
+        f"{_ROWS} WHERE state IN (?, ?) AND resolution IS NULL ORDER BY ended_at, id",
+        *(TurnState.INTERRUPTED.value, TurnState.ERRORED.value),
+    )
     found: list[UnresolvedTurn] = []
-    for row in query:
-        conversation_id = ConversationId(row.conversation)
-        if _stands_last(row, conversation_id):
-            title = conversations.get(conversation_id).title
-            answer = conversations.read_visible(conversation_id, row.user_message_id + 1)
-            found.append(
-                UnresolvedTurn(turns.find(TurnId(row.id)), title, tuple(answer), row.ended_at or row.started_at)
-            )
+    for row in [_Row.of(each) for each in broken]:
+        if _stands_last(row, row.conversation_id):
+            title = conversations.get(row.conversation_id).title
+            answer = conversations.read_visible(row.conversation_id, row.asked + 1)
+            found.append(UnresolvedTurn(turns.find(row.id), title, tuple(answer), row.ended_at or row.started_at))
     return found
 
 
@@ -70,28 +69,25 @@ def last_turn(conversation_id: ConversationId) -> TurnId:
     """The one for the newest visible message of the user that no other turn took the place of; in a fork that has none
     of its own yet, the one of the conversation that it was forked from. Raises InvalidRequest when nothing was said."""
     for owner, first, after in reversed(conversations.lineage(conversation_id)):
-        query = (
-            Turn.select()
-            .where(Turn.conversation == owner, Turn.user_message_id < after)
-            .order_by(Turn.user_message_id.desc(), Turn.started_at.desc())
+        found = execute(
+            f"{_ROWS} WHERE conversation = ? AND user_message_id < ? ORDER BY user_message_id DESC, started_at DESC",
+            *(owner, after),
         )
-        for row in query:
+        for row in map(_Row.of, found):
             is_own = owner == conversation_id
             if is_own and row.resolution in _WENT_ON:
                 continue
-            if (is_own or row.user_message_id >= first) and not _is_hidden(
-                conversation_id, MessageId(row.user_message_id)
-            ):
-                return TurnId(row.id)
+            if (is_own or row.asked >= first) and not _is_hidden(conversation_id, row.asked):
+                return row.id
     raise InvalidRequest("Nothing was asked in this conversation yet, so there is nothing to go on from.")
 
 
 def behind_which_turns_go_on(conversation_id: ConversationId) -> frozenset[MessageId]:
     """The partial answers that some turn of the conversation was asked to go on from."""
-    query = Turn.select(Turn.goes_on_behind).where(
-        Turn.conversation == conversation_id, Turn.goes_on_behind.is_null(False)
+    found = execute(
+        "SELECT goes_on_behind FROM turn WHERE conversation = ? AND goes_on_behind IS NOT NULL", conversation_id
     )
-    return frozenset(MessageId(message_id) for (message_id,) in rows(query))
+    return frozenset(MessageId(message_id) for (message_id,) in found)
 
 
 def reopen(
@@ -111,29 +107,26 @@ def reopen(
     """
     is_own = turns.find(ended).conversation_id == conversation_id
     request_id = f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
-    existing = Turn.get_or_none(Turn.request_id == request_id)
+    existing = execute("SELECT id FROM turn WHERE request_id = ?", request_id).fetchone()
     if existing is not None:
-        return Reopened(turns.find(TurnId(existing.id)), None, False)
+        return Reopened(turns.find(TurnId(existing[0])), None, False)
     lease = leases.acquire(conversation_id, server_id, leases.TURN, is_alive, now)
     turns.close_open_turns(conversation_id, now)
     row = _resolvable(ended, conversation_id)
-    is_whole = TurnState(row.state) is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
+    is_whole = row.state is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
     if how is Resolution.CONTINUE and is_whole:
         raise InvalidRequest("This answer is complete, so there is nothing to continue. Send a message, or try again.")
-    after = MessageId(row.user_message_id + 1)
+    after = MessageId(row.asked + 1)
     has_hidden = how is Resolution.RETRY and _hide(conversation_id, after, now) is not None
     if is_own:
         _set_resolution(ended, how)
-    Turn.create(
-        id=turn_id,
-        conversation=conversation_id,
-        request_id=request_id,
-        user_message_id=row.user_message_id,
-        state=TurnState.ADMITTED.value,
-        model=conversations.get(conversation_id).model,
-        next_seq=1,
-        started_at=now,
-        goes_on_behind=_last_said(conversation_id) if how is Resolution.CONTINUE else None,
+    execute(
+        """INSERT INTO turn
+        (id, conversation, request_id, user_message_id, state, model, next_seq, started_at, goes_on_behind)
+        VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)""",
+        *(turn_id, conversation_id, request_id, row.asked, TurnState.ADMITTED.value),
+        *(conversations.get(conversation_id).model, now),
+        _last_said(conversation_id) if how is Resolution.CONTINUE else None,
     )
     return Reopened(turns.find(turn_id), lease, has_hidden)
 
@@ -161,7 +154,7 @@ def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], no
         return None
     conversation_id = lease.conversation_id
     row = _resolvable(ended, conversation_id)
-    asked = MessageId(row.user_message_id)
+    asked = row.asked
     if hide == "turn":
         (message,) = conversations.read_messages(conversation_id, asked, asked + 1)
         conversations.set_draft(conversation_id, message.content.text, now)
@@ -178,19 +171,45 @@ _CHOSEN: Final = {
 }
 
 
-def _ended(turn_id: TurnId) -> Turn:
-    row = Turn.get_or_none(Turn.id == turn_id)
-    if row is None:
+_ROWS: Final = """SELECT id, conversation, user_message_id, state, stop_reason, resolution, started_at, ended_at
+    FROM turn"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What of a turn is looked at here."""
+
+    id: TurnId
+    conversation_id: ConversationId
+    asked: MessageId
+    """The user's message."""
+    state: TurnState
+    stop_reason: str | None
+    resolution: str | None
+    started_at: str
+    ended_at: str | None
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> _Row:
+        """Of a row of `_ROWS`."""
+        turn_id, conversation, asked, state, *rest = row
+        return cls(TurnId(turn_id), ConversationId(conversation), MessageId(asked), TurnState(state), *rest)
+
+
+def _ended(turn_id: TurnId) -> _Row:
+    found = execute(f"{_ROWS} WHERE id = ?", turn_id).fetchone()
+    if found is None:
         raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
-    if not TurnState(row.state).is_final:
+    row = _Row.of(found)
+    if not row.state.is_final:
         raise InvalidRequest("This turn is still running. Cancel it, or wait until it has ended.")
     return row
 
 
-def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> Turn:
+def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> _Row:
     """The ended turn. Raises InvalidRequest when another took its place or something was said behind it."""
     row = _ended(turn_id)
-    if row.conversation == conversation_id and row.resolution in _WENT_ON:
+    if row.conversation_id == conversation_id and row.resolution in _WENT_ON:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
     if not _stands_last(row, conversation_id):
         raise InvalidRequest(
@@ -201,13 +220,13 @@ def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> Turn:
 
 
 def _set_resolution(turn_id: TurnId, resolution: Resolution) -> None:
-    Turn.update(resolution=resolution.value).where(Turn.id == turn_id).execute()
+    execute("UPDATE turn SET resolution = ? WHERE id = ?", resolution.value, turn_id)
 
 
-def _stands_last(row: Turn, conversation_id: ConversationId) -> bool:
+def _stands_last(row: _Row, conversation_id: ConversationId) -> bool:
     """Whether its user's message is visible, and behind it only what was said for that message."""
-    asked = MessageId(row.user_message_id)
-    if row.conversation != conversation_id and row.conversation != conversations.owner_of(conversation_id, asked):
+    asked = row.asked
+    if conversation_id != row.conversation_id != conversations.owner_of(conversation_id, asked):
         return False
     newest = _newest_visible(conversation_id)
     if newest is None or newest < asked or _is_hidden(conversation_id, asked):
@@ -215,8 +234,8 @@ def _stands_last(row: Turn, conversation_id: ConversationId) -> bool:
     if newest == asked:
         return True
     (message,) = conversations.read_messages(conversation_id, newest, newest + 1)
-    own = Turn.get_or_none(Turn.id == message.turn_id)
-    return own is not None and (own.conversation, own.user_message_id) == (row.conversation, asked)
+    own = execute("SELECT conversation, user_message_id FROM turn WHERE id = ?", message.turn_id).fetchone()
+    return bool(own == (row.conversation_id, asked))
 
 
 def _is_hidden(conversation_id: ConversationId, message_id: MessageId) -> bool:

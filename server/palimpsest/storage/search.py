@@ -29,7 +29,7 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.quoting.lexicon import STOP
 from palimpsest.domain.retrieval.words import HUMP, RUN, WORD, humped
-from palimpsest.storage.tables import Message, execute
+from palimpsest.storage.tables import execute
 
 _TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
 """As the migration has it."""
@@ -79,15 +79,13 @@ def add(row_id: int, content: Content) -> None:
 def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
     """Makes the messages [first, after) findable that were stored past `conversations.append`, such as imported
     ones."""
-    query = Message.select().where(
-        Message.conversation == conversation_id,
-        Message.message_id >= first,
-        Message.message_id < after,
-        Message.content.is_null(False),
-    )
-    for row in query.iterator():
-        if not _is_indexed(row.id):
-            add(row.id, Content.from_json(json.loads(str(row.content))))
+    found = execute(
+        """SELECT id, content FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?
+        AND content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_search_docsize AS d WHERE d.id = message.id)""",
+        *(conversation_id, first, after),
+    ).fetchall()
+    for row_id, text in found:
+        add(row_id, Content.from_json(json.loads(text)))
 
 
 def _is_indexed(row_id: int) -> bool:

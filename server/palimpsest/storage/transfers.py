@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from peewee import chunked
-
 from palimpsest.domain.chain import DIGEST_VERSION
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import ErrorKind
@@ -38,9 +36,6 @@ from palimpsest.domain.transfer import (
 from palimpsest.domain.turns import FINAL_STATES, TurnState
 from palimpsest.storage import contexts, conversations, pending_work, tables
 from palimpsest.storage.conversations import ConversationRecord
-
-_ROWS_AT_ONCE: Final = 500
-"""Rows of one INSERT: SQLite takes 32,766 values in a statement."""
 
 
 def read(conversation_id: ConversationId) -> Transfer:
@@ -130,24 +125,24 @@ def write(transfer: Transfer, now: str) -> ConversationRecord:
 def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[MessageLine, ...]:
     found: list[MessageLine] = []
     for owner, first, after in conversations.lineage(conversation_id, 0, end):
-        query = tables.Message.select().where(
-            tables.Message.conversation == owner,
-            tables.Message.message_id >= first,
-            tables.Message.message_id < after,
+        rows = tables.execute(
+            """SELECT message_id, created_at, content_digest, digest, turn, content, purged_role FROM message
+            WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY message_id""",
+            *(owner, first, after),
         )
         going = pending_work.being_purged(owner)
-        for row in query.order_by(tables.Message.message_id):
-            is_gone = row.content is None or any(start <= row.message_id < stop for start, stop in going)
+        for message_id, created_at, own, digest, turn, content, role in rows:
+            is_gone = content is None or any(start <= message_id < stop for start, stop in going)
             found.append(
                 MessageLine(
-                    MessageId(row.message_id),
-                    Instant(row.created_at),
-                    Digest(row.content_digest),
-                    Digest(row.digest),
+                    MessageId(message_id),
+                    Instant(created_at),
+                    Digest(own),
+                    Digest(digest),
                     None if owner == conversation_id else ConversationId(owner),
-                    None if row.turn is None else TurnId(row.turn),
-                    None if is_gone else Content.from_json(json.loads(str(row.content))),
-                    conversations.purged_role(row.purged_role, row.content) if is_gone else None,
+                    None if turn is None else TurnId(turn),
+                    None if is_gone else Content.from_json(json.loads(content)),
+                    conversations.purged_role(role, content) if is_gone else None,
                 )
             )
     return tuple(found)
@@ -256,24 +251,21 @@ _SAME_IN_CUTS: Final = (
 
 def _write_messages(transfer: Transfer) -> None:
     conversation_id = transfer.header.id
-    new = (
-        {
-            "conversation": conversation_id,
-            "message_id": message.id,
-            "created_at": message.created_at,
-            "turn": message.turn,
-            "step": None,
-            "digest_version": DIGEST_VERSION,
-            "content_digest": message.content_digest,
-            "digest": message.digest,
-            "content": None if message.content is None else canonical_json(message.content.to_json()),
-            "purged_role": None if message.purged_role is None else message.purged_role.value,
-        }
-        for message in transfer.messages
-        if message.conversation is None
+    tables.execute_many(
+        """INSERT INTO message (
+            conversation, message_id, created_at, turn, digest_version, content_digest, digest, content, purged_role
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            (
+                *(conversation_id, message.id, message.created_at, message.turn, DIGEST_VERSION),
+                *(message.content_digest, message.digest),
+                None if message.content is None else canonical_json(message.content.to_json()),
+                None if message.purged_role is None else message.purged_role.value,
+            )
+            for message in transfer.messages
+            if message.conversation is None
+        ),
     )
-    for batch in chunked(new, _ROWS_AT_ONCE):
-        tables.Message.insert_many(batch).execute()
 
 
 def _write_turns(transfer: Transfer) -> None:
