@@ -118,10 +118,25 @@ class Rulings:
 
 def read_rulings(content: Content) -> Rulings:
     """What the user rules and takes back in a message: a pure function of it and of `RULES_VERSION`."""
+    if content.role is not Role.USER:
+        return Rulings((), ())
+    typed = tuple(part.text for part in content.parts if isinstance(part, TextPart))
+    return _remembered(typed) if sum(map(len, typed)) <= _LONG_TEXT else _read(typed)
+
+
+@functools.lru_cache(maxsize=256)
+def _remembered(typed: tuple[str, ...]) -> Rulings:
+    """A message is looked at for its rules, for the ledger and for facts, one after the other."""
+    return _read(typed)
+
+
+def _read(typed: tuple[str, ...]) -> Rulings:
+    """`typed`: the text parts of a user's message."""
+    message = "".join(typed)
     rules: list[Constraint] = []
     withdrawals: list[Withdrawal] = []
     in_task = False
-    for text, start, malus in _typed_sentences(content):
+    for text, start, malus in _typed_sentences(typed):
         # In a long text, what is short and of no known language is not tried in all of them: it bounds the work.
         languages = languages_of(text)[: 2 if malus else None]
         readings = [_Reading.of(text, forms) for forms in languages]
@@ -129,7 +144,7 @@ def read_rulings(content: Content) -> Rulings:
         if is_rule := score - malus >= _ENOUGH:
             rules.append(best.rule(start))
         if not malus:
-            withdrawals += _taken_back(content.text, text, start, readings, is_rule=is_rule)
+            withdrawals += _taken_back(message, text, start, readings, is_rule=is_rule)
         in_task = in_task or any(reading.is_task for reading in readings)
     return Rulings(tuple(rules), tuple(withdrawals))
 
@@ -180,18 +195,14 @@ def _as_rule(text: str) -> Constraint:
     return max(readings, key=lambda reading: reading.score(in_task=False)).rule(0)
 
 
-def _typed_sentences(content: Content) -> Iterator[tuple[str, int, int]]:
+def _typed_sentences(typed: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
     """Sentence, where it starts in the message's text, and how many marks it must have beyond enough.
 
     A scope that stands as a sentence of its own is taken together with the next one.
     """
-    if content.role is not Role.USER:
-        return
     base = 0
-    for part in content.parts:
-        if not isinstance(part, TextPart):
-            continue
-        spans = list(sentences(part.text))
+    for part in typed:
+        spans = list(sentences(part))
         n_typed = sum(end - start for start, end in spans)
         if len(spans) > _MOST_SENTENCES:
             spans = spans[: _MOST_SENTENCES // 2] + spans[-_MOST_SENTENCES // 2 :]
@@ -200,13 +211,13 @@ def _typed_sentences(content: Content) -> Iterator[tuple[str, int, int]]:
         for start, end in spans:
             if not _SHORTEST_SENTENCE <= end - start <= LONGEST_SENTENCE:
                 continue
-            if end - start <= 80 and _is_scope_alone(plain(part.text[start:end])):
+            if end - start <= 80 and _is_scope_alone(plain(part[start:end])):
                 scope_start = start
                 continue
             begin = start if scope_start is None or start - scope_start > 80 else scope_start
             scope_start = None
-            yield part.text[begin:end], base + begin, malus + (end - start > _LONG_SENTENCE)
-        base += len(part.text)
+            yield part[begin:end], base + begin, malus + (end - start > _LONG_SENTENCE)
+        base += len(part)
 
 
 def _is_scope_alone(text: str) -> bool:
