@@ -1,7 +1,7 @@
-"""The tables as peewee models. The schema itself is made by `migrations/`.
+"""The tables as peewee models, and plain SQL on them. The schema itself is made by `migrations/`.
 
-Models are bound to the database of the thread they are used on: a process holds one store per workspace folder, and
-each store has threads of its own (`Store`).
+Models and statements mean the database of the thread they are used on: a process holds one store per workspace folder,
+and each store has threads of its own (`Store`).
 """
 
 from __future__ import annotations
