@@ -121,6 +121,22 @@ async def test_a_message_that_was_altered_is_not_taken_for_what_was_said(databas
     assert (saved.n_messages, saved.n_emptied) == (N_MESSAGES + 1, 1)
 
 
+async def test_a_row_that_the_schema_cannot_take_takes_no_other_with_it(database: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        (sql,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'hidden'").fetchone()
+        connection.execute("DROP TABLE hidden")
+        connection.execute(sql.replace("NOT NULL", ""))
+        for start, created_at in ((3, None), (5, NOW)):
+            connection.execute(
+                "INSERT INTO hidden (conversation, start_message_id, end_message_id, last_summary, created_at) "
+                "VALUES (?, ?, ?, 0, ?)",
+                (C, start, start + 1, created_at),
+            )
+    transfer = imported(await rescue(database, tmp_path / "out"))[C]
+    assert len(transfer.messages) == N_MESSAGES
+    assert [(hidden.start, hidden.end) for hidden in transfer.hidden] == [(5, 6)]
+
+
 @pytest.mark.parametrize("table", ["conversation", "summary", "cut", "message_search_data"])
 async def test_a_lost_table_takes_no_message_with_it(table: str, database: Path, tmp_path: Path) -> None:
     overwrite(database, root_page(database, table))
