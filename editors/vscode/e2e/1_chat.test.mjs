@@ -114,6 +114,7 @@ test("an answer that broke off while the panel is hidden is offered in a notific
 
 test("/summarize says what it does, and a summary can be expanded, which is undone and redone", async () => {
     await window.panel.getByRole("button", { name: "New", exact: true }).first().click();
+    await window.panel.getByRole("heading", { name: "New conversation" }).waitFor();
     for (let n = 0; n < 6; n++) {
         await window.send(`Point ${n}. ${PARAGRAPH}`);
         await window.answered(2 * n + 1);

@@ -105,6 +105,16 @@ test("a turn that runs already is followed from what it has said", async () => {
     expect(server.asked.find((each) => each.method === "turn/attach")?.params).toMatchObject({ turnId: "t1", afterSeq: 7 });
 });
 
+test("the panel is ready behind what it shows, also when that cannot be read", async () => {
+    for (const answers of [stored(2), {}]) {
+        const { controller, told, of } = await panel(answers);
+        await controller.handle({ type: "ready" });
+        expect(told.at(-1)).toMatchObject({ type: "server", phase: "ready" });
+        expect(of("server").map(({ phase }) => phase)).toEqual(["ready", "ready"]);
+        expect(of("opened").length + of("notice").length).toBe(2);
+    }
+});
+
 test("a reloaded panel is told the running turn again", async () => {
     const answers = stored(2);
     const read = answers["conversation/read"];

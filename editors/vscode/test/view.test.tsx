@@ -5,9 +5,10 @@ import { act } from "preact/test-utils";
 import { beforeEach, expect, test } from "vitest";
 
 import { describeMoment } from "../src/chat/events";
-import type { FromHost } from "../src/messages";
+import type { FromHost, FromView } from "../src/messages";
 import { App } from "../src/view/app";
 import { describeShare, shares } from "../src/view/bar";
+import { EndsContext } from "../src/view/post";
 import { INITIAL, reduce, type State } from "../src/view/state";
 import { conversation, message, USAGE } from "./fake_server";
 
@@ -82,6 +83,22 @@ test("what is typed stays while another page is shown, and behind a draft that c
     expect(field()?.value).toBe("kept\ntyped");
     await show(reduce(opened, OPENED));
     expect(field()?.value).toBe("");
+});
+
+test("what was typed when another conversation is opened is a draft of the one it was typed in", async () => {
+    const posted: FromView[] = [];
+    const show = (state: State) => act(() => {
+        render(<EndsContext.Provider value={{ post: (message) => { posted.push(message); }, dispatch: () => undefined }}><App state={state} /></EndsContext.Provider>, root);
+    });
+    const first = told(READY, OPENED);
+    await show(first);
+    await act(() => {
+        Object.assign(byId("composer") ?? {}, { value: "typed" });
+        byId("composer")?.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await show(reduce(first, { type: "opened", conversation: conversation("other", 0), total: 0, messages: [] }));
+    expect((byId("composer") as HTMLTextAreaElement).value).toBe("");
+    expect(posted).toEqual([{ type: "draft", conversationId: "c", text: "typed" }]);
 });
 
 test("pages of another conversation change nothing", () => {

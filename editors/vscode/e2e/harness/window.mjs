@@ -80,8 +80,7 @@ export class Window {
     }
 
     async liveText() {
-        const live = this.panel.getByTestId("live");
-        return (await live.count()) === 0 ? "" : live.innerText();
+        return (await this.panel.getByTestId("live").allInnerTexts()).join("");
     }
 
     streaming(least = 40) {

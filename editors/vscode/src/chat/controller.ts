@@ -41,11 +41,17 @@ export class ChatController {
     async serverIs(phase: "starting" | "ready" | "stopped", sentence: string): Promise<void> {
         const was = this.phase.phase;
         this.phase = { type: "server", phase, sentence };
-        this.tell(this.phase);
         if (phase === "ready" && was !== "ready") {
             this.turns.leave();
-            await this.guard(() => this.show());
+            return this.showAll();
         }
+        this.tell(this.phase);
+    }
+
+    /** The panel is ready when it shows what there is: what is said before would be said beside it. */
+    private async showAll(): Promise<void> {
+        await this.guard(() => this.show());
+        this.tell(this.phase); // Which may be another one by now.
     }
 
     /** Whatever goes wrong is told; nothing that was typed is lost by it. */
@@ -109,8 +115,7 @@ export class ChatController {
         const conversationId = this.conversation.id;
         switch (message.type) {
             case "ready":
-                this.tell(this.phase);
-                return this.phase.phase === "ready" ? this.show() : undefined;
+                return this.phase.phase === "ready" ? this.showAll() : this.tell(this.phase);
             case "startServer":
                 return this.desk.startServer();
             case "showLog":

@@ -23,7 +23,7 @@ export function App({ state }: { readonly state: State }) {
                 <button type="button" class="small" onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} data-testid="list">Conversations</button>
                 <button type="button" class="small" onClick={() => post({ type: "newConversation" })} data-testid="new-conversation">New</button>
             </header>
-            {state.server.phase !== "ready" && (
+            {state.server.phase !== "ready" && state.server.sentence !== "" && (
                 <section class="card server" aria-label="Server" data-testid="server">
                     <p>{visible(state.server.sentence)}</p>
                     {state.server.phase === "stopped" && <div class="tools"><button type="button" onClick={() => post({ type: "startServer" })}>Start the server</button><button type="button" class="secondary" onClick={() => post({ type: "showLog" })}>Show the log</button></div>}

@@ -41,7 +41,14 @@ function ComposerForm({ state, typed }: Props) {
             // What was typed before anything was open stays, behind the draft that was kept.
             const isFirst = typed.n === 0 && typed.text !== "";
             typed.n = state.draft.n;
-            setText(isFirst ? [state.draft.text, typed.text].filter((each) => each !== "").join("\n") : state.draft.text);
+            if (isFirst) {
+                const both = [state.draft.text, typed.text].filter((each) => each !== "").join("\n");
+                setText(both);
+                keep(both);
+            } else {
+                flush.current(); // What was typed a moment ago belongs to what was open.
+                setText(state.draft.text);
+            }
         }
     }, [state.draft.n]);
     typed.text = text;

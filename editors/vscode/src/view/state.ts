@@ -62,7 +62,7 @@ export interface State {
 
 export const INITIAL: State = {
     page: "chat",
-    server: { phase: "starting", sentence: "The server is starting." },
+    server: { phase: "starting", sentence: "" },
     conversations: [],
     search: { query: "", hits: [] },
     messages: new Map(),

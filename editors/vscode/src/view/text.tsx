@@ -43,7 +43,8 @@ export function GrowingMarkdown({ text }: { readonly text: string }) {
         const now = shown.current;
         now.blocks.append(text.slice(now.length));
         now.length = text.length;
-        const fresh = now.blocks.done.slice(now.done).map((block) => toElement(block.text));
+        // Of many that come at once most would be removed again.
+        const fresh = now.blocks.done.slice(now.done).slice(-LIVE_BLOCKS).map((block) => toElement(block.text));
         now.done = now.blocks.done.length;
         const tail = root.lastElementChild;
         const { text: last, isOpenFence } = now.blocks.last;
