@@ -12,7 +12,6 @@ import random
 import shutil
 import sqlite3
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from unittest import mock
 
 from filelock import FileLock
 from tests.simulation.disk import Disk, connections_on
+from tests.simulation.listening import Listening, place_of
 from tests.simulation.scheduler import NODE, Node, Schedule, SimLoop, SimThread
 from tests.simulation.service import LARGE, MAX_OUTPUT, SMALL, WINDOWS, Bytes, Clients, Service
 
@@ -106,10 +106,21 @@ class Server:
 
     node: Node
     folders: Folders
-    session: FolderSession | None = None
-    """As it was last given out."""
+    root: Path
     is_busy: list[Callable[[], bool]] = field(default_factory=list)
     """Whether anything else of it is under way, such as at its edge."""
+    is_private: bool = False
+    """Whether it lives with one editor, and nobody else asks it."""
+    opened: list[str] = field(default_factory=list)
+    """What its stores call it."""
+
+    @property
+    def session(self) -> FolderSession | None:
+        """Of the folder, where it is open."""
+        opening = self.folders._sessions.get(self.root)
+        if opening is None or not opening.done() or opening.cancelled() or opening.exception() is not None:
+            return None
+        return opening.result()
 
     @property
     def is_idle(self) -> bool:
@@ -193,8 +204,16 @@ class World:
             self.open_events,
         )
         composer = app.Composer({}, *parts)
-        folders = Folders(composer.open_session, composer.renew, editor_models=parts[6])
-        server = Server(node, folders)
+        opened: list[str] = []
+
+        async def open_session(root: Path, word: EditorsWord) -> FolderSession:
+            session = await composer.open_session(root, word)
+            opened.append(session.store.server_id)
+            return session
+
+        folders = Folders(open_session, composer.renew, editor_models=parts[6])
+        folders.hold(self.root, self)
+        server = Server(node, folders, self.root, opened=opened)
         self.loop.nodes.append(node)
         self.servers.append(server)
         for tell in self.on_server:
@@ -202,8 +221,9 @@ class World:
         return server
 
     def server(self, number: int) -> Server:
-        """One of them; the first when there is none."""
-        return self.servers[number % len(self.servers)] if self.servers else self.add_server()
+        """One of those that anybody may ask; the first when there is none."""
+        found = [server for server in self.servers if not server.is_private]
+        return found[number % len(found)] if found else self.add_server()
 
     def kill(self, server: Server) -> None:
         """The process ends as by SIGKILL: the system lets go of its files and locks, and nothing else happens."""
@@ -223,6 +243,8 @@ class World:
         return request
 
     async def _answered(self, request: Request, work: Callable[[Request], Coroutine[Any, Any, None]]) -> None:
+        folders = request.server.folders
+        folders.hold(self.root, request)
         try:
             await work(request)
         except BaseException as error:
@@ -233,6 +255,8 @@ class World:
                 raise
             else:
                 raise
+        finally:
+            folders.leave(self.root, request)
 
     def judge(self, kind: str, error: Exception) -> None:
         """Whether a client may be answered with that."""
@@ -247,8 +271,7 @@ class World:
 
     async def open_folder(self, server: Server) -> FolderSession:
         """The session as a request gets it."""
-        server.session = await server.folders.get(self.root)
-        return server.session
+        return await server.folders.get(self.root)
 
     # --------------------------------------------------------------------------------------------------------- its time
 
@@ -277,26 +300,6 @@ class World:
                 self.problem("hang", "a look at the state")
                 return None
         return task.result()
-
-
-class _Listening(logging.Handler):
-    """What the product logs as broken is a problem."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(logging.ERROR)
-        self.world = world
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            what = record.getMessage().split(" ")[0]
-            self.world.problem("broke", f"{what}: {type(error).__name__} at {place_of(error)}")
-
-
-def place_of(error: BaseException) -> str:
-    """Where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
 
 
 class _Lock(FileLock):
@@ -336,7 +339,7 @@ def simulated(
     def new_id() -> str:
         return f"{ids.getrandbits(128):032x}"
 
-    listening, logger = _Listening(world), logging.getLogger("palimpsest")
+    listening, logger = Listening(world.problem), logging.getLogger("palimpsest")
     logger.addHandler(listening)
     was_propagated, logger.propagate = logger.propagate, False
 

@@ -77,9 +77,9 @@ class EditorConfiguration:
         """Folders the editor has sent settings for."""
         self._questions = itertools.count(1)
         self._newest_question = 0
-        self._telling: set[asyncio.Task[None]] = set()
+        self._telling: dict[asyncio.Task[None], None] = {}
         """What requests wait for."""
-        self._asking: set[asyncio.Task[None]] = set()
+        self._asking: dict[asyncio.Task[None], None] = {}
 
     def read_options(self, options: Any) -> None:
         """`initializationOptions`; those of other servers are no business of ours. What cannot be read trusts no
@@ -132,10 +132,10 @@ class EditorConfiguration:
         """Waits until what the editor has said counts, or it was waited for long enough."""
         self.begin()  # an editor may have forgotten `initialized`
         if self._telling:
-            await asyncio.wait(set(self._telling))
+            await asyncio.wait(list(self._telling))
 
     async def stop(self) -> None:
-        tasks = self._telling | self._asking
+        tasks = [*self._telling, *self._asking]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -206,13 +206,13 @@ class EditorConfiguration:
     def _follow(self, work: Coroutine[Any, Any, None]) -> None:
         self._keep(self._telling, work)
 
-    def _keep(self, tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _keep(self, tasks: dict[asyncio.Task[None], None], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         def end(task: asyncio.Task[None]) -> None:
-            tasks.discard(task)
+            del tasks[task]
             if not task.cancelled() and (error := task.exception()) is not None:
                 self._server.report_server_error(error, EditorConfiguration)
 
         task = asyncio.create_task(work)
-        tasks.add(task)
+        tasks[task] = None
         task.add_done_callback(end)
         return task

@@ -47,7 +47,8 @@ def _command(
         try:
             wanted = from_json(given, params)
         except WireError as error:
-            raise InvalidRequest("; ".join(error.sentences("the argument"))) from error
+            problems = "; ".join(error.sentences("argument"))
+            raise InvalidRequest(f"The argument of the command is not valid: {problems}.") from error
         if not await require_consent(ls, await question(ls, wanted), consent, asked):
             return None
         return to_json(await do(ls, wanted))

@@ -99,7 +99,7 @@ class Protocol(LanguageServerProtocol):
         self.methods = Methods(self.messages)
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
         """Requests of the editor that are being worked on."""
-        self._background: set[asyncio.Future[Any]] = set()
+        self._background: dict[asyncio.Future[Any], None] = {}
         """Asynchronous handlers of notifications; asyncio alone would forget them."""
         self._outgoing = Outgoing(self.methods, self._request_futures, self._on_loop, self._tell_cancelled)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -211,14 +211,14 @@ class Protocol(LanguageServerProtocol):
             return
         if inspect.isawaitable(outcome):
             task = asyncio.ensure_future(outcome)
-            self._background.add(task)
+            self._background[task] = None
             task.add_done_callback(self._end_background)
 
     def _handle_notification(self, method_name: str, params: Any) -> Any:
         return call(self._get_handler(method_name), (params,), {}, self._server)
 
     def _end_background(self, task: asyncio.Future[Any]) -> None:
-        self._background.discard(task)
+        del self._background[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             self._report(error, FeatureNotificationError)
 
@@ -331,7 +331,7 @@ class Protocol(LanguageServerProtocol):
 
     async def wind_down(self, timeout_s: float) -> None:
         """Cancel what runs, once, and wait until it has cleaned up and answered, at most `timeout_s`."""
-        tasks = {*self._running.values(), *self._background}
+        tasks = [*self._running.values(), *self._background]
         for task in tasks:
             _cancel_once(task)
         if tasks:

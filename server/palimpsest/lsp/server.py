@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from palimpsest.services.folders import Folders, FolderSession
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class PalimpsestServer(BaseServer):
@@ -61,13 +63,14 @@ class PalimpsestServer(BaseServer):
         """What the user of this connection knows about each folder's settings."""
         self._offered: set[ConversationId] = set()
         """Conversations that only search, whose user knows that a model is set up now."""
-        self._held: set[Path] = set()
+        self._held: tuple[Path, ...] = ()
         """The folders of which the services know that this connection has them."""
         self._listeners: dict[Path, Listeners] = {}
         """Of the folders that this connection hears of."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
-        self._changed: set[tuple[Path, ConversationId]] = set()
-        self._facts_changed: set[Path] = set()
+        self._changed: dict[tuple[Path, ConversationId], None] = {}
+        """What is still to be told of, in its order; so is the next."""
+        self._facts_changed: dict[Path, None] = {}
         self._telling: asyncio.Task[None] | None = None
 
     @property
@@ -93,19 +96,20 @@ class PalimpsestServer(BaseServer):
     def hold_folders(self, folders: Folders) -> None:
         """Holds the folders that are open in the editor, and leaves those that are not any more."""
         try:
-            roots = set(self.roots())
+            own = self.roots()
         except InvalidRequest:
-            roots = set()
-        roots |= self.chats.roots()
-        for root in roots - self._held:
-            folders.hold(root, self)
-        left, self._held = self._held - roots, roots
+            own = []
+        roots = tuple(dict.fromkeys((*own, *self.chats.roots())))
+        for root in roots:
+            if root not in self._held:
+                folders.hold(root, self)
+        left, self._held = [root for root in self._held if root not in roots], roots
         for root in left:
             self._told.pop(root, None)
             self.offers.forget(root)
             self._detach(root)
-            self._facts_changed.discard(root)
-            self._changed = {each for each in self._changed if each[0] != root}
+            self._facts_changed.pop(root, None)
+            self._changed = {each: None for each in self._changed if each[0] != root}
             folders.leave(root, self)
 
     def folders_changed(self) -> None:
@@ -230,9 +234,9 @@ class PalimpsestServer(BaseServer):
             if event.type is not ContextEventType.RECUT:
                 return
         if isinstance(event, FactsChanged):
-            self._facts_changed.add(session.root)
+            self._facts_changed[session.root] = None
         else:
-            self._changed.add((session.root, event.conversation_id))
+            self._changed[session.root, event.conversation_id] = None
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(self._tell_changes())
 
@@ -245,10 +249,10 @@ class PalimpsestServer(BaseServer):
         folders = await self.folders()
         while (self._facts_changed or self._changed) and not self.is_leaving:
             if self._facts_changed:
-                session = await folders.get(self._facts_changed.pop())
+                session = await folders.get(_first(self._facts_changed))
                 self.protocol.notify("palimpsest/didChangeFacts", await changed_params(self, session))
                 continue
-            root, conversation_id = self._changed.pop()
+            root, conversation_id = _first(self._changed)
             try:
                 session = await folders.get(root)
                 report = await usage_status(session.contexts, conversation_id)
@@ -272,12 +276,22 @@ class PalimpsestServer(BaseServer):
             unsubscribe()
         if self._loading is None:
             return
-        folders = await self._loading
+        try:
+            folders = await self._loading
+        except PalimpsestError:
+            return  # there is nothing to close, and every request was told why
         if self._owns_folders:
             await folders.close()
         else:
             for root in self._held:
                 folders.leave(root, self)
+
+
+def _first(waiting: dict[T, None]) -> T:
+    """The one that has waited longest; it waits no more."""
+    found = next(iter(waiting))
+    del waiting[found]
+    return found
 
 
 def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:

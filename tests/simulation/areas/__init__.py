@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation.areas import chat, history, machines
+from tests.simulation.areas import chat, edge, history, machines
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Look = Callable[[World, "Oracle"], None]
 
-KINDS: Final[Mapping[str, Kind]] = {**chat.KINDS, **history.KINDS, **machines.KINDS}
+KINDS: Final[Mapping[str, Kind]] = {**chat.KINDS, **history.KINDS, **machines.KINDS, **edge.KINDS}
 
 PROFILES: Final[Profiles] = {
     "services": (*chat.KINDS, *history.KINDS, *machines.KINDS),
@@ -29,10 +29,11 @@ PROFILES: Final[Profiles] = {
         *("chat", "second", "kill", "fault", "clock", "attach", "stop", "cancel", "rollback", "settings", "trust"),
         *("purge", "name"),
     ),
+    "edge": (*edge.KINDS, "chat", "fault", "summarize", "rollback"),
 }
 
-LOOKS: Final[Sequence[Look]] = ()
+LOOKS: Final[Sequence[Look]] = (edge.look,)
 """What areas hold true of their own, whenever nothing is under way."""
 
-ENDS: Final[Sequence[Look]] = ()
+ENDS: Final[Sequence[Look]] = (edge.end,)
 """… and when a run ends."""
