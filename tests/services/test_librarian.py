@@ -262,6 +262,20 @@ async def test_a_fact_that_is_forgotten_while_the_model_thinks_does_not_come_bac
     assert await librarian.select(Wanted(includes_closed=True)) == []
 
 
+async def test_a_fact_rests_on_a_place_once_however_it_came_to_be_there(bench: Opener, folder: Path) -> None:
+    librarian = librarian_of(await bench([]), folder)
+    said, place = "Areas are computed with a short pi.", Place("shapes.py", Span(1, 2))
+    await librarian.pin_fact(said, place=place)
+    assert len((await librarian.pin_fact(said, place=place)).sources) == 1
+    (folder / "shapes.py").write_text(CODE.replace("3.14", "math.pi"))
+    await librarian.places.check(["shapes.py"])
+    (folder / "shapes.py").write_text("import math\n\n" + CODE)
+    fact = await librarian.pin_fact(said, place=Place("shapes.py", Span(3, 4)))
+    assert len(fact.sources) == 2
+    await librarian.places.check(["shapes.py"])
+    assert len((await librarian.get(fact.id)).sources) == 1
+
+
 async def test_a_statement_is_pinned_once_and_must_be_one(bench: Opener, folder: Path) -> None:
     librarian = librarian_of(await bench([]), folder)
     first = await librarian.pin_fact("The port is  8080.")

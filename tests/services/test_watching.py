@@ -217,6 +217,24 @@ async def test_a_listener_that_fails_does_not_end_the_watching(tmp_path: Path, t
     await watcher.close()
 
 
+async def test_what_a_listener_failed_at_is_told_again_by_the_next_look(tmp_path: Path, told: Told) -> None:
+    write(tmp_path, "a.py", "a")
+    failed = asyncio.Event()
+
+    async def hear(paths: set[str]) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError
+        await told.hear(paths)
+
+    watcher = SourceWatcher(tmp_path, hear)
+    await watcher.watch(["a.py"])
+    await asyncio.wait_for(failed.wait(), TIMEOUT_S)
+    await watcher.sweep()
+    await told.until("a.py")
+    await watcher.close()
+
+
 async def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again_and_others_do_not_wait(
     tmp_path: Path,
 ) -> None:

@@ -47,6 +47,8 @@ class Service:
     name: str = "anthropic"
     scripts: dict[str, list[Reply]] = field(default_factory=dict)
     """By the word of the user's message: an answer for each request of the turn. Behind the last it says yes."""
+    help: Callable[[PreparedContext], Reply | None] = lambda _: None
+    """What a helping model answers; None: as usual."""
     has_refused: bool = False
     """Whether it found a request too long: what that taught may leave no room for what was admitted before."""
 
@@ -63,7 +65,7 @@ class Service:
     def _reply(self, context: PreparedContext) -> Reply:
         asked = [WORD.findall(content.text) for content in context.messages if content.role is Role.USER]
         if not context.tools:
-            return _help(len(context.messages[-1].text), asked[-1] if asked else [])
+            return self.help(context) or _help(len(context.messages[-1].text), asked[-1] if asked else [])
         own = next((words[0] for words in reversed(asked) if words), "")  # what was recalled stands behind it
         replies = self.scripts.get(own, [])
         yes: Reply = [TextDelta("Yes."), Finished(StopReason.END, TokenUsage(output_tokens=2))]

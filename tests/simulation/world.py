@@ -178,6 +178,10 @@ class World:
         found: S = self._parts[key]
         return found
 
+    def has(self, kind: type) -> bool:
+        """Whether such a part was asked for."""
+        return kind in self._parts
+
     def problem(self, name: str, seen: str = "") -> None:
         if (name, seen) not in self.problems:
             self.problems.append((name, seen))
@@ -201,7 +205,7 @@ class World:
             LiveLimits(BASE / "live.json"),
             load_frame(),
             EditorModels(table),
-            self.open_events,
+            lambda take: self.open_events(take),
         )
         composer = app.Composer({}, *parts)
         opened: list[str] = []

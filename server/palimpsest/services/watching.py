@@ -36,6 +36,8 @@ _EVENTS_AT_ONCE: Final = 200
 
 Status = tuple[int, int, int] | None
 """Modification time, size and inode of a file; None where there is none."""
+_UNKNOWN: Final = (-1, -1, -1)
+"""What no file has: the next look takes it for changed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -45,7 +47,7 @@ class SourceWatcher:
     root: Path
     on_change: Callable[[set[str]], Awaitable[None]]
     """Called with paths below the folder, a few calls at a time, but never two about one path. What it raises is
-    logged."""
+    logged, and the next look tells of the same paths again."""
     open_events: Callable[[Take], FolderEvents] = open_events
     is_polling: bool = False
     """Whether there are no events, so that only the looks count."""
@@ -273,6 +275,7 @@ class SourceWatcher:
                 await self.on_change(batch)
         except Exception as error:
             log.error("changed files could not be looked at (%s)", type(error).__name__)
+            self._statuses.update(dict.fromkeys(batch & self._statuses.keys(), _UNKNOWN))
         finally:
             self._told -= batch
             self._room.release()

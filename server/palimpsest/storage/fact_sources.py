@@ -43,11 +43,21 @@ class Link:
 
 
 def add(fact_id: FactId, version: Version, anchor: str, symbol: str, span: Span | None, now: str) -> None:
-    """Ties a fact to a place that says what it should say now."""
+    """Ties a fact to a place that says what it should say now; a place that it rests on already stays the one."""
+    source = _source(version, now)
+    _drop_same(fact_id, source, anchor)
     execute(
         "INSERT INTO fact_source_link (fact, source, anchor, symbol, start_line, end_line, state) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        *(fact_id, _source(version, now), anchor, symbol, *_lines(span), FactState.FRESH.value),
+        *(fact_id, source, anchor, symbol, *_lines(span), FactState.FRESH.value),
+    )
+
+
+def _drop_same(fact_id: FactId, source: int, anchor: str, besides: Link | None = None) -> None:
+    """No fact rests on one place twice: what it was tied to again may become what it was tied to first."""
+    execute(
+        "DELETE FROM fact_source_link WHERE fact = ? AND source = ? AND anchor = ? AND id IS NOT ?",
+        *(fact_id, source, anchor, None if besides is None else besides.id),
     )
 
 
@@ -114,9 +124,11 @@ def set_state(link: Link, state: FactState, span: Span | None) -> None:
 
 def rebase(link: Link, version: Version, anchor: str, span: Span | None, now: str) -> None:
     """The place says the same in another version, or is taken as it is there: from now on that is what counts."""
+    source = _source(version, now)
+    _drop_same(link.fact_id, source, anchor, besides=link)
     execute(
         "UPDATE fact_source_link SET source = ?, anchor = ?, start_line = ?, end_line = ?, state = ? WHERE id = ?",
-        *(_source(version, now), anchor, *_lines(span), FactState.FRESH.value, link.id),
+        *(source, anchor, *_lines(span), FactState.FRESH.value, link.id),
     )
 
 

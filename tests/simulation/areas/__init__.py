@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation.areas import chat, edge, history, machines
+from tests.simulation import kept_facts
+from tests.simulation.areas import chat, edge, files, history, machines
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 
 Look = Callable[[World, "Oracle"], None]
 
-KINDS: Final[Mapping[str, Kind]] = {**chat.KINDS, **history.KINDS, **machines.KINDS, **edge.KINDS}
+KINDS: Final[Mapping[str, Kind]] = {
+    **chat.KINDS,
+    **history.KINDS,
+    **machines.KINDS,
+    **edge.KINDS,
+    **files.KINDS,
+}
 
 PROFILES: Final[Profiles] = {
     "services": (*chat.KINDS, *history.KINDS, *machines.KINDS),
@@ -30,9 +37,13 @@ PROFILES: Final[Profiles] = {
         *("purge", "name"),
     ),
     "edge": (*edge.KINDS, "chat", "fault", "summarize", "rollback"),
+    "files": (
+        *("chat", *files.KINDS, "new", "extract", "rollback", "purge", "undo"),
+        *("cancel", "second", "kill", "fault", "settings"),
+    ),
 }
 
-LOOKS: Final[Sequence[Look]] = (edge.look,)
+LOOKS: Final[Sequence[Look]] = (edge.look, kept_facts.look)
 """What areas hold true of their own, whenever nothing is under way."""
 
 ENDS: Final[Sequence[Look]] = (edge.end,)

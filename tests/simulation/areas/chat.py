@@ -100,9 +100,14 @@ def _reply(v: random.Random, word: str, *, is_last: bool) -> Reply:
 
 
 def begin_chat(world: World, op: Op) -> None:
+    chat_about(world, op, *text_of(op))
+
+
+def chat_about(world: World, op: Op, word: str, text: str) -> None:
+    """Sends a message. `word`: the first of its words that only it holds."""
+
     async def carry_out(request: Request) -> None:
         session = await world.open_folder(request.server)
-        word, text = text_of(op)
         world.service.scripts.setdefault(word, script(op))
         content, request_id = user_message(text), f"request {op.number}"
         if op.kind == "new" or not world.conversations:
