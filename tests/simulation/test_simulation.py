@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulation.areas import KINDS, PROFILES
+from tests.simulation.areas import AREAS, KINDS, PROFILES
 from tests.simulation.hunting import Hunt, carry_out
 from tests.simulation.running import operations_of, run
 from tests.simulation.scheduler import NODE, Node, Schedule, SimLoop, SimThread
@@ -158,3 +158,7 @@ def test_the_operations_of_a_seed_do_not_depend_on_how_many_there_are() -> None:
 
 def test_every_kind_of_operation_is_in_a_profile() -> None:
     assert {kind for kinds in PROFILES.values() for kind in kinds} == set(KINDS)
+
+
+def test_no_two_areas_name_a_kind_alike() -> None:
+    assert sum(len(area.KINDS) for area in AREAS) == len(KINDS)

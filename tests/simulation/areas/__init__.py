@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 Look = Callable[[World, "Oracle"], None]
 
-KINDS: Final[Mapping[str, Kind]] = {
-    **chat.KINDS,
-    **history.KINDS,
-    **machines.KINDS,
-    **edge.KINDS,
-    **files.KINDS,
-}
+AREAS: Final = (
+    chat,
+    history,
+    machines,
+    edge,
+    files,
+)
+
+KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
 
 PROFILES: Final[Profiles] = {
     "services": (*chat.KINDS, *history.KINDS, *machines.KINDS),

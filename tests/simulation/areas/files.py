@@ -218,7 +218,7 @@ KINDS: Final = {
     "move folder": _of_files(2, lambda files, op, v: files.move_folder(v)),
     "branch": _of_files(5, lambda files, op, v: files.switch(op.b, v)),
     "learn": Kind(14, _learn),
-    "ask": Kind(2, _ask),
+    "ask of file": Kind(2, _ask),
     "pin fact": _of_facts(14, _pin),
     "verify": _of_facts(2, _retake),
     "update": _of_facts(2, _retake),
