@@ -67,7 +67,8 @@ class KeptFacts:
         if not keepers or not oracle.view.exists:
             return
         files = self.world.part(Files)
-        if files.changed or keepers != self._servers:
+        places = [row[0] for row in oracle.view.ask(_LINKS)]
+        if files.changed or keepers != self._servers or places != list(self._said):
             files.changed = False
             self._wait(SWEEP_S + 5.0)
             self._servers = [each for each in keepers if each in self.world.servers]
@@ -102,8 +103,8 @@ class KeptFacts:
                 if stands != before and not is_taken:
                     self.world.problem("place says something else", f"{path}: {before} became {stands}")
                 said[link] = fact, stands
-            elif link in self._said:
-                said[link] = self._said[link]
+            else:
+                said[link] = self._said.get(link) or (fact, _lines(was, *_span(anchor)))
         self._said = said
         self.taken.clear()
 
@@ -122,7 +123,7 @@ class KeptFacts:
         elif state == "fresh":
             if not is_given:
                 self.world.problem("fresh of another version", path)
-        elif _stands(json.loads(anchor) if anchor != "bytes" else {}, was, now):
+        elif _stands(anchor, was, now):
             self.world.problem("stale though it stands", f"{state} in {path}")
         text = was if is_given else now
         if start is not None and state != "missing" and not 1 <= start <= end <= len(text.split("\n")):
@@ -210,10 +211,16 @@ def _lines(text: str, start: int | None, end: int | None) -> list[str]:
     return [] if start is None or end is None else [each for each in lines_of(text)[start - 1 : end] if each]
 
 
-def _stands(anchor: dict[str, Any], was: str, now: str) -> bool:
+def _span(anchor: str) -> tuple[int | None, int | None]:
+    """The lines in the version that it was made of; None for a whole file."""
+    told = json.loads(anchor) if anchor != "bytes" else {}
+    return told.get("start") or None, told.get("end") or None
+
+
+def _stands(anchor: str, was: str, now: str) -> bool:
     """Whether a place is surely as it was: with all above it and what follows, or with all below and what is before."""
-    start, end = anchor.get("start", 0), anchor.get("end", 0)
-    if not start or not any(_lines(was, start, end)):
+    start, end = _span(anchor)
+    if start is None or end is None or not _lines(was, start, end):
         return False
     old, new = ([" ".join(line.split()) for line in text.split("\n")] for text in (was, now))
     if old[: end + _BELOW] == new[: end + _BELOW]:

@@ -42,6 +42,8 @@ class StoreView:
     """Messages that are not what they were."""
     parents: dict[str, tuple[str | None, int]] = field(default_factory=dict)
     """By conversation: what it was forked from, and where."""
+    copies: frozenset[str] = frozenset()
+    """Conversations that were imported as copies of others."""
     hidden: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     _database: sqlite3.Connection | None = None
 
@@ -65,6 +67,7 @@ class StoreView:
         """Takes in what has happened since."""
         found = self.ask("SELECT id, parent, fork_message_id FROM conversation")
         self.parents = {each: (parent, fork_at) for each, parent, fork_at in found}
+        self.copies = frozenset(key[7:] for (key,) in self.ask("SELECT key FROM meta WHERE key GLOB 'origin:*'"))
         self.hidden = {}
         for owner, start, end in self.ask("SELECT conversation, start_message_id, end_message_id FROM hidden"):
             self.hidden.setdefault(owner, []).append((start, end))

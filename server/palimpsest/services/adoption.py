@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.transfer_format import encode
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
@@ -53,10 +53,14 @@ class Adopted:
 async def recognise(store: Store, root: Path, environ: Mapping[str, str], *, is_trusted: bool) -> FolderIdentity:
     """The folder of an open store, which the store remembers from now on.
 
-    The first commit is looked for once, and only in a trusted folder, because a repository says what git runs.
+    The first commit is looked for once, and only in a trusted folder, because a repository says what git runs. Raises
+    NotFound for a folder that was moved away or deleted meanwhile.
     """
     before = await store.read(identity.recall)
-    status = await asyncio.to_thread(root.stat)
+    try:
+        status = await asyncio.to_thread(root.stat)
+    except OSError as error:
+        raise NotFound(f"The folder {root} is not there any more. Open one that is.") from error
     git_root = "" if before is None else before.git_root
     if is_trusted and not git_root:
         git_root = await asyncio.to_thread(_first_commit, root, environ)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from palimpsest.services.events import ConversationChanged, FactsChanged, Folder
 from palimpsest.services.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.place_checker import PlaceChecker
-from palimpsest.services.watching import SourceWatcher
+from palimpsest.services.watching import DEBOUNCE_S, SWEEP_S, SourceWatcher
 from palimpsest.storage import fact_sources
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,11 @@ class FactKeeping:
     """What the system tells of files; a test has another."""
     watcher: SourceWatcher = field(init=False)
     checker: PlaceChecker = field(default_factory=PlaceChecker)
+    _places: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By file, those that facts rested on when it was last asked."""
+    _asks_again: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _rereading: asyncio.Task[None] | None = None
     _unsubscribe: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
@@ -46,6 +51,7 @@ class FactKeeping:
         """Begins to listen, and sees in the background to what happened while no server ran."""
         self._unsubscribe = self.listeners.add(self._hear)
         self._begin(self._catch_up())
+        self._rereading = asyncio.create_task(self._watch_for_ever(), name="watch what facts rest on")
 
     @property
     def is_idle(self) -> bool:
@@ -55,9 +61,10 @@ class FactKeeping:
     async def close(self) -> None:
         if self._unsubscribe is not None:
             self._unsubscribe()
-        for task in list(self._tasks):
+        tasks = [*self._tasks, *([] if self._rereading is None else [self._rereading])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.watcher.close()
         await self.checker.close()
 
@@ -78,12 +85,26 @@ class FactKeeping:
         await self.librarian.resume()
 
     async def _watch(self) -> None:
-        """The files that facts rest on now; those that are new to the watcher are looked at once."""
-        await self.watcher.watch(await self.librarian.store.read(fact_sources.watched))
+        """The files that facts rest on now. Those in which a place is new are looked at: they may have changed while it
+        was tied or restored, or before it held again."""
+        found = await self.librarian.store.read(fact_sources.watched)
+        await self.watcher.watch(found)
+        self.watcher.touch(path for path, places in found.items() if places - self._places.get(path, frozenset()))
+        self._places = found
+
+    async def _watch_for_ever(self) -> None:
+        """A roll back closes facts or lets them hold again, and nobody tells of what other servers learn."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._asks_again.wait(), SWEEP_S)
+            await asyncio.sleep(DEBOUNCE_S)
+            self._asks_again.clear()
+            await logged(self._watch())
 
     def _hear(self, event: FolderEvent) -> None:
         if isinstance(event, ConversationChanged):
             self.librarian.consider(event.conversation_id)
+            self._asks_again.set()
 
     def _facts_changed(self) -> None:
         self._begin(self._rewatch())

@@ -104,15 +104,15 @@ def _links(where: str, *parameters: object) -> list[Link]:
     ]
 
 
-def watched() -> dict[str, frozenset[str]]:
-    """The files that facts rest on which hold, each with the hashes of the versions they rest on."""
-    found: dict[str, set[str]] = {}
-    for path, sha256 in execute(
-        "SELECT DISTINCT file_path, sha256 FROM fact_source JOIN fact_source_link ON source = fact_source.id "
+def watched() -> dict[str, frozenset[int]]:
+    """The files that facts rest on which hold, each with the ids of its places."""
+    found: dict[str, set[int]] = {}
+    for path, link_id in execute(
+        "SELECT file_path, fact_source_link.id FROM fact_source JOIN fact_source_link ON source = fact_source.id "
         "JOIN fact ON fact.id = fact WHERE closed_at IS NULL"
     ):
-        found.setdefault(path, set()).add(sha256)
-    return {path: frozenset(hashes) for path, hashes in found.items()}
+        found.setdefault(path, set()).add(link_id)
+    return {path: frozenset(ids) for path, ids in found.items()}
 
 
 def set_state(link: Link, state: FactState, span: Span | None) -> None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation import kept_facts
-from tests.simulation.areas import chat, edge, files, history, machines
+from tests.simulation import elsewhere, kept_facts
+from tests.simulation.areas import chat, edge, files, history, machines, transfers
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -22,6 +22,7 @@ AREAS: Final = (
     machines,
     edge,
     files,
+    transfers,
 )
 
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
@@ -43,10 +44,14 @@ PROFILES: Final[Profiles] = {
         *("chat", *files.KINDS, "new", "extract", "rollback", "purge", "undo"),
         *("cancel", "second", "kill", "fault", "settings"),
     ),
+    "transfers": (
+        *("chat", *transfers.KINDS, "new", "fork", "rollback", "purge", "summarize", "name"),
+        *("cancel", "second", "kill", "fault"),
+    ),
 }
 
-LOOKS: Final[Sequence[Look]] = (edge.look, kept_facts.look)
+LOOKS: Final[Sequence[Look]] = (edge.look, kept_facts.look, elsewhere.look)
 """What areas hold true of their own, whenever nothing is under way."""
 
-ENDS: Final[Sequence[Look]] = (edge.end,)
+ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end)
 """… and when a run ends."""
