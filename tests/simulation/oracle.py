@@ -24,7 +24,7 @@ from palimpsest.services import search
 from palimpsest.services.context_state import ContextState, load_state
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.standing_rules import read_rules
+from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.storage import conversations, health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
@@ -194,7 +194,8 @@ class Oracle:
             at = [(piece.start, piece.end) for piece in state.pieces]
             self.world.problem("no partition", f"{at} of {state.n_messages} without {sorted(absent)}")
         rules = await read_rules(session.store, state)
-        if lost := [each for each in missing(rules.ledger, state.pieces, state.front.text) if not each.is_pin]:
+        news = await news_of(session.store, state)  # the next turn is told first
+        if lost := [each for each in missing(rules.ledger, state.pieces, state.front.text) if each.text not in news]:
             self.world.problem("rule lost", lost[0].text)
 
     # ------------------------------------------------------------------------------------------------------- at the end
