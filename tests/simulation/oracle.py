@@ -14,7 +14,7 @@ from tests.simulation.service import WORD, raw_tokens
 from tests.simulation.store_view import StoreView
 from tests.simulation.world import World
 
-from palimpsest.domain.cut import is_partition
+from palimpsest.domain.cut import Live, is_partition
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.ledger import missing
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
@@ -41,8 +41,9 @@ class Oracle:
     """Turns whose end was looked at."""
     stood: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By conversation: its changes, and the version of its cut."""
-    compared: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
-    """As what a server held in memory was last held against the store."""
+    compared: dict[tuple[str, str], tuple[ContextState, tuple[int, ...]]] = field(default_factory=dict)
+    """By server and conversation: what was held in memory when it was last held against the store, and how that stood.
+    The state itself, because the address of one that is gone may be another's."""
     looked_for: frozenset[str] = frozenset()
     """Purged words that no search found."""
 
@@ -167,10 +168,11 @@ class Oracle:
     async def _look_at_memory(self, node: str, session: FolderSession, purged: Iterable[str]) -> None:
         """What a server holds in memory is what it would load; rules hold; nothing purged is found."""
         for conversation_id, held in list(session.contexts._states.items()):
-            seen = (id(held), len(held.pieces), *self.stood[conversation_id])
-            if self.compared.get((node, conversation_id)) == seen:
+            seen = (len(held.pieces), *self.stood[conversation_id])
+            known, as_it_was = self.compared.get((node, conversation_id), (None, ()))
+            if known is held and as_it_was == seen:
                 continue
-            self.compared[node, conversation_id] = seen
+            self.compared[node, conversation_id] = held, seen
             try:
                 await self._compare(session, conversation_id)
             except PalimpsestError as error:
@@ -194,8 +196,11 @@ class Oracle:
             at = [(piece.start, piece.end) for piece in state.pieces]
             self.world.problem("no partition", f"{at} of {state.n_messages} without {sorted(absent)}")
         rules = await read_rules(session.store, state)
-        news = await news_of(session.store, state)  # the next turn is told first
-        if lost := [each for each in missing(rules.ledger, state.pieces, state.front.text) if each.text not in news]:
+        # Behind a message, or what the next turn is told first.
+        told = [piece.injection for piece in state.pieces if isinstance(piece, Live)]
+        told.append(await news_of(session.store, state))
+        absent_rules = missing(rules.ledger, state.pieces, state.front.text)
+        if lost := [each for each in absent_rules if not any(each.text in text for text in told)]:
             self.world.problem("rule lost", lost[0].text)
 
     # ------------------------------------------------------------------------------------------------------- at the end

@@ -65,6 +65,8 @@ class ContextState:
     """The newest estimate, and what it was made of: between re-cuts pieces are only appended or added to."""
     last_hidden: int = 0
     """The newest of what was rolled back or purged, as the state knows it."""
+    last_injection: int = 0
+    """The newest of what was added behind a message, as the state knows it."""
     asked_by: EditorId | None = None
     """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
     offer models, its own are asked first."""
@@ -211,6 +213,7 @@ class _Rows:
     expansions: tuple[tuple[MessageId, MessageId], ...]
     injections: dict[MessageId, str]
     last_hidden: int
+    last_injection: int
     counts: dict[MessageId, int] = field(default_factory=dict)
 
 
@@ -238,8 +241,8 @@ def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
     previews = contexts.read_previews(conversation_id, version)
     injections = contexts.read_injections(conversation_id, version)
     by_id = {each.id: each for each in summaries}
-    last_hidden = conversations.last_hidden(conversation_id)
-    return _Rows(record, cut, by_id, previews, messages, expansions, injections, last_hidden, counts)
+    last = conversations.last_hidden(conversation_id), contexts.last_injection(conversation_id)
+    return _Rows(record, cut, by_id, previews, messages, expansions, injections, *last, counts)
 
 
 async def ensure_counts(
@@ -290,6 +293,7 @@ async def load_state(
         front(cut.front, tokenizer),
         rows.expansions,
         last_hidden=rows.last_hidden,
+        last_injection=rows.last_injection,
     )
 
 

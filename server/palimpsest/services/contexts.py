@@ -156,19 +156,18 @@ class ContextEngine:
         """Read anew unless what is held says what the store says. One load at a time: two would be two states, and what
         one request changes the next would not see."""
 
-        def read() -> tuple[conversations.ConversationRecord, int, int]:
-            record = conversations.get(conversation_id)
+        def read() -> tuple[conversations.ConversationRecord, tuple[int, int, int]]:
             version, hidden = contexts.latest_version(conversation_id), conversations.last_hidden(conversation_id)
-            return record, version, hidden
+            return conversations.get(conversation_id), (version, hidden, contexts.last_injection(conversation_id))
 
         while True:
-            record, version, last_hidden = await self.store.read(read)
+            record, stands = await self.store.read(read)
             fresh = self.models.assume(record.model)  # its editor or its service may have said more since
             known = self._states.get(conversation_id)
             if known is not None and (
-                *(known.n_messages, known.record.model, known.cut.version, known.last_hidden),
-                *(known.model.limits, known.model.tokenizer),
-            ) == (record.n_messages, record.model, version, last_hidden, fresh.limits, fresh.tokenizer):
+                *(known.n_messages, known.record.model, known.model.limits, known.model.tokenizer),
+                *(known.cut.version, known.last_hidden, known.last_injection),
+            ) == (record.n_messages, record.model, fresh.limits, fresh.tokenizer, *stands):
                 self._keep(known)
                 known.record = record
                 return known
@@ -412,8 +411,9 @@ class ContextEngine:
         index, version = state.asked_at(turn_id), state.cut.version
         added = state.with_injection(turn_id, text).pieces[index]
 
-        def follow(_: None) -> None:
+        def follow(last_injection: int) -> None:
             state.pieces[index] = added
+            state.last_injection = last_injection
             state.n_sent = min(state.n_sent, index)
 
         await self.store.commit(

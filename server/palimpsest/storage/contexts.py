@@ -215,14 +215,23 @@ def read_previews(conversation_id: ConversationId, cut_version: int) -> dict[Mes
     return {MessageId(message_id): Content.from_json(json.loads(content)) for message_id, content in found}
 
 
-def write_injection(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> None:
-    """What is added to the request of a turn behind the user's text, until the cut after `cut_version`."""
+def write_injection(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> int:
+    """What is added to the request of a turn behind the user's text, until the cut after `cut_version`. Returns what
+    `last_injection` is now."""
     leases.check(lease)
     execute(
         """INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at)
         VALUES (?, ?, ?, ?, ?, ?)""",
         *(lease.conversation_id, turn_id, cut_version, kind, text, now),
     )
+    return last_injection(lease.conversation_id)
+
+
+def last_injection(conversation_id: ConversationId) -> int:
+    """What was added last behind a message, under any cut; 0 when nothing was. Memory that knows another one is not in
+    step."""
+    ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM injection WHERE conversation = ?", conversation_id)
+    return int(newest)
 
 
 def read_injections(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
