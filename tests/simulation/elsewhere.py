@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.simulation.service import WORD
 from tests.simulation.world import BASE, Server, World
 
 from palimpsest.app import store_directory
@@ -57,6 +58,12 @@ class Elsewhere:
         shutil.rmtree(self._base, ignore_errors=True)
         self.root.mkdir(parents=True)
         self._make_store()
+        self.world.shown_elsewhere = self._shown
+
+    def _shown(self) -> frozenset[str]:
+        directories = {self.directory, *self.left}
+        told = [row[0] or "" for each in directories for row in rows_of(each, "message", "content")]
+        return frozenset(word for text in told for word in WORD.findall(text))
 
     @property
     def _base(self) -> Path:
@@ -93,6 +100,7 @@ class Elsewhere:
     # --------------------------------------------------------------------------------------------------------- looking
 
     def look(self, oracle: Oracle) -> None:
+        self.world.disk.repair()
         for left in sorted(self.adopted):
             self._look_at_adopted(left)
         if not self.wants_doctor or not self.world.servers or not oracle.view.exists:
@@ -142,6 +150,7 @@ class Elsewhere:
 
     def end(self) -> None:
         """With no server there, doctor mends a sound store by changing nothing."""
+        self.world.disk.repair()
         for server in list(self.world.servers):
             self.world.kill(server)
         server = self.world.add_server()

@@ -70,10 +70,12 @@ class Oracle:
             return
         self._renew()
         to = "to the model" if context.tools else "to a helper"
-        for word in sorted(present & self.view.purged_words()):
+        gone = present & self.view.purged_words()
+        for word in sorted(gone - self.world.shown_elsewhere() if gone else gone):
             self.world.problem("purged word sent", f"{word} {to}")
         if context.tools:
-            for word in sorted(present & self.view.hidden_words(context.conversation_id)):
+            hidden = present & self.view.hidden_words(context.conversation_id)
+            for word in sorted(hidden - self.world.shown_elsewhere() if hidden else hidden):
                 self.world.problem("hidden word sent", f"{word} {to}")
 
     # -------------------------------------------------------------------------------------- when nothing is under way

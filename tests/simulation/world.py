@@ -163,6 +163,8 @@ class World:
     wall_s: float = 0.0
     """By how much the wall clock is off."""
     has_unfinished_purge: bool = False
+    shown_elsewhere: Callable[[], frozenset[str]] = frozenset
+    """Words that stores of other folders show."""
     open_events: Callable[[Take], FolderEvents] = NoEvents
     on_server: list[Callable[[Server], None]] = field(default_factory=list)
     """Called with each server that begins."""
