@@ -102,6 +102,29 @@ async def test_what_another_server_changes_is_told_and_what_it_only_reads_is_not
     assert other.changes.empty()
 
 
+async def test_a_turn_of_this_server_that_has_just_begun_is_followed_to_its_end(bench: Opener) -> None:
+    """Whoever asks may see it in the store before it is among the running ones."""
+    may_go_on = asyncio.Event()
+    b = await bench([[TextDelta("one "), may_go_on, TextDelta("two")]])
+    running = await start(b)
+    following = Following(b.session.store, b.session.turns.running, lambda _: None, lambda: False, QUICK_S)
+    shown: list[Numbered] = []
+    follower = asyncio.create_task(following.follow(running.id, 0, shown.append))
+    await said(running, "one ")
+    may_go_on.set()
+    await asyncio.wait_for(follower, WAIT_S)
+    assert "".join(each.event.text for each in shown if each.event.type is EventType.TEXT) == "one two"
+    assert running.n_followers == 0
+
+
+async def test_a_turn_of_this_server_that_has_just_begun_is_cancelled(bench: Opener) -> None:
+    b = await bench([[TextDelta("one "), asyncio.Event()]])
+    running = await start(b)
+    following = Following(b.session.store, b.session.turns.running, lambda _: None, lambda: False, QUICK_S)
+    await asyncio.wait_for(following.cancel(running.id), WAIT_S)
+    assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.CANCELLED
+
+
 async def test_a_look_that_fails_is_not_the_last(bench: Opener, join: Joiner) -> None:
     b = await bench([says("one"), says("two")])
     other = await join(b)

@@ -150,13 +150,14 @@ class Oracle:
 
     def _look_at_facts(self) -> None:
         at = {(row.owner, row.id): row for row in self.view.rows.values()}
-        for owner, message_id, kind, closed in self.view.ask(
-            "SELECT conversation, message_id, fact_type, closed_at FROM fact"
+        for owner, message_id, kind, closed, verified in self.view.ask(
+            "SELECT conversation, message_id, fact_type, closed_at, verified_at FROM fact"
         ):
             row = at.get((owner, message_id))
             if row is not None and row.is_purged:
                 self.world.problem("fact of a purged message", str(kind))
-            elif row is not None and closed is None and self.view.is_hidden(owner, message_id):
+            elif row is not None and closed is None and verified is None and self.view.is_hidden(owner, message_id):
+                # One that a person says holds, holds.
                 self.world.problem("fact of a hidden message", str(kind))
 
     def _look_at_files(self, purged: Iterable[str]) -> None:

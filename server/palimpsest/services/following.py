@@ -68,7 +68,8 @@ class Following:
             await asyncio.gather(self._watching, return_exceptions=True)
 
     async def follow(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
-        """Shows what a turn of another server says, from the event after `after_seq` to its end.
+        """Shows what a turn says, from the event after `after_seq` to its end: one of another server, or of this one,
+        which may have begun it just now.
 
         What was committed before it was seen comes as one piece of text a step. When `after_seq` lies in a step that
         is committed already, that step's whole text comes. Returns early when no server will end the turn: when
@@ -89,7 +90,10 @@ class Following:
                     show(each)
                     last = each.seq
                     n_shown += len(each.event.text) if each.event.type is EventType.TEXT else 0
-                if said.turn.state.is_final or said.holder == self.store.server_id:
+                if said.turn.state.is_final:
+                    return
+                if said.holder == self.store.server_id:
+                    await self._follow_own(turn_id, last, show)
                     return
                 if said.holder is None:
                     await self._close_open_turns()
@@ -98,10 +102,23 @@ class Following:
         finally:
             self._n_followers -= 1
 
+    async def _follow_own(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
+        """A turn of this server, which the caller did not find running yet: it stands in the store a moment before."""
+        await self.store.data_version()  # behind the admission, on the writer's thread
+        if (own := self.running.get(turn_id)) is None:
+            return
+        unfollow = own.follow(show, after_seq)
+        try:
+            await own.wait()
+        finally:
+            unfollow()
+
     async def cancel(self, turn_id: TurnId) -> None:
         """Asks the server that runs the turn to stop it, and waits until it has; not for ever, because that server
         may hang."""
         await self.store.run(turns.request_cancel, turn_id)
+        if (own := self.running.get(turn_id)) is not None:
+            own.cancel()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CANCEL_WAIT_S):
                 await self.follow(turn_id, sys.maxsize, lambda _: None)
