@@ -14,7 +14,7 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -79,7 +79,8 @@ class SettingsReader:
     """Where the editor has said none."""
 
     def read(self, root: Path, word: EditorsWord) -> FolderSettings:
-        settings = settings_of(int(word.settings.get("variant", self.variant)))
+        settings, learns = settings_of(int(word.settings.get("variant", self.variant))), word.settings.get("librarian")
+        settings = replace(settings, librarian=replace(settings.librarian, enabled=learns is not False))
         return FolderSettings(settings, bool(word.is_trusted), dict(word.settings), ())
 
     def read_again(self, root: Path, word: EditorsWord, before: FolderSettings) -> FolderSettings:

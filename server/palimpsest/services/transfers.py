@@ -23,7 +23,7 @@ from palimpsest.domain.transfer_format import decode, encode, is_export
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.import_files import read_import
-from palimpsest.services.pending_work import do_pending_work
+from palimpsest.services.pending_work import do_pending_work, keep_at_pending_work
 from palimpsest.services.recordings import Recording, read_recording
 from palimpsest.storage import conversations as stored
 from palimpsest.storage import transfers
@@ -102,7 +102,7 @@ class Transfers:
     def _stored(self, imported: Imported) -> None:
         """What follows, also when nobody waits for the import any more: editors are told, messages made findable."""
         if imported.outcome is not Outcome.PRESENT:
-            self.conversations.contexts.background.start(None, do_pending_work(self.conversations.store))
+            self.conversations.contexts.background.start(None, keep_at_pending_work(self.conversations.store))
             self.conversations.changed(imported.record.id)
 
     async def _store_recording(self, recording: Recording) -> Imported:

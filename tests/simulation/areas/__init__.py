@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation import elsewhere, kept_facts
-from tests.simulation.areas import chat, edge, files, history, machines, transfers
+from tests.simulation.areas import chat, edge, files, folders, history, machines, transfers
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -23,6 +23,7 @@ AREAS: Final = (
     edge,
     files,
     transfers,
+    folders,
 )
 
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
@@ -43,6 +44,10 @@ PROFILES: Final[Profiles] = {
     "files": (
         *("chat", *files.KINDS, "new", "extract", "rollback", "purge", "undo"),
         *("cancel", "second", "kill", "fault", "settings"),
+    ),
+    "folders": (
+        *("chat", *folders.KINDS, "new", "learn", "pin fact", "change", "summarize", "rollback"),
+        *("cancel", "second", "kill", "fault", "stop", "settings", "layout"),
     ),
     "transfers": (
         *("chat", *transfers.KINDS, "new", "fork", "rollback", "purge", "summarize", "name"),
