@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextvars import Context
 from typing import Any
 
 from playhouse.migrations import Runner
@@ -28,7 +29,8 @@ class CopyingRunner(Runner):  # type: ignore[misc]  # peewee is not typed
                 template.backup(self.database.connection())
                 return [each.name for each in self.status()]
             names = super().up()
-            template = sqlite3.connect(":memory:", check_same_thread=False)
+            # In a context of its own: it outlives a simulated process that happens to be the first to need it.
+            template = Context().run(sqlite3.connect, ":memory:", check_same_thread=False)
             self.database.connection().backup(template)
             _templates[self.directory] = template
             return names
