@@ -82,7 +82,7 @@ class Purging:
         words any more, so nothing waits for this but the answer to the purge."""
         store = self.contexts.store
         await do_pending_work(store)
-        await asyncio.to_thread(purging.empty_log, store.directory)
+        await asyncio.to_thread(purging.rewrite_files, store.directory)
         await asyncio.to_thread(_drop_copies, store.directory)
 
     def _changed(self, conversation_id: ConversationId) -> None:

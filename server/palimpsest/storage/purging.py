@@ -2,7 +2,8 @@
 
 What stays of a message is its header and its digests, so the chain still verifies; its content goes, and with it
 everything that was made of it, in every conversation that reads it. `secure_delete`, which the store sets, overwrites
-what a transaction frees; `empty_log` then takes it out of the write-ahead log.
+what a transaction frees; `rewrite_files` then takes out what stands elsewhere: in the write-ahead log, and where rows
+had stood before SQLite moved them.
 """
 
 from __future__ import annotations
@@ -128,10 +129,13 @@ def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
     ]
 
 
-def empty_log(directory: Path) -> None:
-    """Copies the write-ahead log into the database and truncates it. Raises StoreError when readers do not let go."""
+def rewrite_files(directory: Path) -> None:
+    """Writes the database anew, and empties its log. `secure_delete` overwrites what is deleted where it stands then;
+    where it stood before rows were moved between pages, only this removes it. Others wait meanwhile, some seconds for a
+    gigabyte. Raises StoreError when readers do not let go, or there is no room for a second copy."""
     try:
         with contextlib.closing(sqlite3.connect(directory / DATABASE_NAME, timeout=_BUSY_TIMEOUT_S)) as database:
+            database.execute("VACUUM")
             (is_busy, _, _) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.Error as error:
         raise StoreError(explain(error, directory)) from error
