@@ -125,7 +125,7 @@ class KeptFacts:
                 self.world.problem("fresh of another version", path)
         elif _stands(anchor, was, now):
             self.world.problem("stale though it stands", f"{state} in {path}")
-        text = was if is_given else now
+        text = was if is_given and state == "fresh" else now
         if start is not None and state != "missing" and not 1 <= start <= end <= len(text.split("\n")):
             self.world.problem("lines beyond the file", f"{start}-{end} in {path}")
 
