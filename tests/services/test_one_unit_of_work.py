@@ -23,6 +23,7 @@ from palimpsest.domain.errors import (
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.recovery import Resolution
+from palimpsest.services.pending_work import do_pending_work
 from palimpsest.services.purging import Purging, resume
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn
@@ -270,6 +271,18 @@ async def test_a_purge_that_is_cut_off_shows_nothing_any_more_and_is_finished_by
     assert await again.session.store.read(pending_work.n_left, Kind.PURGE) == 0
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
     await again.session.close()
+
+
+async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_the_next_server(bench: Opener) -> None:
+    b = await bench([says(f"Answer {SECRET}.")])
+    await b.ask(f"Question {SECRET}.", "first")
+    store = b.session.store
+    await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
+    await do_pending_work(store)  # and nothing more: its server ends here
+    assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
+    await resume(Purging(b.session.contexts, b.session.listeners))
+    assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
+    assert await store.read(pending_work.files_to_empty) == 0
 
 
 async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> None:

@@ -75,7 +75,7 @@ def connections_on(disk: Disk) -> Any:
     real = sqlite3.connect
 
     def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        if (node := NODE.get(None)) is None:
+        if (node := NODE.get(None)) is None or arguments[:1] == (":memory:",):  # which is on no disk
             plain: sqlite3.Connection = real(*arguments, **options)
             return plain
         connection: sqlite3.Connection = real(*arguments, **{**options, "factory": Connection})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.areas.chat import Looks
+from tests.simulation.areas.history import Purges
 from tests.simulation.service import WORD, raw_tokens
 from tests.simulation.store_view import StoreView
 from tests.simulation.world import World
@@ -46,6 +47,10 @@ class Oracle:
     The state itself, because the address of one that is gone may be another's."""
     looked_for: frozenset[str] = frozenset()
     """Purged words that no search found."""
+    told: set[tuple[str, str]] = field(default_factory=set)
+    """Hidden words that conversations were told, at the last look."""
+    written: dict[str, int] = field(default_factory=dict)
+    """How often each conversation had been written by then."""
 
     def __post_init__(self) -> None:
         self.view = StoreView(self.world.directory)
@@ -89,6 +94,7 @@ class Oracle:
         self._look_at_what_is_held()
         self._look_at_shown()
         self._look_at_facts()
+        self._look_at_what_was_told()
         purged = self.view.purged_words()
         self._look_at_files(purged)
         self.stood = {
@@ -107,6 +113,8 @@ class Oracle:
         """Leases, turns and steps: nothing is left open by who still runs."""
         view, world = self.view, self.world
         live = {server.session.store.server_id for server in world.servers if server.session is not None}
+        died_at = {name: each.killed_at for each in world.graveyard for name in each.opened}
+        opened_at = world.newest_opening()
         held = dict(view.ask("SELECT conversation, server FROM lease WHERE server IS NOT NULL"))
         for conversation_id, holder in view.ask("SELECT conversation, holder FROM lease WHERE server IS NOT NULL"):
             if held[conversation_id] in live:
@@ -115,7 +123,7 @@ class Oracle:
             "SELECT id, conversation, state, error_kind, error_message FROM turn"
         ):
             if state not in _FINAL:
-                if held.get(owner) in live | {None}:
+                if held.get(owner) in live | {None} or opened_at > (died_at.get(held[owner]) or opened_at):
                     world.problem("turn left open", str(state))
             elif turn_id not in self.ended:
                 self.ended.add(turn_id)
@@ -160,8 +168,24 @@ class Oracle:
                 # One that a person says holds, holds.
                 self.world.problem("fact of a hidden message", str(kind))
 
+    def _look_at_what_was_told(self) -> None:
+        """What another conversation was told of words that are hidden now is told no more; one that somebody wrote at
+        the moment may keep it until its next cut."""
+        query = """SELECT conversation, text FROM injection AS each WHERE cut_version =
+            (SELECT COALESCE(MAX(version), 0) FROM cut WHERE conversation = each.conversation)"""
+        hidden = self.view.words_out_of_sight()
+        found = self.view.ask(query) if hidden else []
+        told = {(owner, word) for owner, text in found for word in WORD.findall(text) if word in hidden}
+        written = dict(self.view.ask("SELECT conversation, epoch FROM lease"))
+        for owner, word in sorted(told - self.told):
+            if written.get(owner) == self.written.get(owner):
+                self.world.problem("hidden word told", f"{word} in another conversation")
+        self.told, self.written = told, written
+
     def _look_at_files(self, purged: Iterable[str]) -> None:
-        if not purged or self.world.has_unfinished_purge:
+        purges = self.world.part(Purges)
+        purges.take_stock()
+        if purges:
             return
         for path in sorted(self.world.directory.rglob("*")):
             data = path.read_bytes() if path.is_file() else b""

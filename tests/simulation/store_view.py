@@ -114,6 +114,14 @@ class StoreView:
         )
         return words_of(own) - shown
 
+    def words_out_of_sight(self) -> frozenset[str]:
+        """That only messages hold which every conversation hides that has them."""
+        if not any(self.hidden.values()):
+            return NONE
+        has = [(each, row) for each in self.parents for row in self.messages_of(each)]
+        shown = [row for each, row in has if not self.is_hidden(each, row.id)]
+        return words_of(row for _, row in has) - words_of(shown)
+
     def table_of(self, word: str) -> str:
         """Where a word stands, as far as SQLite shows it."""
         for (name,) in self.ask("SELECT name FROM sqlite_master WHERE type = 'table'"):

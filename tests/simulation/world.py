@@ -101,6 +101,16 @@ class NoEvents:
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Of a store by a server."""
+
+    began_at: int
+    """The step."""
+    n_failed: int
+    """Statements that the disk had refused by then."""
+
+
 @dataclass(eq=False, slots=True)
 class Server:
     """A simulated server process."""
@@ -112,8 +122,10 @@ class Server:
     """Whether anything else of it is under way, such as at its edge."""
     is_private: bool = False
     """Whether it lives with one editor, and nobody else asks it."""
-    opened: list[str] = field(default_factory=list)
-    """What its stores call it."""
+    opened: dict[str, Opening] = field(default_factory=dict)
+    """By what its stores call it."""
+    killed_at: int | None = None
+    """The step; None: it lives."""
 
     @property
     def session(self) -> FolderSession | None:
@@ -163,7 +175,6 @@ class World:
     """What is wrong: a short name, and what was seen."""
     wall_s: float = 0.0
     """By how much the wall clock is off."""
-    has_unfinished_purge: bool = False
     shown_elsewhere: Callable[[], frozenset[str]] = frozenset
     """Words that stores of other folders show."""
     open_events: Callable[[Take], FolderEvents] = NoEvents
@@ -211,11 +222,12 @@ class World:
             lambda take: self.open_events(take),
         )
         composer = app.Composer({}, *parts)
-        opened: list[str] = []
+        opened: dict[str, Opening] = {}
 
         async def open_session(root: Path, word: EditorsWord) -> FolderSession:
+            opening = Opening(self.loop.n_steps, self.disk.n_failed)
             session = await composer.open_session(root, word)
-            opened.append(session.store.server_id)
+            opened[session.store.server_id] = opening
             return session
 
         folders = Folders(open_session, composer.renew, editor_models=parts[6])
@@ -235,6 +247,7 @@ class World:
     def kill(self, server: Server) -> None:
         """The process ends as by SIGKILL: the system lets go of its files and locks, and nothing else happens."""
         server.node.kill()
+        server.killed_at = self.loop.n_steps
         self.loop.nodes.remove(server.node)
         self.servers.remove(server)
         self.graveyard.append(server)  # nothing of it may be finalized: its `finally` blocks would run
@@ -279,6 +292,13 @@ class World:
     async def open_folder(self, server: Server) -> FolderSession:
         """The session as a request gets it."""
         return await server.folders.get(self.root)
+
+    def newest_opening(self) -> int:
+        """The step at which a store that is open now began to be opened, the last of those since which no disk failed.
+        When nothing is under way, what was left open or undone before is closed and done. 0 where there is none."""
+        sessions = [(server, server.session) for server in self.servers]
+        opened = [server.opened[session.store.server_id] for server, session in sessions if session is not None]
+        return max((each.began_at for each in opened if each.n_failed == self.disk.n_failed), default=0)
 
     # --------------------------------------------------------------------------------------------------------- its time
 

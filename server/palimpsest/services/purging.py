@@ -82,8 +82,10 @@ class Purging:
         words any more, so nothing waits for this but the answer to the purge."""
         store = self.contexts.store
         await do_pending_work(store)
+        newest = await store.read(pending_work.files_to_empty)
         await asyncio.to_thread(purging.rewrite_files, store.directory)
         await asyncio.to_thread(_drop_copies, store.directory)
+        await store.run(pending_work.files_are_empty, newest)
 
     def _changed(self, conversation_id: ConversationId) -> None:
         self.listeners.tell(ConversationChanged(conversation_id))
@@ -97,10 +99,11 @@ class Purging:
 
 async def resume(purges: Purging) -> None:
     """What a server that ended meanwhile had left of long work on the store is done, in the background."""
-    if await purges.contexts.store.read(pending_work.n_left, Kind.PURGE):
+    store = purges.contexts.store
+    if await store.read(pending_work.files_to_empty) or await store.read(pending_work.n_left, Kind.PURGE):
         await purges.finish()
     else:
-        await do_pending_work(purges.contexts.store)
+        await do_pending_work(store)
 
 
 def _log_failure(work: asyncio.Task[Scope]) -> None:

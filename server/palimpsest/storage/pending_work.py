@@ -30,6 +30,10 @@ class Kind(StrEnum):
     """A search index is to be written anew without what was taken out."""
 
 
+_FILES: Final = "files"
+"""The kind of what no transaction can do: the log and the copies of the store still hold what was purged."""
+
+
 def purge(conversation_id: str, first: int, after: int) -> None:
     """The content of the rows [first, after) goes, and with it their words in the indexes."""
     _add(Kind.PURGE, conversation_id, first, after)
@@ -38,6 +42,22 @@ def purge(conversation_id: str, first: int, after: int) -> None:
 def index(conversation_id: ConversationId, after: int) -> None:
     """Messages that were stored past `conversations.append`, such as imported ones, are made findable."""
     _add(Kind.INDEX, conversation_id, 0, after)
+
+
+def empty_files() -> None:
+    """What is removed in this transaction stands in other files of the store, too, until they are emptied."""
+    _add(_FILES, "", 0, 0)
+
+
+def files_to_empty() -> int:
+    """Names what was removed last of what other files still hold; 0 when they hold nothing."""
+    ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM pending_work WHERE kind = ?", _FILES)
+    return int(newest)
+
+
+def files_are_empty(newest: int) -> None:
+    """The files hold nothing any more of what was removed up to then; see `files_to_empty`."""
+    execute("DELETE FROM pending_work WHERE kind = ? AND id <= ?", _FILES, newest)
 
 
 def n_left(kind: Kind) -> int:
@@ -58,7 +78,9 @@ def do_some() -> Kind | None:
     """Does a piece of what is left, a purge first. What it belonged to; None when nothing is left."""
     order = " ".join(f"WHEN '{kind.value}' THEN {number}" for number, kind in enumerate(Kind))
     found = execute(
-        f"SELECT id, kind, subject, first, after FROM pending_work ORDER BY CASE kind {order} END, id LIMIT 1"
+        "SELECT id, kind, subject, first, after FROM pending_work WHERE kind <> ? "
+        f"ORDER BY CASE kind {order} END, id LIMIT 1",
+        _FILES,
     )
     for number, name, subject, first, after in found:
         match kind := Kind(name):
@@ -74,10 +96,8 @@ def do_some() -> Kind | None:
     return None
 
 
-def _add(kind: Kind, subject: str, first: int, after: int) -> None:
-    execute(
-        "INSERT INTO pending_work (kind, subject, first, after) VALUES (?, ?, ?, ?)", kind.value, subject, first, after
-    )
+def _add(kind: str, subject: str, first: int, after: int) -> None:
+    execute("INSERT INTO pending_work (kind, subject, first, after) VALUES (?, ?, ?, ?)", kind, subject, first, after)
 
 
 def _purge_some(conversation_id: str, first: int, after: int) -> bool:

@@ -107,6 +107,7 @@ def purge(
     for stretch in scope.stretches:
         titles |= _titles(*stretch)
         pending_work.purge(*stretch)
+    pending_work.empty_files()
     for owner, first, after in scope.stretches:
         facts.hold_again(ConversationId(owner), first, after)
     facts.remove(_facts_of(scope.stretches))

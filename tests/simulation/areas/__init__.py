@@ -30,7 +30,9 @@ KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind 
 
 PROFILES: Final[Profiles] = {
     "services": (*chat.KINDS, *history.KINDS, *machines.KINDS),
-    "answers": ("chat", "cancel", "stop", "continue", "retry", "discard", "rollback", "summarize", "new"),
+    "answers": (
+        *("chat", "again", "cancel", "stop", "continue", "retry", "discard", "rollback", "summarize", "new", "fork"),
+    ),
     "cuts": (
         *("chat", "cancel", "summarize", "switch", "rollback", "undo", "redo", "expand", "regenerate", "fork", "pin"),
         *("withdraw", "layout"),
@@ -38,8 +40,10 @@ PROFILES: Final[Profiles] = {
     "purges": ("chat", "cancel", "purge", "rollback", "fork", "extract", "stop", "discard", "summarize"),
     "machines": (
         *("chat", "second", "kill", "fault", "clock", "attach", "stop", "cancel", "rollback", "settings", "trust"),
-        *("purge", "name"),
+        *("purge", "name", "again"),
     ),
+    "deaths": ("chat", "again", "second", "kill", "attach", "stop"),
+    "servers": ("chat", "new", "second", "kill", "rollback", "retry", "discard", "purge", "extract", "summarize"),
     "edge": (*edge.KINDS, "chat", "fault", "summarize", "rollback"),
     "files": (
         *("chat", *files.KINDS, "new", "extract", "rollback", "purge", "undo"),

@@ -12,7 +12,8 @@ from tests.simulation.operations import Kind, Op, conversation, of_conversation,
 from tests.simulation.service import LARGE, SMALL, Reply
 from tests.simulation.world import Request, Server, World
 
-from palimpsest.domain.errors import ErrorKind, ProviderError
+from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId, user_message
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
@@ -20,6 +21,7 @@ from palimpsest.domain.recovery import Resolution
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn
+from palimpsest.storage import conversations
 
 _SENTENCES: Final = (
     "The pump in the north hall was checked again. ",
@@ -40,6 +42,13 @@ class Look:
 
 class Looks(list[Look]):
     """All of a world."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+
+
+class Sent(list[tuple[Op, ConversationId]]):
+    """The requests that clients sent to conversations they knew."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -115,11 +124,26 @@ def chat_about(world: World, op: Op, word: str, text: str) -> None:
             at, starting = record.id, session.turns.begin(record, request_id, content)
         else:
             at = conversation(world, op)
+            world.part(Sent).append((op, at))
             starting = session.turns.start(at, request_id, content)
         started = await starting
         if at not in world.conversations:
             world.conversations.append(at)
         await follow_to_the_end(world, request.server, started)
+
+    world.request(op.kind, server_of(world, op), carry_out)
+
+
+def _begin_again(world: World, op: Op) -> None:
+    """The same request once more, as from a client that did not hear of an answer."""
+
+    async def carry_out(request: Request) -> None:
+        session = await world.open_folder(request.server)
+        if sent := world.part(Sent):
+            before, at = sent[op.b % len(sent)]
+            content = user_message(text_of(before)[1])
+            started = await session.turns.start(at, f"request {before.number}", content)
+            await follow_to_the_end(world, request.server, started)
 
     world.request(op.kind, server_of(world, op), carry_out)
 
@@ -186,10 +210,25 @@ async def _switch(world: World, request: Request, session: FolderSession, at: Co
     await session.conversations.switch_model(at, (SMALL, LARGE)[op.b % 2])
 
 
+async def _asked(session: FolderSession, at: ConversationId) -> list[StoredMessage]:
+    """What the user asked in turns, and was not hidden."""
+    found = await session.store.read(conversations.read_user_messages, at, 0)
+    return [each for each in found if each.turn_id is not None]
+
+
 async def _resolve(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    recovery = Recovery(session.turns)
-    turn_id = await recovery.last_turn(at)
-    started = await recovery.resolve(turn_id, Resolution(op.kind), "turn" if op.b % 2 else "answer")
+    recovery, choice = Recovery(session.turns), Resolution(op.kind)
+    asked = {each.id for each in await _asked(session, at)}
+    try:
+        turn_id = await recovery.last_turn(at)
+    except InvalidRequest:
+        if asked & {each.id for each in await _asked(session, at)}:
+            world.problem("request", f"{op.kind}: nothing to go on from")
+        raise
+    if choice is Resolution.CONTINUE or choice is Resolution.RETRY:
+        started: RunningTurn | TurnId | None = await session.turns.go_on(turn_id, choice, at)
+    else:
+        started = await recovery.resolve(turn_id, choice, "turn" if op.b % 2 else "answer")
     if started is not None:
         await follow_to_the_end(world, request.server, started)
 
@@ -197,6 +236,7 @@ async def _resolve(world: World, request: Request, session: FolderSession, at: C
 KINDS: Final = {
     "chat": Kind(30, begin_chat),
     "new": Kind(3, begin_chat),
+    "again": Kind(2, _begin_again),
     "stop": of_conversation(5, _stop, is_late=True),
     "attach": of_conversation(3, _attach, is_late=True),
     "switch": of_conversation(4, _switch),

@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from tests.simulation.operations import Op, of_conversation
-from tests.simulation.world import Request, World
+from tests.simulation.world import Request, Server, World
 
 from palimpsest.domain.cut import Block
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning
 from palimpsest.services.purging import Purging
+from palimpsest.storage import conversations
 
 _MOST_CONVERSATIONS: Final = 5
+
+
+@dataclass(eq=False, slots=True)
+class Purge:
+    """Asked for, and not known to have been carried out."""
+
+    server: Server
+    n_failed: int
+    """Statements that the disk had refused by then."""
+    begun_at: int
+    """The step."""
+
+
+class Purges(list[Purge]):
+    """Those of which what was purged may still stand in the files."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+
+    def take_stock(self) -> None:
+        """Nothing is under way. What no death and no disk stopped is over; so is everything that a server has found to
+        be gone on with which was opened since."""
+        opened_at = self.world.newest_opening()
+        self[:] = [
+            each
+            for each in self
+            if (each.server.killed_at is not None or each.n_failed != self.world.disk.n_failed)
+            and opened_at <= (each.server.killed_at or each.begun_at)
+        ]
 
 
 async def _end_of(session: FolderSession, at: ConversationId) -> int:
@@ -43,8 +75,12 @@ async def _rollback(world: World, request: Request, session: FolderSession, at: 
 async def _fork(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     end = await _end_of(session, at)
     if end and len(world.conversations) < _MOST_CONVERSATIONS:
+        hidden = await session.store.read(conversations.hidden_ranges, at)
         child = await session.conversations.fork(at, MessageId(op.b % end), None)
         world.conversations.append(child.id)
+        shown = await session.store.read(conversations.read_visible, child.id, 0)
+        if any(each.start <= message.id < each.end for message in shown for each in hidden):
+            world.problem("fork shows what was hidden", f"{len(shown)} shown")
 
 
 async def _undo(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
@@ -64,9 +100,10 @@ async def _expand(world: World, request: Request, session: FolderSession, at: Co
 
 async def _purge(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     wanted = _range_of(op, await _end_of(session, at), 0.8, 0.3)
-    before, world.has_unfinished_purge = world.has_unfinished_purge, True
+    purges = world.part(Purges)
+    purges.append(purge := Purge(request.server, world.disk.n_failed, world.loop.n_steps))
     await Purging(session.contexts, session.listeners).purge(at, wanted, is_confirmed=True)
-    world.has_unfinished_purge = before
+    purges.remove(purge)
 
 
 async def _pin(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:

@@ -7,6 +7,7 @@ import json
 import random
 from typing import Final
 
+from tests.simulation.areas.history import Purges
 from tests.simulation.elsewhere import Elsewhere, Export, rows_of
 from tests.simulation.operations import Kind, Op, of_conversation, server_of
 from tests.simulation.world import Request, World
@@ -107,7 +108,7 @@ async def _compare(world: World, transfers: Transfers, imported: Imported, expor
             world.problem("copy is no copy", imported.record.id)
     elif again.header.id != wanted.header.id:
         world.problem("imported as another", imported.note)
-    if imported.outcome is not Outcome.PRESENT and _said(again) != _said(wanted) and not world.has_unfinished_purge:
+    if imported.outcome is not Outcome.PRESENT and _said(again) != _said(wanted) and not world.part(Purges):
         world.problem("import differs", f"{imported.outcome}: {_difference(again, wanted)}")
     assert len(world.problems) >= n_before
 

@@ -1,0 +1,312 @@
+"""Small wrongs that somebody could make: each takes one safeguard out of the product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A text that occurs once in a file of the product, and what stands there instead."""
+
+    name: str
+    file: str
+    """Below `server/palimpsest`."""
+    before: str
+    after: str
+    also: tuple[str, str] | None = None
+    """A second text of the file, and what stands there instead."""
+    profile: str | None = None
+    """Of the seeds that are gone through: one in which it may be seen; None: each seed's own."""
+
+
+MUTANTS: Final = (
+    # ------------------------------------------------------------------------------------------------------ leases
+    Mutant(
+        "a lease that was acquired for a cancelled request is kept",
+        "services/leases.py",
+        "if is_over:  # nobody waits for it any more",
+        "if False:",
+    ),
+    Mutant(
+        "a lease that could not be given back is not tried again",
+        "services/leases.py",
+        "self.background.start(None, self._settle_later(conversation_id))",
+        "pass",
+        profile="machines",
+    ),
+    Mutant(
+        "a server's own lease keeps no other request of it out",
+        "storage/leases.py",
+        "    if server is not None and is_alive(server):\n",
+        "    if server not in (None, server_id) and is_alive(server):\n",
+    ),
+    Mutant(
+        "a dead server's turn is left open when another takes its conversation over",
+        "storage/turns.py",
+        "has_closed = bool(close_open_turns(conversation_id, now))",
+        "has_closed = False",
+        profile="deaths",
+    ),
+    Mutant(
+        "dead servers' turns are not closed when a folder is opened",
+        "app.py",
+        "await store.run(turns.recover, store.is_alive, utc_now())",
+        "pass",
+        profile="servers",
+    ),
+    # ------------------------------------------------------------------------------------------------------- turns
+    Mutant(
+        "a step that began as its turn was cancelled is not closed",
+        "storage/turns.py",
+        "    _close_steps(lease.conversation_id, turn_id, ending, now)\n",
+        "",
+        profile="answers",
+    ),
+    Mutant(
+        "a turn that was stopped is closed before its journal is written",
+        "services/turns.py",
+        "            await step.journal.finish()\n",
+        "",
+        profile="deaths",
+    ),
+    Mutant(
+        "an answer is committed before its journal is written",
+        "services/turns.py",
+        "        await step.journal.append(JournalEvent(EventType.DONE))\n        await step.journal.drain()\n",
+        "        await step.journal.append(JournalEvent(EventType.DONE))\n",
+    ),
+    Mutant(
+        "what is said is shown before it is durable",
+        "services/active_journal.py",
+        "        if self._pending:\n            self._begin_write()\n        self.show(write.result())\n",
+        "        if self._pending:\n            self._begin_write()\n",
+        also=(
+            "        write.add_done_callback(functools.partial(self._end_write, batch))\n",
+            "        write.add_done_callback(functools.partial(self._end_write, batch))\n"
+            "        self.show([Numbered(0, event) for event in batch])\n",
+        ),
+        profile="machines",
+    ),
+    Mutant(
+        "the same request again is another turn",
+        "storage/turns.py",
+        "    if existing is not None:\n        return Admission(_record(existing), None, None)\n",
+        "",
+        profile="answers",
+    ),
+    Mutant(
+        "a message that nothing makes room for is admitted",
+        "services/contexts.py",
+        "        trial.fitting.check()\n        return accepted",
+        "        return accepted",
+        profile="cuts",
+    ),
+    # ------------------------------------------------------------------------------------------------------ memory
+    Mutant(
+        "memory is not compared with what was hidden last",
+        "services/contexts.py",
+        "*(known.cut.version, known.last_hidden, known.last_injection),",
+        "*(known.cut.version, stands[1], known.last_injection),",
+        profile="answers",
+    ),
+    Mutant(
+        "two loads at once make two states",
+        "services/contexts.py",
+        "if (others := self._loading.get(conversation_id)) is not None:",
+        "if (others := None) is not None:",
+    ),
+    Mutant(
+        "what is told to a turn follows its commit only while somebody waits",
+        "services/contexts.py",
+        "        await self.store.commit(\n"
+        "            lambda: contexts.write_injection(lease, turn_id, version, kind, text, utc_now()), follow\n"
+        "        )\n",
+        "        written = contexts.write_injection\n"
+        "        await self.store.run(lambda: written(lease, turn_id, version, kind, text, utc_now()))\n"
+        "        follow(None)\n",
+        profile="cuts",
+    ),
+    Mutant(
+        "previews are not stored with a cut",
+        "storage/contexts.py",
+        "    write_previews(conversation_id, cut.version, previews)\n",
+        "",
+        profile="cuts",
+    ),
+    # -------------------------------------------------------------------------------------------------- rolling back
+    Mutant(
+        "what is hidden leaves its summaries in the context",
+        "storage/contexts.py",
+        "gone = [each.id for each in read_summaries(conversation_id, cut.blocks) if not is_usable(each, hidden)]",
+        "gone = []",
+        profile="cuts",
+    ),
+    Mutant(
+        "the newest summary counts as written after what was hidden",
+        "storage/contexts.py",
+        "summary.id <= each.last_summary and",
+        "summary.id < each.last_summary and",
+        profile="cuts",
+    ),
+    Mutant(
+        "a roll back begins within an exchange",
+        "services/history.py",
+        "return max((start for start in starts if start <= message_id), default=message_id)",
+        "return message_id",
+        profile="cuts",
+    ),
+    Mutant(
+        "the first of the hidden messages is read as visible",
+        "storage/conversations.py",
+        "return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]",
+        "return [message for message in found if not any(each.start < message.id < each.end for each in ranges)]",
+        profile="cuts",
+    ),
+    Mutant(
+        "hidden passages are still found",
+        "storage/conversations.py",
+        "    passages.refresh(conversation_id, start, end)\n",
+        "",
+        profile="purges",
+    ),
+    Mutant(
+        "a discarded answer keeps its facts and its summaries",
+        "storage/recovering.py",
+        "return contexts.hide(conversation_id, start, end, now)",
+        "return Hid(conversations.hide(conversation_id, start, end, now) or conversations.last_hidden(conversation_id),"
+        " False)",
+        profile="answers",
+    ),
+    Mutant(
+        "rules that were rolled back stay in memory",
+        "services/context_state.py",
+        "        self.ruling = tuple(message for message in self.ruling if message.id < start)\n",
+        "",
+        profile="cuts",
+    ),
+    Mutant(
+        "what another conversation was told of hidden facts stays told",
+        "storage/contexts.py",
+        "            add_cut_without(teller, (), now)\n",
+        "            pass\n",
+        profile="servers",
+    ),
+    # ---------------------------------------------------------------------------------------------- summaries, forks
+    Mutant(
+        "a summary is stored without the standing rules",
+        "services/summary_writing.py",
+        'text=f"{rules}\\n{written.text}" if rules else written.text,',
+        "text=written.text,",
+        profile="cuts",
+    ),
+    Mutant(
+        "a fork inherits summaries that reach beyond it",
+        "storage/contexts.py",
+        "summaries = [each for each in read_summaries(parent) if each.end <= at]",
+        "summaries = [each for each in read_summaries(parent) if each.start < at]",
+        profile="cuts",
+    ),
+    Mutant(
+        "a fork shows what its parent hides",
+        "storage/contexts.py",
+        "    for each in hidden:\n"
+        "        conversations.hide(child, each.start, min(each.end, at), now)\n    cut = latest_cut(parent)",
+        "    cut = latest_cut(parent)",
+        profile="cuts",
+    ),
+    Mutant(
+        "a fork is chained to the message behind it",
+        "storage/conversations.py",
+        'message_id = ?", owner, at - 1).fetchone()',
+        'message_id = ?", owner, at).fetchone()',
+        profile="cuts",
+    ),
+    # ------------------------------------------------------------------------------------------------------- purging
+    Mutant(
+        "a purge stops half-way when its request is cancelled",
+        "services/purging.py",
+        "return await asyncio.shield(work)",
+        "return await work",
+        profile="purges",
+    ),
+    Mutant(
+        "the files are not written anew after a purge",
+        "services/purging.py",
+        "        await asyncio.to_thread(purging.rewrite_files, store.directory)\n",
+        "",
+        profile="purges",
+    ),
+    Mutant(
+        "a purge that was cut off is not gone on with",
+        "app.py",
+        "            session.contexts.background.start(None, resume(Purging(session.contexts, session.listeners)))\n",
+        "            pass\n",
+        profile="servers",
+    ),
+    Mutant(
+        "what was told to turns outlives a purge",
+        "storage/purging.py",
+        '    execute("DELETE FROM injection WHERE conversation = ?", conversation_id)\n',
+        "",
+        profile="purges",
+    ),
+    Mutant(
+        "purged words stay in the index of passages",
+        "storage/pending_work.py",
+        "        passages.remove(row_id, content)\n",
+        "",
+        profile="purges",
+    ),
+    Mutant(
+        "a title made of purged words stays",
+        "storage/purging.py",
+        "    if record.title in titles:\n",
+        "    if False:\n",
+        profile="purges",
+    ),
+    Mutant(
+        "facts of purged messages stay",
+        "storage/purging.py",
+        "    facts.remove(_facts_of(scope.stretches))\n",
+        "",
+        profile="purges",
+    ),
+    # --------------------------------------------------------------------------------------------- in the background
+    Mutant(
+        "nothing that reads the words is stopped before they are hidden",
+        "services/background.py",
+        "            await self._stop([task for task, each in self._tasks.items() if each in concerned])\n",
+        "",
+        profile="purges",
+    ),
+    Mutant(
+        "what was hidden while it was read is learned",
+        "services/librarian.py",
+        "    if conversations.last_hidden(conversation_id) != work.last_hidden:\n        return None\n    facts.set",
+        "    facts.set",
+        profile="servers",
+    ),
+    Mutant(
+        "hidden messages are read for facts",
+        "services/librarian.py",
+        "shown = [m for m in messages if m.purged is None and not any(h.start <= m.id < h.end for h in hidden)]",
+        "shown = [m for m in messages if m.purged is None]",
+        profile="purges",
+    ),
+    Mutant(
+        "nobody looks again before a helping model is asked",
+        "services/asking.py",
+        "        await check()\n",
+        "",
+        profile="servers",
+    ),
+    Mutant(
+        "a summary of what was hidden meanwhile is stored",
+        "storage/contexts.py",
+        "    if hidden_since(conversation_id, new.start, new.end, known_hidden):\n        return None\n",
+        "",
+        profile="servers",
+    ),
+)
