@@ -80,7 +80,8 @@ class Oracle:
             self.world.problem("purged word sent", f"{word} {to}")
         if context.tools:
             hidden = present & self.view.hidden_words(context.conversation_id)
-            for word in sorted(hidden - self.world.shown_elsewhere() if hidden else hidden):
+            known = self.world.shown_elsewhere() | self.view.verified_words() if hidden else hidden
+            for word in sorted(hidden - known):
                 self.world.problem("hidden word sent", f"{word} {to}")
 
     # -------------------------------------------------------------------------------------- when nothing is under way

@@ -122,6 +122,11 @@ class StoreView:
         shown = [row for each, row in has if not self.is_hidden(each, row.id)]
         return words_of(row for _, row in has) - words_of(shown)
 
+    def verified_words(self) -> frozenset[str]:
+        """Of facts that a person said to hold, wherever they had come from."""
+        said = self.ask("SELECT content FROM fact WHERE verified_at IS NOT NULL")
+        return frozenset(word for (content,) in said for word in WORD.findall(content))
+
     def table_of(self, word: str) -> str:
         """Where a word stands, as far as SQLite shows it."""
         for (name,) in self.ask("SELECT name FROM sqlite_master WHERE type = 'table'"):

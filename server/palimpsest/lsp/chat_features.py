@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import PalimpsestError
+from palimpsest.lsp.errors import answers
 
 if TYPE_CHECKING:
     from palimpsest.domain.chat_document import Parsed
@@ -28,6 +29,7 @@ def register(server: PalimpsestServer) -> None:
     server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)(folding)
     known: dict[Path, Mentions] = {}
 
+    @answers
     async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
         return await _complete(ls, params, known)
 
@@ -101,6 +103,7 @@ async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | No
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said))
 
 
+@answers
 async def folding(ls: PalimpsestServer, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
     """Every message but the last, and every call, result and summary."""
     chat = await ls.chats.find(params.text_document.uri)

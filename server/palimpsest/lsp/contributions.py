@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lsprotocol import types as lsp
 
+from palimpsest.lsp.errors import answers
+
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
 
@@ -51,6 +53,7 @@ def register(server: PalimpsestServer) -> None:
     server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
 
 
+@answers
 async def _code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
     """Those of the kinds the editor asks for. A kind of our own is the action's command: some editors carry out all
     quick fixes at once, so only what does no harm is one."""
@@ -64,10 +67,12 @@ def _is_of(kind: str, wanted: str) -> bool:
     return not wanted or kind == wanted or kind.startswith(f"{wanted}.")
 
 
+@answers
 async def _code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
     return await _all(ls.contributions.code_lenses, ls, params)
 
 
+@answers
 async def _hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
     for each in ls.contributions.hovers:
         if (found := await each(ls, params)) is not None:

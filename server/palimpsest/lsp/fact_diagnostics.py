@@ -17,6 +17,7 @@ from lsprotocol import types as lsp
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.facts import FactState, Span, StoredFact
 from palimpsest.lsp.documents import open_document
+from palimpsest.lsp.errors import answers
 from palimpsest.lsp.facts import file_uri, path_below
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _any_file() -> lsp.FileOperationRegistrationOptions:
     return lsp.FileOperationRegistrationOptions([lsp.FileOperationFilter(lsp.FileOperationPattern("**"), "file")])
 
 
+@answers
 async def pull(ls: PalimpsestServer, params: lsp.DocumentDiagnosticParams) -> Any:
     items = await ls.contributions.diagnostics_of(ls, params.text_document.uri)
     result_id = _digest(items)
@@ -82,6 +84,7 @@ async def pull(ls: PalimpsestServer, params: lsp.DocumentDiagnosticParams) -> An
     return lsp.RelatedFullDocumentDiagnosticReport(items, result_id=result_id)
 
 
+@answers
 async def pull_all(ls: PalimpsestServer, params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
     """Every document with a stale fact, and those that were told of before and have none any more."""
     before = {each.uri: each.value for each in params.previous_result_ids}
