@@ -11,20 +11,19 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from tests.simulation.manners import Answered, Asked, Manners
 from tests.simulation.scheduler import Node
 from tests.simulation.world import Server, World
 
 from palimpsest.domain.errors import NO_HANDLES, StoreError
+from palimpsest.lsp.open_chat import OpenChat
 from palimpsest.lsp.server import PalimpsestServer, build_server
 from palimpsest.lsp.transport import serve
 from palimpsest.services.folders import Folders
 
 Message = dict[str, Any]
-NO_REPLY: Final = object()
-"""Instead of a reply: none, ever."""
 
 
 def pieces_of(data: bytes, number: int) -> list[bytes]:
@@ -76,9 +75,10 @@ class ToEditor:
         self.editor.world.loop.call_soon(function, data, context=self.editor.node.context)
 
 
-Policy = Callable[[str, Any], tuple[float, Message | object]]
-"""How the user and the editor answer a request of the server: after so many seconds, by a result or an error, or
-`NO_REPLY`."""
+Reply = Message | Callable[[], Message] | None
+"""A result or an error, as it is when it is sent; None: none, ever."""
+Policy = Callable[[str, Any], tuple[float, Reply]]
+"""How the user and the editor answer a request of the server, and after how many seconds."""
 
 
 @dataclass(eq=False)
@@ -233,14 +233,17 @@ class Editor:
 
     def _reply(self, message: Message) -> None:
         delay_s, reply = self.policy(message["method"], message.get("params"))
-        if reply is NO_REPLY:
+        if reply is None:
             return
-        assert isinstance(reply, dict)
-        whole = {"jsonrpc": "2.0", "id": message["id"]} | reply
+
+        def answer() -> None:
+            result = reply() if callable(reply) else reply
+            self.send({"jsonrpc": "2.0", "id": message["id"]} | result)
+
         if delay_s:
-            self.world.loop.call_later(delay_s, self.send, whole, context=self.node.context)
+            self.world.loop.call_later(delay_s, answer, context=self.node.context)
         else:
-            self.send(whole)
+            answer()
 
     def _lose(self) -> None:
         """The server's end is closed, or its process is dead."""
@@ -263,11 +266,19 @@ class Editor:
         if self.is_over:
             return False
         ls = self.ls
-        waits = (ls._telling, ls.fact_notes._pushing)
+        waits = (ls._telling, ls.fact_notes._pushing, *ls.chats._opening.values(), *ls.chats._closing)
         return bool(
             self.manners.n_open
             or ls.protocol._running
             or ls.protocol._background
             or ls.configuration._telling
+            or any(_is_writing(chat) for chat in ls.chats._chats.values())
             or any(task is not None and not task.done() for task in waits)
         )
+
+
+def _is_writing(chat: OpenChat) -> bool:
+    """Whether something of a chat document goes on by itself. What an editor says it has applied and never shows is
+    waited for until it tells something else."""
+    placement = chat._placement
+    return chat._sending is not None or bool(chat._tasks and (placement is None or not placement.is_waiting))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tests.simulation.editor import NO_REPLY, Message
+from tests.simulation.editor import Message, Policy, Reply
 from tests.simulation.world import World
 
 
@@ -43,11 +42,11 @@ def options(v: random.Random, world: World) -> Any:
     return {"palimpsest": v.choice(({"settings": {"variant": v.randrange(8)}}, {"trust": trust}, {}, None, 7))}
 
 
-def policy(world: World, kind: int) -> Callable[[str, Any], tuple[float, Message | object]]:
+def policy(world: World, kind: int) -> Policy:
     """What the editor answers, and its user."""
     n_asked = [0]
 
-    def reply(method: str, params: Any) -> tuple[float, Message | object]:
+    def reply(method: str, params: Any) -> tuple[float, Reply]:
         n_asked[0] += 1
         v = random.Random(zlib.crc32(f"{kind} {method} {n_asked[0]}".encode()))
         delay_s = v.choice((0.0, 0.0, 0.0, 0.1, 5.0))
@@ -61,7 +60,7 @@ def policy(world: World, kind: int) -> Callable[[str, Any], tuple[float, Message
                 chosen = {"result": {"title": v.choice(titles)}}
                 return delay_s, v.choice((chosen, chosen, {"result": None}, _NO_METHOD))
             case "client/registerCapability" | "workspace/diagnostic/refresh" | "workspace/codeLens/refresh":
-                return v.choice(((delay_s, {"result": None}), (0.0, NO_REPLY), (delay_s, _NO_METHOD)))
+                return v.choice(((delay_s, {"result": None}), (0.0, None), (delay_s, _NO_METHOD)))
             case "workspace/applyEdit":
                 return delay_s, {"result": {"applied": False}}
         return delay_s, _NO_METHOD

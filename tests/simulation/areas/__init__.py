@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation import elsewhere, kept_facts
-from tests.simulation.areas import chat, edge, files, folders, history, machines, transfers
+from tests.simulation.areas import chat, documents, edge, files, folders, history, machines, transfers
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -24,6 +24,7 @@ AREAS: Final = (
     files,
     transfers,
     folders,
+    documents,
 )
 
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
@@ -44,6 +45,7 @@ PROFILES: Final[Profiles] = {
     ),
     "deaths": ("chat", "again", "second", "kill", "attach", "stop"),
     "servers": ("chat", "new", "second", "kill", "rollback", "retry", "discard", "purge", "extract", "summarize"),
+    "documents": (*documents.KINDS, "chat", "take back", "ask", "leave", "crash", "summarize", "cancel"),
     "edge": (*edge.KINDS, "chat", "fault", "summarize", "rollback"),
     "files": (
         *("chat", *files.KINDS, "new", "extract", "rollback", "purge", "undo"),
@@ -59,7 +61,7 @@ PROFILES: Final[Profiles] = {
     ),
 }
 
-LOOKS: Final[Sequence[Look]] = (edge.look, kept_facts.look, elsewhere.look)
+LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, kept_facts.look, elsewhere.look)
 """What areas hold true of their own, whenever nothing is under way."""
 
 ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end)

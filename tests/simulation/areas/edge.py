@@ -68,6 +68,12 @@ class Editors:
             _connect(self.world, op)
         return self.connected[op.a % len(self.connected)]
 
+    def add(self, editor: Editor) -> None:
+        """With a server of its own, that ends with it."""
+        self.all.append(editor)
+        if editor.server.is_private:
+            editor.serving.add_done_callback(lambda _: _end_process(self.world, editor.server))
+
     def conversation(self, op: Op) -> str:
         found = [*self.world.conversations, *self.elsewhere]
         return found[op.a // 7 % len(found)] if found and op.a % 23 else "nothing"
@@ -85,13 +91,11 @@ def _connect(world: World, op: Op) -> None:
     editors, v = world.part(Editors), op.chance("connect")
     if len(editors.connected) >= _MOST_EDITORS:
         return
-    server = _server_for(world, v)
+    server = server_for(world, v)
     kind = v.randrange(1 << 16)
     editor = Editor(world, server, len(editors.all), policy(world, kind), fails_to_load=v.random() < 0.05)
     editor.is_patient = v.random() < 0.9
-    editors.all.append(editor)
-    if server.is_private:
-        editor.serving.add_done_callback(lambda _: _end_process(world, server))
+    editors.add(editor)
     if v.random() < 0.1:
         editor.request("palimpsest/model/list", {})  # too early
     editor.manners.hears_changes = v.random() < 0.7
@@ -109,7 +113,7 @@ def _connect(world: World, op: Op) -> None:
         editor.notify("initialized", {})
 
 
-def _server_for(world: World, v: random.Random) -> Server:
+def server_for(world: World, v: random.Random) -> Server:
     """Most editors have a server of their own; some share one."""
     shared = [each for each in world.servers if not each.is_private]
     if len(world.servers) >= _MOST_SERVERS or v.random() < 0.6:
