@@ -73,6 +73,8 @@ class Document:
     version: int = 1
     typed: dict[str, bool] = field(default_factory=dict)
     """Words of the user, and whether they should still stand somewhere."""
+    sent: set[str] = field(default_factory=set)
+    """Words of messages that were taken."""
     is_scribbled: bool = False
     """Whether the user has changed what stands above the input."""
     is_open: bool = True
@@ -136,10 +138,10 @@ class Document:
 
     def type(self, start: int, end: int, text: str) -> None:
         """The user types, over what stood there."""
-        gone = WORD.findall(self.text[start:end])
+        for word in WORD.finditer(self.text):
+            if word.start() < end and start < word.end():
+                self.typed[word[0]] = False
         self.replace(start, end, text)
-        for word in gone:
-            self.typed[word] = False
         for word in WORD.findall(text):
             self.typed[word] = True
 

@@ -192,3 +192,17 @@ def test_an_answer_arrives_whole_and_in_place_whatever_is_typed_meanwhile(manner
         else:
             assert said == left, where
             assert typist.project() == typist.users, where
+
+
+@pytest.mark.parametrize("tells_whole", [False, True])
+def test_what_is_typed_over_a_message_that_is_to_go_stays_whole(*, tells_whole: bool) -> None:
+    """It shares most of its characters with the message, which is sent and not taken out yet."""
+    sent, typed = "What of pump 14?\n", "\nWhat about pumps 23?\nWhy?\n"
+    placement = Placement(f"view\n{sent}", 4)
+    placement.remove(5, 5 + len(sent))
+    whole = Change(0, 5 + len(sent), f"view\n{typed}")
+    placement.changed([whole if tells_whole else Change(5, 5 + len(sent), typed)])
+    while (edit := placement.propose()) is not None:
+        placement.answered(is_applied=True)
+        placement.changed([edit])
+    assert placement.text == f"view\n{typed}"

@@ -148,7 +148,7 @@ class Placement:
     def _take(self, change: Change) -> None:
         after = change.apply(self.text)
         if self._sent is None or not self._take_as_ours(self._sent, change, after):
-            self._take_as_theirs(_trimmed(self.text, change), after)
+            self._take_as_theirs(change, _trimmed(self.text, change), after)
         self.text = after
 
     def _take_as_ours(self, sent: _Sent, change: Change, after: str) -> bool:
@@ -196,8 +196,9 @@ class Placement:
         self._mends.append(back)
         return True
 
-    def _take_as_theirs(self, change: Change, after: str) -> None:
-        """A change by somebody else, which may hold the edit on its way when the editor tells several as one."""
+    def _take_as_theirs(self, told: Change, change: Change, after: str) -> None:
+        """A change by somebody else, as it was told and trimmed, which may hold the edit on its way when the editor
+        tells several as one."""
         sent = self._sent
         # A change may be told a little beside the place, where what was added begins or ends like what stands there.
         beside = 0 if sent is None else len(sent.change.text)
@@ -207,11 +208,12 @@ class Placement:
             if at is not None:
                 without = f"{after[:at]}{after[at + len(added) :]}"
                 self._sent = None
-                self._move(change_between(self.text, without))
+                theirs = change_between(self.text, without)
+                self._move(theirs, theirs)
                 self.text, self.anchor = without, at + len(added)
                 self._move_mends(Change(at, at, added), but=None)
                 return
-        self._move(change)
+        self._move(told, change)
 
     def _widened(self, change: Change) -> Change:
         """The same change, told so that the anchor lies in or beside it."""
@@ -219,13 +221,13 @@ class Placement:
         text = f"{self.text[start : change.start]}{change.text}{self.text[change.end : end]}"
         return Change(start, end, text)
 
-    def _move(self, change: Change) -> None:
+    def _move(self, told: Change, change: Change) -> None:
         """Moves every place by a change of somebody else's. Leaves `text` as it is after it."""
+        self._move_mends(_replaced(self.text, told), but=None)
         for each in _fine(self.text, change):
             after = each.apply(self.text)
             is_astride = each.start < self.anchor < each.end and each.text
             found = _find_again(self.text, self.anchor, each, after, "") if is_astride else None
-            self._move_mends(each, but=None)
             self._move_anchor(each)
             self.anchor = self.anchor if found is None else found
             self.text = after
@@ -278,6 +280,19 @@ def _moved(mend: _Mend, change: Change, text: str) -> list[_Mend]:
         else:
             mend.end = start
     return [mend] if mend.start < mend.end or mend.text else []
+
+
+def _replaced(text: str, told: Change) -> Change:
+    """What somebody else has put in the place of what. Text that is typed over what is to go may share characters with
+    it, and is all theirs: where only the whole document is told, it is taken line by line."""
+    if (told.start, told.end) != (0, len(text)):
+        return told
+    change = _trimmed(text, told)
+    if change.start == change.end or not change.text:
+        return change
+    start = text.rfind("\n", 0, change.start) + 1
+    end = text.find("\n", change.end) + 1 or len(text)
+    return Change(start, end, f"{text[start : change.start]}{change.text}{text[change.end : end]}")
 
 
 def _fine(text: str, change: Change) -> list[Change]:

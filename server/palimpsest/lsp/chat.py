@@ -54,13 +54,13 @@ async def follow_to_the_end(
     progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.listeners.add(progress.hear)
     try:
-        started = await begun(starting, lambda turn: _stop(ls, turn))
+        started = await begun(starting, lambda turn: stop_turn(ls, turn))
         if isinstance(started, RunningTurn):
             try:
                 return await _follow(ls, session, started, token, 0)
             except asyncio.CancelledError:
                 if started.n_followers == 0 or not ls.is_leaving:
-                    _stop(ls, started)
+                    stop_turn(ls, started)
                     await started.wait()
                 raise
         try:
@@ -74,7 +74,7 @@ async def follow_to_the_end(
         progress.end()
 
 
-def _stop(ls: PalimpsestServer, turn: RunningTurn) -> None:
+def stop_turn(ls: PalimpsestServer, turn: RunningTurn) -> None:
     """For the user who cancelled the request, or because the connection ends: then the user may want to go on."""
     if ls.is_leaving:
         turn.interrupt()

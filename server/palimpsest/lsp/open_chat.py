@@ -32,7 +32,7 @@ from palimpsest.domain.chat_document import (
 )
 from palimpsest.domain.document_edits import Change, Placement, change_between
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
-from palimpsest.domain.messages import ConversationId, SummaryId, TurnId
+from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
 from palimpsest.machine import machine
 
 if TYPE_CHECKING:
@@ -235,10 +235,11 @@ class OpenChat:
         try:
             return await (self._command(message) if is_command(message) else self._ask_model(message))
         except BaseException:
-            self._placement, self._is_held = None, False
-            self._settled.set()
-            if self.is_closed:
-                await self._keep_as_draft(message)
+            if self._is_held:  # nothing was sent
+                self._placement, self._is_held = None, False
+                self._settled.set()
+                if self.is_closed:
+                    await self._keep_as_draft(message)
             raise
 
     async def _command(self, message: str) -> dict[str, Any]:
@@ -256,20 +257,33 @@ class OpenChat:
         return answer if reply.turn_id is None else answer | {"turnId": reply.turn_id}
 
     async def _ask_model(self, message: str) -> dict[str, Any]:
+        from palimpsest.lsp.chat import stop_turn
         from palimpsest.lsp.chat_mentions import attached
         from palimpsest.services.attachments import user_content
+        from palimpsest.services.running_turn import begun
 
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
         content = user_content(message, await attached(self._ls, session, message))
-        started = await session.turns.start(self.conversation_id, machine.new_id(), content, self._ls.editor_models.id)
+        asked_by = self._ls.editor_models.id
+
+        def stop(turn: RunningTurn) -> None:
+            """The request is cancelled, and the message is sent all the same."""
+            stop_turn(self._ls, turn)
+            self._answer(turn, content)
+
+        started = await begun(session.turns.start(self.conversation_id, machine.new_id(), content, asked_by), stop)
         if isinstance(started, str):
             raise InvalidRequest("The message was sent already.")
-        self._write(f"{BREAK}{user_section(started.user_message_id, content)}")
-        self._answering = started
-        self._let_go()
-        self._start(self._follow(started))
+        self._answer(started, content)
         return {"conversationId": self.conversation_id, "turnId": started.id}
+
+    def _answer(self, turn: RunningTurn, content: Content) -> None:
+        """The message is stored: it leaves the input, and the answer comes."""
+        self._write(f"{BREAK}{user_section(turn.user_message_id, content)}")
+        self._answering = turn
+        self._let_go()
+        self._start(self._follow(turn))
 
     async def _follow(self, turn: RunningTurn) -> None:
         stream = AnswerStream(turn.user_message_id + 1)
@@ -361,7 +375,7 @@ class OpenChat:
     def _to_change(self, text: str, told: lsp.TextDocumentContentChangeEvent) -> Change:
         new = normal(told.text)
         if not isinstance(told, lsp.TextDocumentContentChangePartial):
-            return change_between(text, new)
+            return Change(0, len(text), new)
         return Change(self.offset(text, told.range.start), self.offset(text, told.range.end), new)
 
     def offset(self, text: str, position: lsp.Position) -> int:

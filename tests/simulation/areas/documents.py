@@ -139,7 +139,7 @@ def _type(world: World, op: Op) -> None:
         case 3 if at > 40:
             place = v.randrange(20, at)
             document.is_scribbled = True
-            document.replace(place, min(at, place + v.choice((0, 0, 5, 200))), v.choice(("", "x", "scribbled\n")))
+            document.type(place, min(at, place + v.choice((0, 0, 5, 200))), v.choice(("", "x", "scribbled\n")))
         case 4 if at > 40:
             document.is_scribbled = True
             document.type(*sorted((v.randrange(at), v.randrange(at, end + 1))), "")
@@ -154,7 +154,15 @@ def _send(world: World, op: Op) -> None:
     if not document.text.partition(MARKER)[2].strip():
         _type(world, op)
     document.tell()
-    _command(document, "chat.send")
+    words = set(WORD.findall(document.text.partition(MARKER)[2]))
+    if words & document.sent and document.habit.refuses:
+        return  # it stands there because the editor takes no edits, and the user knows that it was sent
+
+    def hear(message: Message) -> None:
+        if "turnId" in (message.get("result") or {}):
+            document.sent |= words
+
+    _command(document, "chat.send", hear)
 
 
 def _stop(world: World, op: Op) -> None:
