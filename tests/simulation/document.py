@@ -86,12 +86,14 @@ class Document:
         document = {"uri": self.uri, "languageId": "markdown", "version": self.version, "text": self.text}
         self.editor.notify("textDocument/didOpen", {"textDocument": document})
 
-    def close(self) -> None:
-        """The user saves it first."""
+    def close(self) -> bool:
+        """The user saves it first, unless the file is gone, as after a purge. Whether it was saved."""
         self.tell()
-        self.path.write_text(self.text)
+        if is_there := self.path.exists():
+            self.path.write_text(self.text)
         self.is_open = False
         self.editor.notify("textDocument/didClose", {"textDocument": {"uri": self.uri}})
+        return is_there
 
     # ------------------------------------------------------------------------------------------------------ positions
 

@@ -142,7 +142,7 @@ def _type(world: World, op: Op) -> None:
             document.type(place, min(at, place + v.choice((0, 0, 5, 200))), v.choice(("", "x", "scribbled\n")))
         case 4 if at > 40:
             document.is_scribbled = True
-            document.type(*sorted((v.randrange(at), v.randrange(at, end + 1))), "")
+            document.type(v.randrange(at), v.randrange(at, end + 1), "")
         case _:
             document.type(end, end, line)
 
@@ -187,7 +187,8 @@ def _close(world: World, op: Op) -> None:
     documents = world.part(Documents)
     if (document := documents.one(op)) is None:
         return
-    document.close()
+    if not document.close():
+        return
     documents.saved[document.path] = document
     if op.b % 5 == 0:
         document.path.unlink(missing_ok=True)
