@@ -73,8 +73,6 @@ class Document:
     version: int = 1
     typed: dict[str, bool] = field(default_factory=dict)
     """Words of the user, and whether they should still stand somewhere."""
-    sent: set[str] = field(default_factory=set)
-    """Words of messages that were taken."""
     is_scribbled: bool = False
     """Whether the user has changed what stands above the input."""
     is_open: bool = True

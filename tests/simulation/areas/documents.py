@@ -33,6 +33,8 @@ class Documents:
         self.world = world
         self.all: list[Document] = []
         self.habits: dict[Editor, str] = {}
+        self.sent: set[str] = set()
+        """Words of messages of which a user knows that they were sent."""
         self.saved: dict[Path, Document] = {}
         """By path, what was closed last."""
 
@@ -155,12 +157,13 @@ def _send(world: World, op: Op) -> None:
         _type(world, op)
     document.tell()
     words = set(WORD.findall(document.text.partition(MARKER)[2]))
-    if words & document.sent and document.habit.refuses:
-        return  # it stands there because the editor takes no edits, and the user knows that it was sent
+    sent = world.part(Documents).sent
+    if words & sent:
+        return  # it stands there because the editor did not take the edit in time, and the user knows it was sent
 
     def hear(message: Message) -> None:
         if "turnId" in (message.get("result") or {}):
-            document.sent |= words
+            sent.update(words)
 
     _command(document, "chat.send", hear)
 
@@ -187,13 +190,16 @@ def _close(world: World, op: Op) -> None:
     documents = world.part(Documents)
     if (document := documents.one(op)) is None:
         return
+    # An edit that is on its way to a document that is open again at once cannot be told from one for that.
+    chat = document.editor.ls.chats._chats.get(document.uri)
+    is_awaited = chat is not None and chat._sending is not None
     if not document.close():
         return
     documents.saved[document.path] = document
     if op.b % 5 == 0:
         document.path.unlink(missing_ok=True)
         del documents.saved[document.path]
-    elif op.b % 5 < 4:
+    elif op.b % 5 < 4 and not is_awaited:
         documents.all.append(again := _reopened(document))
         again.open()
 
