@@ -11,8 +11,6 @@ import os
 import random
 import shutil
 import sqlite3
-import sys
-import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +20,7 @@ from unittest import mock
 
 from filelock import FileLock
 from tests.simulation.disk import Disk, connections_on
-from tests.simulation.listening import Listening, place_of
+from tests.simulation.listening import Listening, place_of, unheard
 from tests.simulation.scheduler import NODE, Node, Schedule, SimLoop, SimThread
 from tests.simulation.service import LARGE, MAX_OUTPUT, SMALL, WINDOWS, Bytes, Clients, Service
 
@@ -392,14 +390,10 @@ def simulated(
     finally:
         # What was dropped is finalized here, where nobody listens: coroutines that never ended try to clean up.
         logger.removeHandler(listening)
-        logger.addHandler(silent := logging.NullHandler())
-        with mock.patch.object(sys, "unraisablehook", id), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unheard(logger):
             world.loop.forget()
             for each in (world.graveyard, world.requests, world.on_server, world._parts):
                 each.clear()
-            gc.collect()
-        logger.removeHandler(silent)
         logger.propagate = was_propagated
         gc.enable()
 
