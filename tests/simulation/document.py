@@ -76,6 +76,8 @@ class Document:
     is_scribbled: bool = False
     """Whether the user has changed what stands above the input."""
     is_open: bool = True
+    version_before: int = 0
+    """That it had when it was open before: an edit for that may be on its way."""
     n_edits: int = 0
     _n_asked: int = 0
     _untold: list[Message] = field(default_factory=list)
@@ -158,7 +160,7 @@ class Document:
         edits, version = _edits_of(params["edit"], self.uri)
         if (version is None) == self.habit.takes_versions:
             self.editor.world.problem("edit of the wrong kind", json.dumps(params)[:100])
-        if version is not None and version > self.version:
+        if version is not None and version > max(self.version, self.version_before):
             self.editor.world.problem("edit for a version that never was", f"{version} of {self.version}")
         is_unlucky = self._n_asked * 37 % 100 < self.habit.refuses
         if is_unlucky or (version is not None and version != self.version):

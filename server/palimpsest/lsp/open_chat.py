@@ -121,9 +121,11 @@ class OpenChat:
         conversations = (await self.session()).conversations
         draft = (await conversations.read(self.conversation_id, 0, 1)).record.draft
         shown = await self._load()
-        while self._placement is not None:  # somebody else may have begun to write while this was read
+        while self._placement is not None and not self.is_closed:  # somebody else may have begun to write meanwhile
             await self._settled.wait()
             shown = await self._load()
+        if self.is_closed:
+            return
         self.view = render(shown)
         parsed = self.parsed
         if parsed.marker_line is None:
@@ -394,7 +396,8 @@ class OpenChat:
 
     def _hold(self, placement: Placement) -> None:
         self._placement, self._is_held = placement, True
-        self._settled.clear()
+        if not self.is_closed:  # nothing comes into it any more that could be waited for
+            self._settled.clear()
 
     def _let_go(self) -> None:
         self._is_held = False

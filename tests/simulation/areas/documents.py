@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.simulation.areas.chat import script
-from tests.simulation.areas.edge import Editors, server_for
+from tests.simulation.areas.edge import server_for
 from tests.simulation.document import HABITS, Document
 from tests.simulation.editor import Editor, Message, Reply
 from tests.simulation.editor_kinds import folder, policy
+from tests.simulation.editors import Editors
 from tests.simulation.operations import Kind, Op
 from tests.simulation.service import WORD
 from tests.simulation.world import World
@@ -110,7 +111,7 @@ def _open(world: World, op: Op) -> None:
         document = Document(editor, result["uri"], path, habit, path.read_text(), conversation_id)
         if (before := documents.saved.get(path)) is not None:
             document.typed = {word: stands and word in document.text for word, stands in before.typed.items()}
-            document.is_scribbled = before.is_scribbled
+            document.is_scribbled, document.version_before = before.is_scribbled, before.version
         documents.all.append(document)
         document.open()
 
@@ -208,6 +209,7 @@ def _reopened(document: Document) -> Document:
     text = document.path.read_text()
     again = Document(document.editor, document.uri, document.path, document.habit, text, document.conversation_id)
     again.typed, again.is_scribbled = dict(document.typed), document.is_scribbled
+    again.version_before = document.version
     return again
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-import shutil
-import sqlite3
-from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.simulation.areas.chat import Look, Looks, script, text_of
 from tests.simulation.asking import BROKEN, REQUESTS, WRONG
 from tests.simulation.editor import Editor, Message
 from tests.simulation.editor_kinds import capabilities, folder, options, policy
+from tests.simulation.editors import Editors, end_process
 from tests.simulation.manners import Asked
 from tests.simulation.operations import Kind, Op
-from tests.simulation.world import BASE, Server, World
+from tests.simulation.world import Server, World
 
-from palimpsest.app import store_directory
 from palimpsest.domain.messages import TurnId
-from palimpsest.storage.store import DATABASE_NAME
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle
@@ -27,61 +22,6 @@ if TYPE_CHECKING:
 _MOST_EDITORS: Final = 3
 _MOST_SERVERS: Final = 3
 _MOST_CONVERSATIONS: Final = 5
-
-
-class Editors:
-    """All of a world, and what they know together."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.all: list[Editor] = []
-        self.turns: dict[str, list[int]] = {}
-        """Those they were told of, each with the numbers of deltas they saw."""
-        self.sent: list[Message] = []
-        """Params of every chat."""
-        self.tails: list[tuple[str, list[str]]] = []
-        """Of turns that were followed from somewhere in the middle: what was shown."""
-        self.turn_of: dict[str, str] = {}
-        """By the id of a chat's request."""
-        self.elsewhere: list[str] = []
-        """Conversations of the other folder."""
-        self.other = BASE / "other"
-        self.other.mkdir(exist_ok=True)
-        directory = store_directory(BASE / "data" / "folders", self.other)
-        if (template := BASE / "template.db").exists() and not directory.exists():
-            directory.mkdir(parents=True, mode=0o700)
-            shutil.copy(template, directory / DATABASE_NAME)
-
-    def ask(self, query: str, *of: object) -> list[tuple[Any, ...]]:
-        """Of the store, in a context of no server."""
-        uri = f"{(self.world.directory / DATABASE_NAME).as_uri()}?mode=ro"
-        with contextlib.closing(Context().run(sqlite3.connect, uri, uri=True)) as database:
-            return database.execute(query, of).fetchall()
-
-    @property
-    def connected(self) -> list[Editor]:
-        return [each for each in self.all if each.is_connected]
-
-    def one(self, op: Op) -> Editor:
-        """One of the editors; a new one when there is none."""
-        if not self.connected:
-            _connect(self.world, op)
-        return self.connected[op.a % len(self.connected)]
-
-    def add(self, editor: Editor) -> None:
-        """With a server of its own, that ends with it."""
-        self.all.append(editor)
-        if editor.server.is_private:
-            editor.serving.add_done_callback(lambda _: _end_process(self.world, editor.server))
-
-    def conversation(self, op: Op) -> str:
-        found = [*self.world.conversations, *self.elsewhere]
-        return found[op.a // 7 % len(found)] if found and op.a % 23 else "nothing"
-
-    def learn(self, conversation_id: str, *, is_here: bool) -> None:
-        known: list[Any] = self.world.conversations if is_here else self.elsewhere
-        if conversation_id not in known:
-            known.append(conversation_id)
 
 
 # ----------------------------------------------------------------------------------------------------------- connecting
@@ -113,6 +53,14 @@ def _connect(world: World, op: Op) -> None:
         editor.notify("initialized", {})
 
 
+def _one(world: World, op: Op) -> Editor:
+    """One of the editors; a new one when there is none."""
+    editors = world.part(Editors)
+    if not editors.connected:
+        _connect(world, op)
+    return editors.connected[op.a % len(editors.connected)]
+
+
 def server_for(world: World, v: random.Random) -> Server:
     """Most editors have a server of their own; some share one."""
     shared = [each for each in world.servers if not each.is_private]
@@ -128,7 +76,7 @@ def server_for(world: World, v: random.Random) -> Server:
 
 def _say(world: World, op: Op) -> None:
     editors = world.part(Editors)
-    editor = editors.one(op)
+    editor = _one(world, op)
     v = op.chance("say")
     if editors.sent and v.random() < 0.15:
         params = dict(v.choice(editors.sent))
@@ -146,7 +94,7 @@ def _say(world: World, op: Op) -> None:
 
 def _attach(world: World, op: Op) -> None:
     editors = world.part(Editors)
-    editor = editors.one(op)
+    editor = _one(world, op)
     if not editors.turns:
         return
     v = op.chance("attach")
@@ -211,14 +159,14 @@ def _is_here(world: World, conversation_id: str) -> bool:
 
 def _stop(world: World, op: Op) -> None:
     editors = world.part(Editors)
-    editor = editors.one(op)
+    editor = _one(world, op)
     if editors.turns:
         turns = list(editors.turns)
         editor.request("palimpsest/turn/cancel", {"turnId": turns[-1 - op.b % min(3, len(turns))]})
 
 
 def _take_back(world: World, op: Op) -> None:
-    editor = world.part(Editors).one(op)
+    editor = _one(world, op)
     v = op.chance("take back")
     pending = editor.manners.open_requests()
     if pending and v.random() < 0.8:
@@ -233,7 +181,7 @@ def _take_back(world: World, op: Op) -> None:
 
 def _ask(world: World, op: Op) -> None:
     editors = world.part(Editors)
-    editor, v = editors.one(op), op.chance("ask")
+    editor, v = _one(world, op), op.chance("ask")
     for _ in range(v.choice((1, 2, 4))):
         _ask_one(editors, editor, op, v)
 
@@ -260,7 +208,7 @@ def _ask_one(editors: Editors, editor: Editor, op: Op, v: random.Random) -> None
 
 
 def _garble(world: World, op: Op) -> None:
-    editor = world.part(Editors).one(op)
+    editor = _one(world, op)
     v = op.chance("garble")
     pending = editor.manners.open_requests()
     what = v.random()
@@ -277,7 +225,7 @@ def _garble(world: World, op: Op) -> None:
 
 def _configure(world: World, op: Op) -> None:
     editors = world.part(Editors)
-    editor = editors.one(op)
+    editor = _one(world, op)
     v = op.chance("configure")
     root, other = folder(world.root), folder(editors.other)
     match v.randrange(6):
@@ -299,7 +247,7 @@ def _configure(world: World, op: Op) -> None:
 
 
 def _leave(world: World, op: Op) -> None:
-    editor = world.part(Editors).one(op)
+    editor = _one(world, op)
     match op.b % 8:
         case 0 | 1 | 2:
             editor.shut_down()
@@ -341,23 +289,7 @@ def _terminate(world: World, op: Op) -> None:
         ending = world.loop.spawn(server.node, end())
         server.is_private = True
         server.is_busy.append(lambda: not ending.done())
-        ending.add_done_callback(lambda _: _end_process(world, server))
-
-
-def _end_process(world: World, server: Server) -> None:
-    """It has closed what it had open. Nothing may be left of it."""
-    if server in world.servers:
-        if not world.disk.n_failed:
-            if left := [root.name for root in server.folders._sessions]:
-                world.problem("left open by a server that ended", str(left))
-            _look_for_leases(world, server)
-        world.kill(server)
-
-
-def _look_for_leases(world: World, server: Server) -> None:
-    held = world.part(Editors).ask("SELECT server FROM lease WHERE server IS NOT NULL")
-    if any(each in server.opened for (each,) in held):
-        world.problem("lease of a server that ended", "")
+        ending.add_done_callback(lambda _: end_process(world, server))
 
 
 # ---------------------------------------------------------------------------------------------------------------- looks
