@@ -129,6 +129,13 @@ MUTANTS: Final = (
         profile="cuts",
     ),
     Mutant(
+        "what a cut leaves out is not stored with it",
+        "storage/contexts.py",
+        "        left_out=json.dumps(cut.left_out),\n",
+        '        left_out="[]",\n',
+        profile="cuts",
+    ),
+    Mutant(
         "previews are not stored with a cut",
         "storage/contexts.py",
         "    write_previews(conversation_id, cut.version, previews)\n",
@@ -180,13 +187,6 @@ MUTANTS: Final = (
         profile="answers",
     ),
     Mutant(
-        "rules that were rolled back stay in memory",
-        "services/context_state.py",
-        "        self.ruling = tuple(message for message in self.ruling if message.id < start)\n",
-        "",
-        profile="cuts",
-    ),
-    Mutant(
         "what another conversation was told of hidden facts stays told",
         "storage/contexts.py",
         "            add_cut_without(teller, (), now)\n",
@@ -195,10 +195,10 @@ MUTANTS: Final = (
     ),
     # ---------------------------------------------------------------------------------------------- summaries, forks
     Mutant(
-        "a summary is stored without the standing rules",
-        "services/summary_writing.py",
-        'text=f"{rules}\\n{written.text}" if rules else written.text,',
-        "text=written.text,",
+        "no rule stands at the head of a summary",
+        "domain/ledger.py",
+        'return "\\n".join([HEADING, *items]) if items else ""',
+        'return ""',
         profile="cuts",
     ),
     Mutant(
@@ -274,13 +274,6 @@ MUTANTS: Final = (
         profile="purges",
     ),
     # --------------------------------------------------------------------------------------------- in the background
-    Mutant(
-        "nothing that reads the words is stopped before they are hidden",
-        "services/background.py",
-        "            await self._stop([task for task, each in self._tasks.items() if each in concerned])\n",
-        "",
-        profile="purges",
-    ),
     Mutant(
         "what was hidden while it was read is learned",
         "services/librarian.py",

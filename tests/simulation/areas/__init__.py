@@ -35,10 +35,10 @@ PROFILES: Final[Profiles] = {
         *("chat", "again", "cancel", "stop", "continue", "retry", "discard", "rollback", "summarize", "new", "fork"),
     ),
     "cuts": (
-        *("chat", "cancel", "summarize", "switch", "rollback", "undo", "redo", "expand", "regenerate", "fork", "pin"),
-        *("withdraw", "layout"),
+        *("chat", "cancel", "summarize", "switch", "rollback", "rewind", "undo", "redo", "expand", "regenerate"),
+        *("fork", "pin", "withdraw", "layout"),
     ),
-    "purges": ("chat", "cancel", "purge", "rollback", "fork", "extract", "stop", "discard", "summarize"),
+    "purges": ("chat", "cancel", "purge", "rollback", "rewind", "fork", "extract", "stop", "discard", "summarize"),
     "machines": (
         *("chat", "second", "kill", "fault", "clock", "attach", "stop", "cancel", "rollback", "settings", "trust"),
         *("purge", "name", "again"),

@@ -68,7 +68,10 @@ async def _summarize(world: World, request: Request, session: FolderSession, at:
 
 async def _rollback(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     end, v = await _end_of(session, at), op.chance("to")
-    to = None if v.random() < 0.3 or not end else MessageId(max(0, end - 1 - v.randrange(9)))
+    if op.kind == "rewind":
+        to = MessageId(v.randrange(end)) if end else None
+    else:
+        to = None if v.random() < 0.3 or not end else MessageId(max(0, end - 1 - v.randrange(9)))
     await session.conversations.roll_back(at, to)
 
 
@@ -137,6 +140,7 @@ async def _extract(world: World, request: Request, session: FolderSession, at: C
 KINDS: Final = {
     "summarize": of_conversation(6, _summarize),
     "rollback": of_conversation(6, _rollback),
+    "rewind": of_conversation(3, _rollback),
     "fork": of_conversation(3, _fork),
     "undo": of_conversation(3, _undo),
     "redo": of_conversation(2, _redo),
