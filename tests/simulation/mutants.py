@@ -112,12 +112,6 @@ MUTANTS: Final = (
         profile="answers",
     ),
     Mutant(
-        "two loads at once make two states",
-        "services/contexts.py",
-        "if (others := self._loading.get(conversation_id)) is not None:",
-        "if (others := None) is not None:",
-    ),
-    Mutant(
         "what is told to a turn follows its commit only while somebody waits",
         "services/contexts.py",
         "        await self.store.commit(\n"
@@ -131,8 +125,8 @@ MUTANTS: Final = (
     Mutant(
         "what a cut leaves out is not stored with it",
         "storage/contexts.py",
-        "        left_out=json.dumps(cut.left_out),\n",
-        '        left_out="[]",\n',
+        "        front=cut.front,\n        left_out=json.dumps(cut.left_out),\n",
+        '        front=cut.front,\n        left_out="[]",\n',
         profile="cuts",
     ),
     Mutant(
