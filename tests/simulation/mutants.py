@@ -125,8 +125,8 @@ MUTANTS: Final = (
     Mutant(
         "what a cut leaves out is not stored with it",
         "storage/contexts.py",
-        "        front=cut.front,\n        left_out=json.dumps(cut.left_out),\n",
-        '        front=cut.front,\n        left_out="[]",\n',
+        "cut.front, json.dumps(cut.left_out)),",
+        'cut.front, "[]"),',
         profile="cuts",
     ),
     Mutant(
