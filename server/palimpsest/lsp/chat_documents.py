@@ -106,6 +106,7 @@ class OpenChats:
         if (opening := self._opening.get(unquote(uri))) is not None:
             opening.cancel()
         if (chat := self._chats.pop(unquote(uri), None)) is not None:
+            chat.is_closed = True  # at once: an edit from now on would be of what stands on disk
             task = asyncio.create_task(_quietly(chat.close()))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

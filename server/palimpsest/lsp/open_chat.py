@@ -81,7 +81,7 @@ class OpenChat:
         self._answering: RunningTurn | None = None
         self._is_finishing = False
         """Whether an answer has ended and the document is brought in line with what is kept of it."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._sending: asyncio.Task[None] | None = None
         self._n_changes = self._n_sent = self._n_refused = 0
         self._settled = asyncio.Event()
@@ -334,8 +334,7 @@ class OpenChat:
         self.changed_elsewhere()
 
     async def close(self) -> None:
-        """The editor has closed the document. An answer goes on and is there when it is opened again."""
-        self.is_closed = True
+        """The editor has closed the document (`is_closed`). An answer goes on and is there when it is opened again."""
         message = self.parsed.message if self.parsed.marker_line is not None and self._placement is None else None
         self._settled.set()
         if message is not None and self.view:
@@ -347,7 +346,7 @@ class OpenChat:
     async def leave(self) -> None:
         """The connection ends. A turn that nobody else follows ends with it; what it said is kept."""
         turn, self.is_closed = self._answering, True
-        for task in {*self._tasks, *([] if self._sending is None else [self._sending])}:
+        for task in [*self._tasks, *([] if self._sending is None else [self._sending])]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if turn is not None and turn.n_followers == 0:
@@ -488,8 +487,8 @@ class OpenChat:
 
     def _start(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(_logged(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         return task
 
 
