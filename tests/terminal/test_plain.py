@@ -84,7 +84,13 @@ def test_commands_work_and_write_no_escape_codes(chats: Chats) -> None:
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert "\r" not in done.stdout
-    for expected in ("1*\tTitle 1", "2.1k / 200k (1%)", "message\t0-3\t1,200", "locked-2", "/summarize [A-B]\t"):
+    for expected in (
+        "1*\tconversa\tTitle 1",
+        "2.1k / 200k (1%)",
+        "message\t0-3\t1,200",
+        "locked-2",
+        "/summarize [A-B]\t",
+    ):
         assert expected in done.stdout
 
 
