@@ -74,7 +74,7 @@ test: dev-ready
 
 # The mark `hypothesis` is on every property test.
 test-slow: dev-ready
-	@$(pytest) $(parallel) -m 'slow or hypothesis' --hypothesis-profile=ci $(ARGS)
+	@$(pytest) $(parallel) -m '(slow or hypothesis) and not hunt' --hypothesis-profile=ci $(ARGS)
 
 test-all: dev-ready
 	@$(pytest) $(parallel) --hypothesis-profile=ci $(ARGS)

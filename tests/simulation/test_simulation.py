@@ -133,6 +133,7 @@ def test_nothing_is_found(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.hunt
 @pytest.mark.timeout(900)
 def test_nothing_is_found_in_five_minutes_of_new_seeds() -> None:
     """New ones each time; `carry_out` prints them."""
