@@ -12,7 +12,7 @@ from enum import Enum
 
 import pytest
 
-from palimpsest.domain.document_edits import Change, Placement
+from palimpsest.domain.document_edits import Change, Placement, change_between
 
 ROUNDS = 1_000
 HEAD, TAIL = "# A chat\n\n## 1\n\n", "\n\n<-- write below -->\n\n"
@@ -194,15 +194,53 @@ def test_an_answer_arrives_whole_and_in_place_whatever_is_typed_meanwhile(manner
             assert typist.project() == typist.users, where
 
 
-@pytest.mark.parametrize("tells_whole", [False, True])
-def test_what_is_typed_over_a_message_that_is_to_go_stays_whole(*, tells_whole: bool) -> None:
-    """It shares most of its characters with the message, which is sent and not taken out yet."""
-    sent, typed = "What of pump 14?\n", "\nWhat about pumps 23?\nWhy?\n"
-    placement = Placement(f"view\n{sent}", 4)
-    placement.remove(5, 5 + len(sent))
-    whole = Change(0, 5 + len(sent), f"view\n{typed}")
-    placement.changed([whole if tells_whole else Change(5, 5 + len(sent), typed)])
+HEAD_OF_INPUT = "view\n"
+
+
+def left_of(sent: str, typed: str, change: Change | None = None) -> str:
+    """What stands below the view when a message is taken out that became `typed` meanwhile. `change`: how that is told;
+    None: as a whole text."""
+    before, after = f"{HEAD_OF_INPUT}{sent}", f"{HEAD_OF_INPUT}{typed}"
+    placement = Placement(before, len(HEAD_OF_INPUT) - 1)
+    placement.remove_typed(len(HEAD_OF_INPUT), len(before))
+    placement.changed([Change(0, len(before), after) if change is None else change])
+    assert placement.text == after
     while (edit := placement.propose()) is not None:
         placement.answered(is_applied=True)
         placement.changed([edit])
-    assert placement.text == f"view\n{typed}"
+    return placement.text.removeprefix(HEAD_OF_INPUT)
+
+
+@pytest.mark.parametrize(
+    ("sent", "typed"),
+    [
+        ("What of pump 14?\n", "\nWhat about pumps 23?\nWhy?\n"),  # shares most of its characters
+        ("```\nx = 1\n```\nWhy?\n", "```\nx = 2\n```\nWhy?\n"),
+        ("What of pump 14?\n", "What?\n"),
+        ("What of pump 14?\n", "What of the pump 14?\n"),
+    ],
+)
+def test_what_is_typed_over_a_message_that_is_to_go_stays_whole(sent: str, typed: str) -> None:
+    """However it is told: as a whole text, as what was replaced, or without what both begin and end with."""
+    start, end = len(HEAD_OF_INPUT), len(HEAD_OF_INPUT) + len(sent)
+    assert left_of(sent, typed) == typed
+    assert left_of(sent, typed, Change(start, end, typed)) == typed
+    least = change_between(sent, typed)
+    assert left_of(sent, typed, Change(start + least.start, start + least.end, least.text)) == typed
+
+
+@pytest.mark.parametrize("sent", ["What of pump 14?\n", "\n```\nx = 1\n```\nWhy?\n", "aa\naa\n", "What of pump 14?"])
+@pytest.mark.parametrize("typed", ["Why?\n", "\n```\ny = 2\n```\nWhy?\n", "What of pump 23?\n", "aa\nab\n"])
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_what_is_typed_beside_a_message_that_is_to_go_stays_alone(sent: str, typed: str, *, is_behind: bool) -> None:
+    at = len(HEAD_OF_INPUT) + (len(sent) if is_behind else 0)
+    both = f"{sent}{typed}" if is_behind else f"{typed}{sent}"
+    assert sorted(left_of(sent, both)) == sorted(typed)
+    assert left_of(sent, both, Change(at, at, typed)) == typed
+
+
+def test_what_is_typed_at_the_end_of_the_last_line_of_a_message_that_is_to_go_stays_alone() -> None:
+    sent = "What of pump 14?\n"
+    at = len(HEAD_OF_INPUT) + len(sent) - 1
+    assert left_of(sent, "What of pump 14? Why?\n", Change(at, at, " Why?")) == " Why?\n"
+    assert left_of(sent, "What of pump 14? Why?\n") == " Why?\n"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
 
@@ -55,8 +55,10 @@ class _Mend:
     text: str = ""
     anchor_at: int | None = None
     """Where in `text` the anchor belongs, when it was swept away with it."""
-    within: tuple[tuple[int, int], ...] = ()
-    """What of `text` is to go again, because it was to go when it was swept away."""
+    within: tuple[_Mend, ...] = ()
+    """What of `text` is to go again, because it was to go when it was swept away; by its place in `text`."""
+    is_typed: bool = False
+    """Whether it goes only as the user has left it."""
 
 
 @dataclass(slots=True)
@@ -98,9 +100,15 @@ class Placement:
         return self._sent is not None
 
     def remove(self, start: int, end: int) -> None:
-        """This stretch is to go; what is typed into it meanwhile stays."""
+        """This stretch, which is ours, is to go; what is typed into it meanwhile stays."""
         if start < end:
             self._mends.append(_Mend(start, end))
+
+    def remove_typed(self, start: int, end: int) -> None:
+        """This stretch, which the user has typed, is to go. When they change it meanwhile it stays as they have changed
+        it: an editor tells what was typed over it without what both begin and end with."""
+        if start < end:
+            self._mends.append(_Mend(start, end, is_typed=True))
 
     def add(self, text: str) -> None:
         self.waiting += text
@@ -170,7 +178,7 @@ class Placement:
         return self._take_as_strayed(sent, change)
 
     def _mended(self, mend: _Mend) -> None:
-        self._mends += [_Mend(mend.start + start, mend.start + end) for start, end in mend.within]
+        self._mends += [replace(each, start=mend.start + each.start, end=mend.start + each.end) for each in mend.within]
         if mend.anchor_at is not None:
             self.anchor = mend.start + mend.anchor_at
         elif self.anchor > mend.start:
@@ -186,7 +194,7 @@ class Placement:
         if start < self.anchor < end or (start < self.anchor == end):
             back.anchor_at = self.anchor - start
         back.within = tuple(
-            (max(each.start, start) - start, min(each.end, end) - start)
+            replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
             for each in self._mends
             if max(each.start, start) < min(each.end, end) and not each.text
         )
@@ -223,7 +231,8 @@ class Placement:
 
     def _move(self, told: Change, change: Change) -> None:
         """Moves every place by a change of somebody else's. Leaves `text` as it is after it."""
-        self._move_mends(_replaced(self.text, told), but=None)
+        is_whole = (told.start, told.end) == (0, len(self.text))
+        self._move_mends(change if is_whole else told, but=None)
         for each in _fine(self.text, change):
             after = each.apply(self.text)
             is_astride = each.start < self.anchor < each.end and each.text
@@ -261,15 +270,20 @@ class Placement:
 
 def _moved(mend: _Mend, change: Change, text: str) -> list[_Mend]:
     """The mend after a change by somebody else; in two where that was made inside it, none when it is pointless now."""
+    if mend.is_typed:
+        change = _beside(mend, change, text)
     start, end = change.start, change.end
     if end <= mend.start:
         mend.start += change.growth
         mend.end += change.growth
     elif start < mend.end:
         doomed = text[mend.start : mend.end]
-        kept = change.text.rfind(doomed) if start <= mend.start and mend.end <= end else -1
-        if kept >= 0:  # told as a part of something larger
+        is_larger = start <= mend.start and mend.end <= end and end - start > len(doomed)
+        kept = change.text.rfind(doomed) if is_larger else -1
+        if kept >= 0:  # told as a part of it
             mend.start, mend.end = start + kept, start + kept + len(doomed)
+        elif mend.is_typed:
+            return []
         elif mend.start < start and end < mend.end:
             behind = _Mend(start + len(change.text), mend.end + change.growth)
             mend.end = start
@@ -282,17 +296,20 @@ def _moved(mend: _Mend, change: Change, text: str) -> list[_Mend]:
     return [mend] if mend.start < mend.end or mend.text else []
 
 
-def _replaced(text: str, told: Change) -> Change:
-    """What somebody else has put in the place of what. Text that is typed over what is to go may share characters with
-    it, and is all theirs: where only the whole document is told, it is taken line by line."""
-    if (told.start, told.end) != (0, len(text)):
-        return told
-    change = _trimmed(text, told)
-    if change.start == change.end or not change.text:
-        return change
-    start = text.rfind("\n", 0, change.start) + 1
-    end = text.find("\n", change.end) + 1 or len(text)
-    return Change(start, end, f"{text[start : change.start]}{change.text}{text[change.end : end]}")
+def _beside(mend: _Mend, change: Change, text: str) -> Change:
+    """The same change, beside the mend where it may have been made there. What is typed behind a message is often told
+    before the end of its last line; and of text that is typed beside text like it, a whole document does not tell the
+    place."""
+    start, end = mend.start, mend.end
+    if start < change.start and not text[change.start : end].strip():
+        mend.end = min(end, change.start)
+    elif start < change.start == change.end < end:
+        before, behind = text[start : change.start], text[change.start : end]
+        if (moved := f"{change.text}{behind}").startswith(behind):
+            return Change(end, end, moved[len(behind) :])
+        if (moved := f"{before}{change.text}").endswith(before):
+            return Change(start, start, moved[: len(change.text)])
+    return change
 
 
 def _fine(text: str, change: Change) -> list[Change]:

@@ -186,7 +186,7 @@ class OpenChat:
         try:
             message = await self._input()
             placement = Placement(self.text, self.parsed.view_end)
-            placement.remove(self.parsed.input_start, len(self.text))
+            placement.remove_typed(self.parsed.input_start, len(self.text))
             self._hold(placement)
             return await self._send(message)
         finally:
