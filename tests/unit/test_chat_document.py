@@ -23,6 +23,7 @@ from palimpsest.domain.chat_document import (
     parse,
     render,
     rescued,
+    was_sent,
     whole,
 )
 from palimpsest.domain.forest import Summary
@@ -130,3 +131,15 @@ def test_a_stream_holds_back_no_more_than_structure_can_be(piece: str) -> None:
         shown += stream.feed(piece)
         assert len(stream._held) < 200
     assert shown + stream.end() == escape(piece * 1000)
+
+
+@pytest.mark.parametrize(
+    ("n_seen", "message", "is_sent"),
+    [(2, "Go on.", True), (3, "Go on.", False), (2, "Go on. Please.", False), (1, "Go on.", False), (2, "", False)],
+)
+def test_a_message_was_sent_from_a_document_that_shows_all_before_it(
+    n_seen: int, message: str, *, is_sent: bool
+) -> None:
+    messages = [stored(number, user_message(text)) for number, text in enumerate(["Begin.", "Yes.", "Go on.", "What?"])]
+    document = parse(whole(render(Shown("Pumps", messages[:n_seen])), message))
+    assert was_sent(document, Shown("Pumps", messages)) is is_sent

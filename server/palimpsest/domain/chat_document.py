@@ -336,6 +336,16 @@ def _is_only_fenced(message: str) -> bool:
     return has_fence
 
 
+def was_sent(document: Parsed, shown: Shown) -> bool:
+    """Whether the input holds, word for word, the message that follows those in the document: it was sent from there,
+    and the document saved before it was taken out."""
+    last = max((each.last_id for each in document.sections if each.depth == 2), default=-1)
+    following = next((each.content for each in shown.messages if each.id > last), None)
+    if following is None or following.role is not Role.USER:
+        return False
+    return document.message == _plain(following.text).lstrip("\n").rstrip()
+
+
 def whole(view: str, message: str) -> str:
     """A document of a view and an input."""
     return f"{view}{BREAK}{MARKER}{BREAK}{message}" + ("" if message.endswith("\n") else "\n") * bool(message)

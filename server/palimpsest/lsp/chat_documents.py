@@ -61,6 +61,8 @@ class OpenChats:
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._left: dict[str, OpenChat] = {}
+        """Those that were closed while something was on its way into the document, or was being sent."""
         self._asking: dict[Path, asyncio.Task[None]] = {}
         """Questions whether a conversation is to begin in a document, each asked once. Nothing waits for an answer."""
 
@@ -90,8 +92,11 @@ class OpenChats:
             del self._opening[key]
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        if (chat := self._chats.get(unquote(params.text_document.uri))) is not None:
+        key = unquote(params.text_document.uri)
+        if (chat := self._chats.get(key)) is not None:
             chat.hear(params)
+        elif (left := self._left.get(key)) is not None:
+            left.told_since.set()
 
     def roots(self) -> set[Path]:
         """The folders of open chats, which may have left the workspace meanwhile."""
@@ -107,6 +112,8 @@ class OpenChats:
             opening.cancel()
         if (chat := self._chats.pop(unquote(uri), None)) is not None:
             chat.is_closed = True  # at once: an edit from now on would be of what stands on disk
+            if chat.is_under_way:
+                self._left[unquote(uri)] = chat
             task = asyncio.create_task(_quietly(chat.close()))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
@@ -132,6 +139,9 @@ class OpenChats:
         path = self._ls.resolve(uri)
         if path is None:
             return
+        if (left := self._left.get(unquote(uri))) is not None:
+            await left.outlast()  # what it adds would be taken for the user's
+            self._left.pop(unquote(uri), None)
         try:
             for session in await self._sessions():
                 conversation_id = await documents_of(session).conversation_of(path)

@@ -8,6 +8,7 @@ deletes nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,7 @@ from palimpsest.domain.chat_document import (
     render,
     rescued,
     user_section,
+    was_sent,
     whole,
 )
 from palimpsest.domain.document_edits import Change, Placement, change_between
@@ -76,8 +78,8 @@ class OpenChat:
         self._placement: Placement | None = None
         self._is_held = False
         """Whether the placement waits for the turn to be admitted."""
-        self._is_beginning = False
-        """Whether a message is being sent and its turn is not admitted yet."""
+        self._beginning = asyncio.Lock()
+        """Held while a message is being sent and its turn is not admitted yet."""
         self._answering: RunningTurn | None = None
         self._is_finishing = False
         """Whether an answer has ended and the document is brought in line with what is kept of it."""
@@ -90,6 +92,8 @@ class OpenChat:
         self._is_outdated = False
         """Whether the conversation has changed since it was last read for the view."""
         self.is_closed = False
+        self.told_since = asyncio.Event()
+        """Set when the editor tells a change of the document, which is open again."""
 
     @property
     def parsed(self) -> Parsed:
@@ -99,6 +103,11 @@ class OpenChat:
     def is_answering(self) -> bool:
         """Whether an answer is written into the document."""
         return self._answering is not None or self._is_finishing
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a message is being sent, or an edit is on its way."""
+        return self._beginning.locked() or self._sending is not None
 
     async def session(self) -> FolderSession:
         """The folder's session as it is now. It is never kept: another one takes its place when settings or keys
@@ -117,7 +126,8 @@ class OpenChat:
     # ------------------------------------------------------------------------------------------ the conversation
 
     async def show(self) -> None:
-        """Writes the conversation as it is, whatever stood there; the input stays. For an empty input, the draft."""
+        """Writes the conversation as it is, whatever stood there; the input stays, unless it was sent before the
+        document was saved. For an empty input, the draft."""
         conversations = (await self.session()).conversations
         draft = (await conversations.read(self.conversation_id, 0, 1)).record.draft
         shown = await self._load()
@@ -134,7 +144,7 @@ class OpenChat:
             change = change_between(self.text, whole(self.view, draft))
         else:
             change = edit_of_view(self.text, self.view)
-        self._replace(change)
+        self._replace(change, parsed.input_start if was_sent(parsed, shown) else None)
 
     def changed_elsewhere(self) -> None:
         """The conversation has changed, by whomever: shown soon, unless the user has edited the view."""
@@ -180,32 +190,26 @@ class OpenChat:
         cannot be sent, and what the turn's beginning raises; then the document is as it was."""
         if not can_apply(self._ls):
             raise InvalidRequest(NO_EDITS)
-        if self.is_answering or self._is_beginning:
+        if self.is_answering or self._beginning.locked():
             raise InvalidRequest("The answer is still being written. Wait for its end or stop it, then send.")
-        self._is_beginning = True
-        try:
+        async with self._beginning:
             message = await self._input()
             placement = Placement(self.text, self.parsed.view_end)
             placement.remove_typed(self.parsed.input_start, len(self.text))
             self._hold(placement)
             return await self._send(message)
-        finally:
-            self._is_beginning = False
 
     async def run(self, text: str) -> dict[str, Any]:
         """Carries out a slash command that was not typed here; its answer stands in the document. Raises InvalidRequest
         while an answer is written, and what the command's own request raises."""
         if not can_apply(self._ls):
             raise InvalidRequest(NO_EDITS)
-        if self.is_answering or self._is_beginning:
+        if self.is_answering or self._beginning.locked():
             raise InvalidRequest("The answer is still being written. Wait for its end or stop it, then go on.")
-        self._is_beginning = True
-        try:
+        async with self._beginning:
             await self._settle()
             self._hold(Placement(self.text, self.parsed.view_end))
             return await self._send(text)
-        finally:
-            self._is_beginning = False
 
     async def _settle(self) -> None:
         """Waits until nothing is on its way into the document. Raises InvalidRequest when that does not come."""
@@ -343,6 +347,17 @@ class OpenChat:
     async def _keep_as_draft(self, message: str) -> None:
         await (await self.session()).conversations.set_draft(self.conversation_id, message)
 
+    async def outlast(self) -> None:
+        """Returns when nothing that was under way when the document was closed comes into it any more, or is sent."""
+        async with self._beginning:
+            pass
+        if self._sending is None:
+            return
+        await asyncio.wait({self._sending}, timeout=_SETTLING_S)
+        if self._placement is not None and self._placement.is_waiting:  # applied, the editor says
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.told_since.wait(), _UNSEEN_S)
+
     async def leave(self) -> None:
         """The connection ends. A turn that nobody else follows ends with it; what it said is kept."""
         turn, self.is_closed = self._answering, True
@@ -403,12 +418,17 @@ class OpenChat:
         self._look_again()
         self._advance()
 
-    def _replace(self, change: Change) -> None:
-        if (change.start == change.end and not change.text) or not can_apply(self._ls):
+    def _replace(self, change: Change, sent_at: int | None = None) -> None:
+        """Makes a change of the view. `sent_at`: where a message begins that stands in the input and was sent."""
+        if not can_apply(self._ls):
             return
         placement = Placement(self.text, change.start)
         placement.remove(change.start, change.end)
         placement.add(change.text)
+        if sent_at is not None:
+            placement.remove_typed(sent_at, len(self.text))
+        if placement.is_settled:
+            return
         self._hold(placement)
         self._let_go()
 
@@ -438,7 +458,7 @@ class OpenChat:
         placement.answered(is_applied=is_applied)
         if is_applied and placement.is_waiting and self._n_changes != n_changes:
             asyncio.get_running_loop().call_later(_UNSEEN_S, self._give_up, placement, number)
-        if not is_applied:
+        if not is_applied and not self.is_closed:
             self._n_refused += 1
             if self._n_refused > _MOST_REFUSALS:
                 self._give_in()

@@ -35,7 +35,9 @@ class Documents:
         self.all: list[Document] = []
         self.habits: dict[Editor, str] = {}
         self.sent: set[str] = set()
-        """Words of messages of which a user knows that they were sent."""
+        """Words of messages of which a user knows that they were sent, or cannot tell."""
+        self.leaving: set[tuple[Editor, str]] = set()
+        """Those that an editor sent that lets the server take them out of the input."""
         self.saved: dict[Path, Document] = {}
         """By path, what was closed last."""
 
@@ -158,13 +160,17 @@ def _send(world: World, op: Op) -> None:
         _type(world, op)
     document.tell()
     words = set(WORD.findall(document.text.partition(MARKER)[2]))
-    sent = world.part(Documents).sent
-    if words & sent:
+    documents = world.part(Documents)
+    if words & documents.sent:
         return  # it stands there because the editor did not take the edit in time, and the user knows it was sent
 
     def hear(message: Message) -> None:
+        takes_edits = document.habit.takes_edits and document.habit.refuses <= 50
         if "turnId" in (message.get("result") or {}):
-            sent.update(words)
+            documents.sent.update(words)
+            documents.leaving.update((document.editor, word) for word in words if takes_edits)
+        elif not takes_edits:
+            documents.sent.update(words)  # a send that was cancelled may have come too late, and nothing shows it
 
     _command(document, "chat.send", hear)
 
@@ -191,16 +197,13 @@ def _close(world: World, op: Op) -> None:
     documents = world.part(Documents)
     if (document := documents.one(op)) is None:
         return
-    # An edit that is on its way to a document that is open again at once cannot be told from one for that.
-    chat = document.editor.ls.chats._chats.get(document.uri)
-    is_awaited = chat is not None and chat._sending is not None
     if not document.close():
         return
     documents.saved[document.path] = document
     if op.b % 5 == 0:
         document.path.unlink(missing_ok=True)
         del documents.saved[document.path]
-    elif op.b % 5 < 4 and not is_awaited:
+    elif op.b % 5 < 4:
         documents.all.append(again := _reopened(document))
         again.open()
 
@@ -246,6 +249,11 @@ def _look_at(world: World, oracle: Oracle, document: Document) -> None:
     is_held_up = chat._placement is not None or document.habit.refuses > 50 or not document.habit.takes_edits
     if document.is_scribbled or is_held_up:
         return
+    message = document.text.partition(MARKER)[2].strip()
+    leaving = world.part(Documents).leaving
+    is_leaving = any((document.editor, word) in leaving for word in WORD.findall(message))
+    if is_leaving and any(row.role is Role.USER and row.text.strip() == message for row in rows):
+        world.problem("sent and still in the input", f"{message[:40]!r} {document.habit}")
     hidden = [oracle.view.is_hidden(document.conversation_id, row.id) for row in rows]
     above, at = document.text.partition(MARKER)[0], 0
     for row, is_hidden in zip(rows, hidden, strict=True):
