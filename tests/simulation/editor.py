@@ -65,6 +65,7 @@ class ToEditor:
 
     def write(self, data: bytes) -> None:
         self.n_sent += 1
+        self.editor.on_sent(data)
         for piece in pieces_of(data, self.n_sent):
             self._later(self.editor.take, piece)
 
@@ -95,6 +96,8 @@ class Editor:
     """Whether it says nothing more before `initialize` is answered, as it should."""
     on_message: Callable[[Message], None] = lambda _: None
     """Hears of every message, behind the manners."""
+    on_sent: Callable[[bytes], None] = lambda _: None
+    """Hears of every frame as the server sends it."""
     manners: Manners = field(init=False)
     node: Node = field(init=False)
     ls: PalimpsestServer = field(init=False)

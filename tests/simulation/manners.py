@@ -62,6 +62,8 @@ class Manners:
     """Sentences of failures that were put in."""
     is_ending: bool = False
     """Whether the server's process was told to end."""
+    has_closed_folder: bool = False
+    """Whether the editor has closed a folder: of what goes on there it hears no more, also not how it ends."""
     _methods: set[str] = field(default_factory=set)
     """That the editor asked for."""
     _streams: dict[Id, Asked] = field(default_factory=dict)
@@ -220,7 +222,7 @@ class Manners:
             self._problem("not answered", " ".join(each.method for each in left))
         if self.n_nameless:
             self._problem("not answered", f"{self.n_nameless} broken messages")
-        if any(not has_ended for has_ended in self._operations.values()):
+        if not self.has_closed_folder and any(not has_ended for has_ended in self._operations.values()):
             self._problem("operation without an end", "")
 
     def _problem(self, name: str, seen: str) -> None:

@@ -10,9 +10,11 @@ result. A callback and a call on a thread are one step each.
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import hashlib
 import heapq
+import os
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
@@ -158,6 +160,8 @@ class SimLoop(asyncio.BaseEventLoop):
         self.now_s = START_S
         self.trace: list[str] | None = [] if keeps_trace else None
         self._digest = hashlib.sha256()
+        self.start_program: Callable[..., Any] = _no_programs
+        """Called with a protocol and a command: the transport of a program that has begun. Raises OSError."""
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._n_timers = 0
         if keeps_trace:  # a task in Python says which coroutine it runs
@@ -207,6 +211,20 @@ class SimLoop(asyncio.BaseEventLoop):
         future: asyncio.Future[T] = self.create_future()
         lane.calls.append(_Call(functools.partial(func, *args), future))
         return future
+
+    async def _make_subprocess_transport(
+        self, protocol: Any, args: Any, shell: object, *_: object, **options: Any
+    ) -> Any:
+        """As asyncio's own: who is cancelled before the pipes are connected leaves no program behind."""
+        transport, connected = self.start_program(protocol, tuple(args), options), self.create_future()
+        self.call_soon(_set, connected)
+        try:
+            await connected
+        except BaseException:
+            transport.close()
+            await transport.wait()
+            raise
+        return transport
 
     # --------------------------------------------------------------------------------------------------------- stepping
 
@@ -280,7 +298,17 @@ class SimLoop(asyncio.BaseEventLoop):
         self.set_exception_handler(lambda *_: None)
         self.nodes.clear()
         self._timers.clear()
+        self.start_program = _no_programs
         self.close()
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _no_programs(*_: object) -> Any:
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 _PyTask: Any = asyncio.tasks._PyTask  # type: ignore[attr-defined]

@@ -79,6 +79,7 @@ class SettingsReader:
     def read(self, root: Path, word: EditorsWord) -> FolderSettings:
         settings, learns = settings_of(int(word.settings.get("variant", self.variant))), word.settings.get("librarian")
         settings = replace(settings, librarian=replace(settings.librarian, enabled=learns is not False))
+        settings = replace(settings, run_command=word.settings.get("programs") is True)
         return FolderSettings(settings, bool(word.is_trusted), dict(word.settings), ())
 
     def read_again(self, root: Path, word: EditorsWord, before: FolderSettings) -> FolderSettings:
@@ -122,6 +123,8 @@ class Server:
     """Whether it lives with one editor, and nobody else asks it."""
     opened: dict[str, Opening] = field(default_factory=dict)
     """By what its stores call it."""
+    sessions: list[FolderSession] = field(default_factory=list)
+    """All that it ever opened, each as it was then."""
     killed_at: int | None = None
     """The step; None: it lives."""
 
@@ -221,16 +224,18 @@ class World:
         )
         composer = app.Composer({}, *parts)
         opened: dict[str, Opening] = {}
+        sessions: list[FolderSession] = []
 
         async def open_session(root: Path, word: EditorsWord) -> FolderSession:
             opening = Opening(self.loop.n_steps, self.disk.n_failed)
             session = await composer.open_session(root, word)
             opened[session.store.server_id] = opening
+            sessions.append(session)
             return session
 
         folders = Folders(open_session, composer.renew, editor_models=parts[6])
         folders.hold(self.root, self)
-        server = Server(node, folders, self.root, opened=opened)
+        server = Server(node, folders, self.root, opened=opened, sessions=sessions)
         self.loop.nodes.append(node)
         self.servers.append(server)
         for tell in self.on_server:

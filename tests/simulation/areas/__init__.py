@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation import elsewhere, kept_facts
-from tests.simulation.areas import chat, documents, edge, files, folders, history, machines, transfers
+from tests.simulation.areas import approvals, chat, documents, edge, files, folders, history, machines, transfers
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -25,6 +25,7 @@ AREAS: Final = (
     transfers,
     folders,
     documents,
+    approvals,
 )
 
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
@@ -59,9 +60,13 @@ PROFILES: Final[Profiles] = {
         *("chat", *transfers.KINDS, "new", "fork", "rollback", "purge", "summarize", "name"),
         *("cancel", "second", "kill", "fault"),
     ),
+    "approvals": (
+        *("chat", *approvals.KINDS, "halt", "take back", "leave", "crash", "terminate", "watch"),
+        *("cancel", "continue", "retry", "discard", "rollback", "purge"),
+    ),
 }
 
-LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, kept_facts.look, elsewhere.look)
+LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, approvals.look, kept_facts.look, elsewhere.look)
 """What areas hold true of their own, whenever nothing is under way."""
 
 ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end)
