@@ -140,6 +140,7 @@ class PalimpsestServer(BaseServer):
 
     async def session(self, folder_uri: str | None) -> FolderSession:
         """The session of the workspace folder that holds `folder_uri` (the longest wins), or of the first folder."""
+        folders = await self.folders()  # first: a folder that is closed meanwhile would be opened for nobody
         roots = self.roots()
         root = roots[0]
         if folder_uri is not None:
@@ -148,7 +149,7 @@ class PalimpsestServer(BaseServer):
             if not holding:
                 raise InvalidRequest(f"{folder_uri} is not in an open workspace folder. Open its folder first.")
             root = max(holding, key=lambda each: len(each.parts))
-        return self._followed(await (await self.folders()).get(root))
+        return self._followed(await folders.get(root))
 
     async def session_of(self, conversation_id: str) -> FolderSession:
         """The session that holds the conversation. Raises NotFound."""
