@@ -48,10 +48,12 @@ class SummaryProgress:
             return
         if event.strategy not in SUMMARIZING:
             return
-        if event.type is ContextEventType.SUMMARIZATION_START and not self._has_begun:
+        is_progress = event.type is ContextEventType.SUMMARIZATION_PROGRESS
+        # What is written already when the request comes is heard of by its progress first.
+        if (is_progress or event.type is ContextEventType.SUMMARIZATION_START) and not self._has_begun:
             self._has_begun = True
             self._report(lsp.WorkDoneProgressBegin(title="Summarizing older messages", percentage=0))
-        elif event.type is ContextEventType.SUMMARIZATION_PROGRESS and event.total_items:
+        if is_progress and event.total_items:
             done = event.items_processed or 0
             message = f"{done} of {counted(event.total_items, 'message')}"
             self._report(lsp.WorkDoneProgressReport(message=message, percentage=100 * done // event.total_items))
