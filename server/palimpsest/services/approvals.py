@@ -7,6 +7,7 @@ counts. Nobody there who can be asked means no. There is no time limit: whoever 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -32,17 +33,23 @@ class Approvals:
     editors: Editors
     trust: FolderTrust
 
-    async def require(self, scope: TurnScope, request: ApprovalRequest) -> None:
-        """Returns when the user wants it done. Raises InvalidRequest, with what the model should know, when not."""
+    async def require(
+        self, scope: TurnScope, request: ApprovalRequest, look_again: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Returns when the user wants it done. Raises InvalidRequest, with what the model should know, when not.
+
+        `look_again` is called behind the user's yes, and raises when what they were shown is not so any more. Between
+        the return and what is done the caller waits for nothing: trust may be taken back at any moment.
+        """
         self._require_trust()
         if len(request.shown) > MAX_SHOWN_CHARACTERS:
             raise InvalidRequest("This is too much to be shown to the user for approval. Do it in smaller parts.")
         kept = await self.store.read(approvals.rules)
         answer = decide([each.rule for each in kept], request) or await self._ask(scope, request)
-        self._require_trust()  # it may have been taken back while the user was asked
         match answer:
             case Answer.ONCE | Answer.ALWAYS:
-                return
+                if look_again is not None:
+                    await look_again()
             case Answer.DENY:
                 raise InvalidRequest("The user said no. Do not try it in another way; ask what they want instead.")
             case Answer.NEVER:
@@ -53,6 +60,7 @@ class Approvals:
                 raise InvalidRequest(
                     "Nobody could be asked for approval: no editor is there that can ask the user. Go on without it."
                 )
+        self._require_trust()  # it may have been taken back while the user was asked
 
     async def rules(self) -> list[KeptRule]:
         """Oldest first."""
@@ -68,10 +76,10 @@ class Approvals:
             raise InvalidRequest("The user does not trust this workspace folder, so only tools that read may run.")
 
     async def _ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
-        asked = {
+        asked = [
             asyncio.create_task(_answer_of(editor, scope, request), name="approval")
             for editor in self.editors.attached()
-        }
+        ]
         try:
             answer = await _first(asked)
         finally:
@@ -93,9 +101,9 @@ async def _answer_of(editor: AttachedEditor, scope: TurnScope, request: Approval
         return None
 
 
-async def _first(asked: set[asyncio.Task[Answer | None]]) -> Answer | None:
+async def _first(asked: Sequence[asyncio.Task[Answer | None]]) -> Answer | None:
     """The first answer; None when nobody gives one."""
-    waiting = asked
+    waiting = set(asked)
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         answers = {task.result() for task in done} - {None}

@@ -125,9 +125,12 @@ class CommandTool:
     async def _run(self, scope: TurnScope, text: str) -> ToolOutput:
         asked = _read(read_object(text))
         cwd = await self._folder(asked.cwd)
-        await self.approvals.require(scope, command_request(asked.command, cwd, asked.timeout_s))
-        if await self._folder(asked.cwd) != cwd:
-            raise InvalidRequest("The folder to run in has changed meanwhile. Look at it again.")
+
+        async def look_again() -> None:
+            if await self._folder(asked.cwd) != cwd:
+                raise InvalidRequest("The folder to run in has changed meanwhile. Look at it again.")
+
+        await self.approvals.require(scope, command_request(asked.command, cwd, asked.timeout_s), look_again)
         return await run_program(asked.command, self.root / cwd, scrubbed(self.environ), asked.timeout_s)
 
     async def _folder(self, path: str) -> str:

@@ -99,9 +99,12 @@ class EditTool:
         if after == before:
             raise InvalidRequest("These edits change nothing. Say what is to be different.")
         diff = await asyncio.to_thread(unified_diff, path, before, after)
-        await self.approvals.require(scope, edit_request(path, diff))
-        if await self._text(asked.path) != (path, before):
-            raise InvalidRequest(_STALE)
+
+        async def look_again() -> None:
+            if await self._text(asked.path) != (path, before):
+                raise InvalidRequest(_STALE)
+
+        await self.approvals.require(scope, edit_request(path, diff), look_again)
         editor, accepted = self._editor(path), self.edits.add(path, before, after)
         try:
             problem = await editor.apply(change)
