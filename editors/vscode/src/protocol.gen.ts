@@ -45,7 +45,7 @@ export type ContextStatus =
 
 /** What happened to a context. */
 export type ContextEventType =
-    /** A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens. */
+    /** A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens, as long as the editor has the folder open. */
     | "context_summarization_start"
     /** Part of it is done. The first comes before anything is. */
     | "context_summarization_progress"
@@ -1610,7 +1610,7 @@ export interface RunToolResult {
     isError?: boolean;
 }
 
-/** A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the request is cancelled at the others. */
+/** A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the request is cancelled at the others, and at one that closes the folder. */
 export interface ApprovalRequestParams {
     /** The conversation. */
     conversationId: string;

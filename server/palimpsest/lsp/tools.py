@@ -110,7 +110,13 @@ class Attachments:
         if session.root in self._detach:
             return
         editors, editor = session.editors, FolderEditor(self._server, session.root)
-        self._detach[session.root] = editors.attach(editor, self._tools)
+        detach = editors.attach(editor, self._tools)
+
+        def leave() -> None:
+            detach()
+            editor.leave()
+
+        self._detach[session.root] = leave
         self._bring[session.root] = lambda: editors.bring(editor, self._tools)
 
     def bring(self, tools: list[EditorTool]) -> None:
@@ -136,6 +142,13 @@ class FolderEditor:
     def __init__(self, server: PalimpsestServer, root: Path) -> None:
         self._server = server
         self._root = root
+        self._asked: dict[asyncio.Future[Any], None] = {}
+        """What the editor has not answered yet."""
+
+    def leave(self) -> None:
+        """It has closed the folder: nothing that it was asked counts any more, and it is told so."""
+        for answer in list(self._asked):
+            answer.cancel()
 
     @property
     def can_apply(self) -> bool:
@@ -238,10 +251,14 @@ class FolderEditor:
         protocol = self._server.protocol
         if protocol.phase is not Phase.RUNNING:
             raise EditorGone
+        answer = asyncio.wrap_future(protocol.send_request(method, params))
+        self._asked[answer] = None
         try:
-            return await asyncio.wrap_future(protocol.send_request(method, params))
+            return await answer
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise EditorGone from None  # it was the answer that was cancelled, because the connection has ended
+            raise EditorGone from None  # it was the answer that was cancelled: the connection or the folder is closed
+        finally:
+            del self._asked[answer]

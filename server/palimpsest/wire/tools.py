@@ -80,7 +80,7 @@ class ApprovalAnswer(enum.StrEnum):
 @attrs.frozen(eq=False, repr=False)
 class ApprovalRequestParams(Wire):
     """A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the
-    request is cancelled at the others."""
+    request is cancelled at the others, and at one that closes the folder."""
 
     conversation_id: str
     """The conversation."""

@@ -121,7 +121,7 @@ class ContextEventType(enum.StrEnum):
 
     SUMMARIZATION_START = "context_summarization_start"
     """A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId`
-    follows, whatever happens."""
+    follows, whatever happens, as long as the editor has the folder open."""
     SUMMARIZATION_PROGRESS = "context_summarization_progress"
     """Part of it is done. The first comes before anything is."""
     SUMMARIZATION_COMPLETE = "context_summarization_complete"

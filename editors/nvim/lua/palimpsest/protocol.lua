@@ -29,7 +29,7 @@
 
 --- What happened to a context.
 ---@alias palimpsest.ContextEventType
----| "context_summarization_start" # A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens.
+---| "context_summarization_start" # A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens, as long as the editor has the folder open.
 ---| "context_summarization_progress" # Part of it is done. The first comes before anything is.
 ---| "context_summarization_complete" # It is done, and counts in the next request.
 ---| "context_summarization_error" # It was given up, failed or was stopped: the context stays as it is.
@@ -952,7 +952,7 @@
 ---@field text string The result, or what went wrong.
 ---@field isError? boolean Whether the call failed.
 
---- A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the request is cancelled at the others.
+--- A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the request is cancelled at the others, and at one that closes the folder.
 ---@class palimpsest.ApprovalRequestParams
 ---@field conversationId string The conversation.
 ---@field turnId string The turn that waits.
