@@ -196,7 +196,7 @@ KINDS: Final = {
     "distrust": Kind(3, _trust, is_late=True),
     "programs": Kind(2, _programs),
     "close folder": Kind(3, _folder),
-    "type": Kind(4, _type),
+    "hold": Kind(4, _type),
     "overwrite": Kind(2, _write, is_late=True),
     "revoke": Kind(4, _revoke),
 }
