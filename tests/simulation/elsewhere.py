@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.simulation.service import WORD
-from tests.simulation.world import BASE, Server, World
+from tests.simulation.world import BASE, FOLDER, Server, World
 
 from palimpsest.app import store_directory
 from palimpsest.domain.errors import PalimpsestError
@@ -58,12 +57,6 @@ class Elsewhere:
         shutil.rmtree(self._base, ignore_errors=True)
         self.root.mkdir(parents=True)
         self._make_store()
-        self.world.shown_elsewhere = self._shown
-
-    def _shown(self) -> frozenset[str]:
-        directories = {self.directory, *self.left}
-        told = [row[0] or "" for each in directories for row in rows_of(each, "message", "content")]
-        return frozenset(word for text in told for word in WORD.findall(text))
 
     @property
     def _base(self) -> Path:
@@ -84,6 +77,7 @@ class Elsewhere:
             (self.directory / DATABASE_NAME).chmod(0o600)
 
     async def open(self, server: Server) -> FolderSession:
+        FOLDER.set(self.root)
         session = await server.folders.get(self.root)
         server.is_busy.append(lambda: not session.is_idle)
         return session

@@ -13,7 +13,7 @@ from tests.simulation.areas.chat import Looks
 from tests.simulation.areas.history import Purges
 from tests.simulation.service import WORD, raw_tokens
 from tests.simulation.store_view import StoreView
-from tests.simulation.world import World
+from tests.simulation.world import FOLDER, World
 
 from palimpsest.domain.cut import Live, is_partition
 from palimpsest.domain.errors import PalimpsestError
@@ -63,7 +63,12 @@ class Oracle:
     # ---------------------------------------------------------------------------------------------- with each request
 
     def sent(self, context: PreparedContext) -> None:
-        """A request fits, keeps calls and results together, and holds nothing that was hidden or purged."""
+        """A request fits, keeps calls and results together, and holds nothing that was hidden or purged in its folder.
+
+        A folder owns one store, and what is purged or hidden there is gone from that store: not from a file that was
+        exported before, nor from another folder that has imported it and shows it. So the other folder may send it, for
+        whom it is a message like any other; this one may not, whoever else shows it.
+        """
         said = "\n".join([context.system, *map(_text, context.messages)])
         if context.tools:
             raw = raw_tokens(context)
@@ -71,17 +76,16 @@ class Oracle:
                 self.world.problem("does not fit", f"{raw} raw, {context.upper_tokens} of {context.limit_tokens}")
             if not pairs_are_whole(context.messages):
                 self.world.problem("pairs", "a call without its result")
-        if not (present := frozenset(WORD.findall(said))):
+        present = frozenset(WORD.findall(said))
+        if not present or FOLDER.get() not in (None, self.world.root):
             return
         self._renew()
         to = "to the model" if context.tools else "to a helper"
-        gone = present & self.view.purged_words()
-        for word in sorted(gone - self.world.shown_elsewhere() if gone else gone):
+        for word in sorted(present & self.view.purged_words()):
             self.world.problem("purged word sent", f"{word} {to}")
         if context.tools:
             hidden = present & self.view.hidden_words(context.conversation_id)
-            known = self.world.shown_elsewhere() | self.view.verified_words() if hidden else hidden
-            for word in sorted(hidden - known):
+            for word in sorted(hidden - self.view.verified_words() if hidden else hidden):
                 self.world.problem("hidden word sent", f"{word} {to}")
 
     # -------------------------------------------------------------------------------------- when nothing is under way

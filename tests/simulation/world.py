@@ -12,6 +12,7 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable, Coroutine, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -47,6 +48,10 @@ BASE: Final = Path(os.environ.get("SIMULATION_DIR") or ("/dev/shm" if os.path.is
 """Of this process; in memory where there is such a place."""
 _MOST_STEPS: Final = 60_000
 """Until it must be quiet."""
+
+
+FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
+"""For which folder the code runs. Tasks inherit it; None: the one of the world."""
 
 
 def settings_of(variant: int) -> Settings:
@@ -176,8 +181,6 @@ class World:
     """What is wrong: a short name, and what was seen."""
     wall_s: float = 0.0
     """By how much the wall clock is off."""
-    shown_elsewhere: Callable[[], frozenset[str]] = frozenset
-    """Words that stores of other folders show."""
     open_events: Callable[[Take], FolderEvents] = NoEvents
     on_server: list[Callable[[Server], None]] = field(default_factory=list)
     """Called with each server that begins."""
@@ -227,6 +230,7 @@ class World:
         sessions: list[FolderSession] = []
 
         async def open_session(root: Path, word: EditorsWord) -> FolderSession:
+            FOLDER.set(root)
             opening = Opening(self.loop.n_steps, self.disk.n_failed)
             session = await composer.open_session(root, word)
             opened[session.store.server_id] = opening
