@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.simulation.editor import Editor, Message
 from tests.simulation.operations import Op
+from tests.simulation.store_view import Row, StoreView
 from tests.simulation.world import BASE, Server, World
 
 from palimpsest.app import store_directory
@@ -34,7 +35,7 @@ class Editors:
         """Conversations of the other folder."""
         self.other = BASE / "other"
         self.other.mkdir(exist_ok=True)
-        directory = store_directory(BASE / "data" / "folders", self.other)
+        self._store_elsewhere = directory = store_directory(BASE / "data" / "folders", self.other)
         if (template := BASE / "template.db").exists() and not directory.exists():
             directory.mkdir(parents=True, mode=0o700)
             shutil.copy(template, directory / DATABASE_NAME)
@@ -44,6 +45,14 @@ class Editors:
         uri = f"{(self.world.directory / DATABASE_NAME).as_uri()}?mode=ro"
         with contextlib.closing(Context().run(sqlite3.connect, uri, uri=True)) as database:
             return database.execute(query, of).fetchall()
+
+    def rows_elsewhere(self) -> list[Row]:
+        """The messages of the other folder."""
+        view = StoreView(self._store_elsewhere)
+        if view.exists:
+            with contextlib.closing(view):
+                view.renew()
+        return list(view.rows.values())
 
     @property
     def connected(self) -> list[Editor]:

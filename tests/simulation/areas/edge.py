@@ -304,7 +304,8 @@ def look(world: World, oracle: Oracle) -> None:
         if editor.is_connected:
             editor.manners.look()
     stored: dict[str, str] = {}
-    for row in sorted(oracle.view.rows.values(), key=lambda row: row.id):
+    rows = [*oracle.view.rows.values(), *(editors.rows_elsewhere() if editors.tails else ())]
+    for row in sorted(rows, key=lambda row: row.id):
         if row.turn is not None and row.role.value == "assistant":
             stored[row.turn] = stored.get(row.turn, "") + ("\0" if row.is_purged else row.text)
     for turn_id, shown in editors.tails:
