@@ -189,6 +189,8 @@ class ContextEngine:
         model, budget, tokenizer = await self._fitted(record.model)
         state = await load_state(self.store, record.id, model, budget, tokenizer, self.frame)
         known = self._states.get(record.id)
+        if known is not None and record.id in self._written:  # whoever began to write meanwhile has that one
+            return known
         if known is not None and (known.model.name, known.tokenizer.name) == (model.name, tokenizer.name):
             # What the service said of messages stays true, whatever else has changed: one that it took is taken again.
             state.measured = known.measured
