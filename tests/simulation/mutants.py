@@ -43,6 +43,13 @@ MUTANTS: Final = (
         "    if server not in (None, server_id) and is_alive(server):\n",
     ),
     Mutant(
+        "a server that lost its lease writes on",
+        "storage/leases.py",
+        "    if holder_of(lease.conversation_id) != lease:\n",
+        "    if False:\n",
+        profile="deaths",
+    ),
+    Mutant(
         "a dead server's turn is left open when another takes its conversation over",
         "storage/turns.py",
         "has_closed = bool(close_open_turns(conversation_id, now))",
@@ -69,7 +76,7 @@ MUTANTS: Final = (
         "services/turns.py",
         "            await step.journal.finish()\n",
         "",
-        profile="deaths",
+        profile="answers",
     ),
     Mutant(
         "an answer is committed before its journal is written",
@@ -110,6 +117,17 @@ MUTANTS: Final = (
         "*(known.cut.version, known.last_hidden, known.last_injection),",
         "*(known.cut.version, stands[1], known.last_injection),",
         profile="answers",
+    ),
+    Mutant(
+        "two loads of one conversation make two states",
+        "services/contexts.py",
+        "if known is not None and record.id in self._written:",
+        "if False:",
+        also=(
+            "            if (others := self._loading.get(conversation_id)) is not None:\n",
+            "            if (others := None) is not None:\n",
+        ),
+        profile="servers",
     ),
     Mutant(
         "what is told to a turn follows its commit only while somebody waits",
@@ -216,6 +234,21 @@ MUTANTS: Final = (
         'message_id = ?", owner, at - 1).fetchone()',
         'message_id = ?", owner, at).fetchone()',
         profile="cuts",
+    ),
+    # ------------------------------------------------------------------------------------------------------- imports
+    Mutant(
+        "a copy that is imported keeps the turns of its original",
+        "services/transfers.py",
+        "    turn_ids = {turn_id: TurnId(machine.new_id()) for turn_id in ids if turn_id is not None}\n",
+        "    turn_ids = {turn_id: turn_id for turn_id in ids if turn_id is not None}\n",
+        profile="transfers",
+    ),
+    Mutant(
+        "the messages of an imported copy belong to no turn",
+        "domain/transfer.py",
+        "        turn = None if old.turn is None else turn_ids[old.turn]\n",
+        "        turn = None\n",
+        profile="transfers",
     ),
     # ------------------------------------------------------------------------------------------------------- purging
     Mutant(

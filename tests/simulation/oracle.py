@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.simulation.areas.chat import Looks
 from tests.simulation.areas.history import Purges
+from tests.simulation.scheduler import NODE
 from tests.simulation.service import WORD, raw_tokens
 from tests.simulation.store_view import StoreView
 from tests.simulation.world import FOLDER, World
@@ -29,6 +30,8 @@ from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.storage import conversations, health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
+_ON_ITS_WAY = 10
+"""Steps between the last look at what is sent to a helper, and the sending."""
 _FINAL = tuple(state.value for state in FINAL_STATES)
 
 
@@ -71,6 +74,7 @@ class Oracle:
         """
         said = "\n".join([context.system, *map(_text, context.messages)])
         if context.tools:
+            self._look_at_the_writers_state(context.conversation_id)
             raw = raw_tokens(context)
             if raw > context.limit_tokens:  # the least factor that an estimator can learn here is 1
                 self.world.problem("does not fit", f"{raw} raw, {context.upper_tokens} of {context.limit_tokens}")
@@ -80,6 +84,8 @@ class Oracle:
         if not present or FOLDER.get() not in (None, self.world.root):
             return
         self._renew()
+        if not context.tools and self.world.loop.n_steps - self.world.woken_at < _ON_ITS_WAY:
+            return  # looked at right before its server lost the processor: nothing can be closer to the sending
         to = "to the model" if context.tools else "to a helper"
         for word in sorted(present & self.view.purged_words()):
             self.world.problem("purged word sent", f"{word} {to}")
@@ -87,6 +93,18 @@ class Oracle:
             hidden = present & self.view.hidden_words(context.conversation_id)
             for word in sorted(hidden - self.view.verified_words() if hidden else hidden):
                 self.world.problem("hidden word sent", f"{word} {to}")
+
+    def _look_at_the_writers_state(self, conversation_id: ConversationId) -> None:
+        """What others are told of a conversation that is written is what its writer has."""
+        node = NODE.get(None)
+        for session in [each.session for each in self.world.servers if each.node is node]:
+            contexts = None if session is None else session.contexts
+            if contexts is None or conversation_id not in contexts._written:
+                continue  # its turn goes on with the settings it began with
+            query = "SELECT COALESCE(MAX(message_id) + 1, 0) FROM message WHERE conversation = ?"
+            ((n_stored,),) = self.view.ask(query, conversation_id)
+            if (held := contexts._states.get(conversation_id)) is not None and held.n_messages < n_stored:
+                self.world.problem("not the writer's state", f"{held.n_messages} of {n_stored} messages")
 
     # -------------------------------------------------------------------------------------- when nothing is under way
 

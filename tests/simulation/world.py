@@ -181,6 +181,10 @@ class World:
     """What is wrong: a short name, and what was seen."""
     wall_s: float = 0.0
     """By how much the wall clock is off."""
+    woken_at: int = -(1 << 30)
+    """The step at which a server got a processor again that had none for a while."""
+    has_unlocked: bool = False
+    """Whether a server was taken for dead that lives: it may hear that it lost a conversation."""
     open_events: Callable[[Take], FolderEvents] = NoEvents
     on_server: list[Callable[[Server], None]] = field(default_factory=list)
     """Called with each server that begins."""
@@ -291,6 +295,8 @@ class World:
             if not self.disk.n_failed:
                 self.problem("store", f"{kind}: {error}")
         elif isinstance(error, PalimpsestError):
+            if error.kind is ErrorKind.LEASE_LOST and self.has_unlocked:
+                return
             if error.kind in (ErrorKind.INTERNAL, ErrorKind.CONTEXT_TOO_LONG, ErrorKind.LEASE_LOST):
                 self.problem("request", f"{kind}: {error.kind} {error}")
         else:

@@ -31,7 +31,10 @@ AREAS: Final = (
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
 
 PROFILES: Final[Profiles] = {
-    "services": (*chat.KINDS, *history.KINDS, *machines.KINDS),
+    "services": (
+        *chat.KINDS,
+        *(each for each in (*history.KINDS, *machines.KINDS) if each not in ("overtake", "unlock")),
+    ),
     "answers": (
         *("chat", "again", "cancel", "stop", "continue", "retry", "discard", "rollback", "summarize", "new", "fork"),
     ),
@@ -44,8 +47,10 @@ PROFILES: Final[Profiles] = {
         *("chat", "second", "kill", "fault", "clock", "attach", "stop", "cancel", "rollback", "settings", "trust"),
         *("purge", "name", "again"),
     ),
-    "deaths": ("chat", "again", "second", "kill", "attach", "stop"),
-    "servers": ("chat", "new", "second", "kill", "rollback", "retry", "discard", "purge", "extract", "summarize"),
+    "deaths": ("chat", "again", "second", "kill", "attach", "stop", "unlock"),
+    "servers": (
+        *("chat", "new", "second", "kill", "rollback", "retry", "discard", "purge", "extract", "summarize", "overtake"),
+    ),
     "documents": (*documents.KINDS, "chat", "take back", "ask", "leave", "crash", "summarize", "cancel"),
     "edge": (*edge.KINDS, "chat", "fault", "summarize", "rollback"),
     "files": (

@@ -156,7 +156,7 @@ async def follow_to_the_end(world: World, server: Server, started: RunningTurn |
         await _watch(world, server, started)
     except asyncio.CancelledError:
         started.cancel()
-        await started.wait()
+        await _watch(world, server, started)  # whoever else looks at it sees all that it shows yet
         raise
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.simulation.operations import Op, of_conversation
+from tests.simulation.operations import Kind, Op, of_conversation
 from tests.simulation.world import Request, Server, World
 
 from palimpsest.domain.cut import Block
@@ -16,6 +17,8 @@ from palimpsest.services.purging import Purging
 from palimpsest.storage import conversations
 
 _MOST_CONVERSATIONS: Final = 5
+_LONGEST_LOOKED: Final = 150
+"""Steps in which something may begin to be read."""
 
 
 @dataclass(eq=False, slots=True)
@@ -102,7 +105,16 @@ async def _expand(world: World, request: Request, session: FolderSession, at: Co
 
 
 async def _purge(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    wanted = _range_of(op, await _end_of(session, at), 0.8, 0.3)
+    await _purge_those(world, request, session, at, _range_of(op, await _end_of(session, at), 0.8, 0.3))
+
+
+async def _purge_those(
+    world: World,
+    request: Request,
+    session: FolderSession,
+    at: ConversationId,
+    wanted: tuple[MessageId, MessageId] | None,
+) -> None:
     purges = world.part(Purges)
     purges.append(purge := Purge(request.server, world.disk.n_failed, world.loop.n_steps))
     await Purging(session.contexts, session.listeners).purge(at, wanted, is_confirmed=True)
@@ -137,6 +149,55 @@ async def _extract(world: World, request: Request, session: FolderSession, at: C
         await session.facts.librarian.extract_and_store(at)
 
 
+def _overtake(world: World, op: Op) -> None:
+    """A server that reads in the background gets no processor for a while, and another takes back what is read."""
+    v = op.chance("overtake")
+    public = [server for server in world.servers if not server.is_private]
+    if len(public) < 2:  # for the next time
+        world.request(op.kind, world.add_server(), lambda request: _open(world, request))
+        return
+    for _ in range(_LONGEST_LOOKED):
+        if _read_now(public) or not world.loop.step():
+            break
+    for _ in range(v.randrange(30)):
+        world.loop.step(may_wait=False)
+    if not (found := _read_now(public)):
+        return
+    reader, at = found[op.b % len(found)]
+
+    async def carry_out(request: Request) -> None:
+        session = await world.open_folder(request.server)
+        if v.random() < 0.5:
+            await session.conversations.roll_back(at, None)
+        else:
+            end = await _end_of(session, at)
+            last = MessageId(max(0, end - 1 - v.randrange(4))), MessageId(end)
+            await _purge_those(world, request, session, at, last)
+
+    world.loop.nodes.remove(reader.node)
+    request = world.request(op.kind, next(server for server in public if server is not reader), carry_out)
+    for _ in range(_LONGEST_LOOKED):
+        if request.is_answered or not world.loop.step(may_wait=False):
+            break
+    world.loop.nodes.insert(0, reader.node)
+    world.woken_at = world.loop.n_steps
+
+
+async def _open(world: World, request: Request) -> None:
+    await world.open_folder(request.server)
+
+
+def _read_now(servers: Sequence[Server]) -> list[tuple[Server, ConversationId]]:
+    """What is read while nobody waits, for facts or for a summary written ahead, of conversations without a turn."""
+    found: list[tuple[Server, ConversationId]] = []
+    for server in servers:
+        if (session := server.session) is not None:
+            written = {turn.conversation_id for turn in session.turns.running.values()}
+            read = [each.conversation_id for each in session.contexts.background._tasks.values()]
+            found += [(server, each) for each in read if each is not None and each not in written]
+    return found
+
+
 KINDS: Final = {
     "summarize": of_conversation(6, _summarize),
     "rollback": of_conversation(6, _rollback),
@@ -152,4 +213,5 @@ KINDS: Final = {
     "name": of_conversation(1, _name),
     "layout": of_conversation(1, _layout),
     "extract": of_conversation(3, _extract),
+    "overtake": Kind(6, _overtake, is_late=True),
 }

@@ -30,6 +30,15 @@ def _kill(world: World, op: Op) -> None:
         world.kill(server_of(world, op))
 
 
+def _unlock(world: World, op: Op) -> None:
+    """Somebody removes the lock file of a server with a turn, so that the others take it for dead; and it goes on."""
+    sessions = [each.session for each in world.servers if each.session is not None and each.session.turns.running]
+    if sessions and len(world.servers) > 1:
+        world.has_unlocked = True
+        server_id = sessions[op.a % len(sessions)].store.server_id
+        (world.directory / "servers" / f"{server_id}.lock").unlink(missing_ok=True)
+
+
 def _clock(world: World, op: Op) -> None:
     world.wall_s += (op.a - (1 << 15)) * 10
 
@@ -60,6 +69,7 @@ KINDS: Final = {
     "cancel": Kind(14, _cancel, is_late=True),
     "second": Kind(2, _second),
     "kill": Kind(3, _kill),
+    "unlock": Kind(4, _unlock, is_late=True),
     "clock": Kind(1, _clock),
     "fault": Kind(3, _fault),
     "settings": Kind(2, _settings),

@@ -115,8 +115,10 @@ async def _compare(world: World, transfers: Transfers, imported: Imported, expor
 
 def _said(transfer: Transfer) -> list[object]:
     """What an import must keep, under whatever ids."""
+    of = {each.id: (each.user_message, each.started_at) for each in transfer.turns}
     return [
         [(each.id, each.created_at, each.content_digest, each.content) for each in transfer.messages],
+        [each.turn and of.get(each.turn) for each in transfer.messages],
         [(each.user_message, each.state, each.started_at) for each in transfer.turns],
         transfer.summaries,
         transfer.hidden,
@@ -128,7 +130,17 @@ def _said(transfer: Transfer) -> list[object]:
 
 
 def _difference(one: Transfer, other: Transfer) -> str:
-    parts = ("messages", "turns", "summaries", "hidden", "expansions", "withdrawals", "cuts", "previews")
+    parts = (
+        "messages",
+        "turns of messages",
+        "turns",
+        "summaries",
+        "hidden",
+        "expansions",
+        "withdrawals",
+        "cuts",
+        "previews",
+    )
     pairs = zip(parts, _said(one), _said(other), strict=True)
     return ", ".join(name for name, left, right in pairs if left != right)
 
