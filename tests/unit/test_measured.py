@@ -136,3 +136,13 @@ def test_an_upper_estimate_is_never_under_the_mean_nor_negative(
         estimate = measured.estimate(parts, GUESS)
         assert 0 <= estimate.mean <= estimate.upper
         measured = measured.observe(parts, GUESS, said)
+
+
+def test_a_request_that_differs_in_where_its_rules_stand_takes_what_it_took() -> None:
+    """Else a message that was sent could be refused when it is sent again."""
+    measured = Measured().observe([Part(-1, 0, 1_000), Part(0, 1, 4_040, "user")], GUESS, 6_510)
+    moved = measured.estimate([Part(-1, 0, 1_040), Part(0, 1, 4_000, "user")], GUESS)
+    assert moved.mean == 6_510
+    assert moved.upper <= 6_510 + 60
+    another = measured.estimate([Part(-1, 0, 1_040), Part(0, 1, 4_000, "tool read_file")], GUESS)
+    assert another.upper > 7_500

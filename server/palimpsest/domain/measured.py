@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Self
 
+from palimpsest.domain.messages import Role
 from palimpsest.domain.tokens import Estimator
 
 _START_SPREAD: Final = 0.12
@@ -92,8 +93,10 @@ class Measured:
         """Of a request of those parts. `estimator` guesses what was not measured."""
         known, variance = self._known(parts)
         guessed, guessed_variance = self._guess(parts, estimator)
-        sigma = math.sqrt(variance + guessed_variance)
-        mean = math.ceil(known + guessed)
+        tokens, sigma = known + guessed, math.sqrt(variance + guessed_variance)
+        if (told_otherwise := self._told_otherwise(parts, estimator)) is not None:
+            tokens, sigma = min((tokens, sigma), told_otherwise, key=lambda each: each[1])
+        mean = math.ceil(tokens)
         return Estimate(mean, mean + math.ceil(2 * sigma) + (_ROUNDING if parts != self.request else 0))
 
     def shares_of(self, parts: Sequence[Part], estimator: Estimator) -> list[float]:
@@ -126,6 +129,24 @@ class Measured:
 
     def _is_prefix_of(self, parts: Sequence[Part]) -> bool:
         return bool(self.request) and tuple(parts[: len(self.request)]) == self.request
+
+    def _told_otherwise(self, parts: Sequence[Part], estimator: Estimator) -> tuple[float, float] | None:
+        """Tokens and sigma of a request that begins like the measured one but for what is told beside its messages:
+        rules and recalled text stand now behind a user's message, now in front, now nowhere. Only they are guessed, so
+        that what was sent once can be sent again. None for any other."""
+        pairs = list(zip(self.request, parts, strict=False))
+        if not self.request or len(pairs) < len(self.request):
+            return None
+        for old, new in pairs:
+            is_same_place = (old.start, old.end, old.kind) == (new.start, new.end, new.kind)
+            if old != new and not (is_same_place and (new.start < 0 or new.kind == Role.USER.value)):
+                return None
+        usual, _ = self._factors(estimator)
+        rest = self._priors(parts[len(pairs) :], estimator)
+        more = [new.raw_tokens - old.raw_tokens for old, new in pairs]
+        tokens = self.real_tokens + usual * sum(more) + sum(each.tokens for each in rest)
+        sigma = max(estimator.sigma, _SAFETY * self.spread * usual) * sum(map(abs, more))
+        return tokens, sigma + sum(math.sqrt(each.variance) for each in rest)
 
     def _known(self, parts: Sequence[Part]) -> tuple[float, float]:
         """Tokens and variance of the parts that were measured."""
