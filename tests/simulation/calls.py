@@ -69,6 +69,8 @@ class Calls:
         """Tools and what always holds of them, said since the last look."""
         self.old_rules: set[tuple[str, str]] = set()
         """… and kept at the last look."""
+        self.turns: dict[Program, str] = {}
+        """Of programs: whose they are."""
         self.revoked: set[int] = set()
         """Numbers of rules of which a server said that they are taken back."""
         world.part(Programs).on_start = self._start
@@ -107,7 +109,7 @@ class Calls:
     # -------------------------------------------------------------------------------------------------- what is done
 
     def _start(self, program: Program) -> None:
-        self.runs(key_of(program), "run_command")
+        self.turns[program] = self.runs(key_of(program), "run_command")
 
     def sent(self, frame: bytes) -> None:
         """By a server to an editor."""
@@ -120,12 +122,12 @@ class Calls:
             texts = [edit["newText"] for each in params["edit"]["documentChanges"] for edit in each.get("edits", ())]
             self.runs(MARK.findall(" ".join(texts))[0], "propose_edit")
 
-    def runs(self, key: str, tool: str) -> None:
-        """A server lets it happen, now, in the task of a turn."""
+    def runs(self, key: str, tool: str) -> str:
+        """A server lets it happen, now, in the task of a turn, whose id it tells."""
         call = self.all.get(key)
         if call is None or call.tool != tool:
             self.world.problem("ran what nobody called", f"{tool} {key}")
-            return
+            return ""
         call.n_run += 1
         said = f"{tool} {key}"
         if call.n_run > call.n_made:
@@ -146,6 +148,7 @@ class Calls:
             self.world.problem("ran in no turn", said)
         elif running._stopped_as is not None:
             self.world.problem("ran after it was cancelled", said)
+        return turn_id
 
     @staticmethod
     def _covers(rule: tuple[str, str], call: Call) -> bool:

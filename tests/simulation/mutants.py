@@ -329,4 +329,50 @@ MUTANTS: Final = (
         "",
         profile="servers",
     ),
+    # ----------------------------------------------------------------------------------------------- tools, approvals
+    Mutant(
+        "a tool runs although the user said no",
+        "services/approvals.py",
+        "            case Answer.ONCE | Answer.ALWAYS:\n",
+        "            case Answer.ONCE | Answer.ALWAYS | Answer.DENY:\n",
+        profile="approvals",
+    ),
+    Mutant(
+        "a yes that was meant once is kept",
+        "services/approvals.py",
+        "(answer is Answer.ALWAYS and request.may_be_always):",
+        "(answer in (Answer.ALWAYS, Answer.ONCE) and request.may_be_always):",
+        profile="approvals",
+    ),
+    Mutant(
+        "an answer is taken for that to the oldest question",
+        "lsp/outgoing.py",
+        "future = self._futures.get(reply.id) if is_message_id(reply.id) else None",
+        "future = next(iter(self._futures.values()), None)",
+        also=("name = self._names[reply.id]", "name = next(iter(self._names.values()))"),
+        profile="approvals",
+    ),
+    Mutant(
+        "trust that is taken back while the user is asked counts for the next turn",
+        "services/approvals.py",
+        "        self._require_trust()  # it may have been taken back while the user was asked\n",
+        "",
+        profile="approvals",
+    ),
+    Mutant(
+        "what a program left is not ended when its turn is cancelled",
+        "services/command_tool.py",
+        "        control.close()\n",
+        "",
+        profile="approvals",
+    ),
+    Mutant(
+        "a question stays on the other screens when one has answered",
+        "services/approvals.py",
+        "            for task in asked:\n"
+        "                task.cancel()  # which takes the question off the other screens\n"
+        "            await asyncio.gather(*asked, return_exceptions=True)\n",
+        "            pass\n",
+        profile="approvals",
+    ),
 )

@@ -60,7 +60,7 @@ class OpenChats:
         """By unquoted URI, because editors quote one and the same URI in several ways."""
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], None] = {}
         self._left: dict[str, OpenChat] = {}
         """Those that were closed while something was on its way into the document, or was being sent."""
         self._asking: dict[Path, asyncio.Task[None]] = {}
@@ -115,8 +115,8 @@ class OpenChats:
             if chat.is_under_way:
                 self._left[unquote(uri)] = chat
             task = asyncio.create_task(_quietly(chat.close()))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing[task] = None
+            task.add_done_callback(self._closing.pop)
             task.add_done_callback(lambda _: self._ls.folders_changed())
 
     def look_again(self, uri: str) -> None:

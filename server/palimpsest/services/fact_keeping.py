@@ -34,7 +34,7 @@ class FactKeeping:
     _places: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By file, those that facts rested on when it was last asked."""
     _asks_again: asyncio.Event = field(default_factory=asyncio.Event)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: dict[asyncio.Task[None], None] = field(default_factory=dict)
     _rereading: asyncio.Task[None] | None = None
     _unsubscribe: Callable[[], None] | None = None
 
@@ -115,5 +115,5 @@ class FactKeeping:
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(logged(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)

@@ -165,7 +165,7 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
 
     A conversation that somebody writes at the moment keeps what its turn has sent already, until its next cut."""
     conversations.hide(conversation_id, start, end, now)
-    for teller in facts.told_in(facts.close_from(conversation_id, start, end, now)) - {conversation_id}:
+    for teller in sorted(facts.told_in(facts.close_from(conversation_id, start, end, now)) - {conversation_id}):
         if leases.holder_of(teller) is None:
             add_cut_without(teller, (), now)
     cut = latest_cut(conversation_id)

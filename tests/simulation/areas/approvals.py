@@ -162,6 +162,14 @@ def _write(world: World, op: Op) -> None:
     files.write(path, f"{files.read(path) or _LINES}# {op.number}\n", v)
 
 
+def _stop_program(world: World, op: Op) -> None:
+    """An impatient user: once is not always enough."""
+    running = [turn for program, turn in world.part(Calls).turns.items() if program.is_alive]
+    if running and (desk := _one(world, op)) is not None:
+        for _ in range(1 + op.b % 3):
+            desk.editor.request("palimpsest/turn/cancel", {"turnId": running[-1]})
+
+
 def _revoke(world: World, op: Op) -> None:
     if (desk := _one(world, op)) is None or not desk.has_folder:
         return
@@ -199,4 +207,5 @@ KINDS: Final = {
     "hold": Kind(4, _type),
     "overwrite": Kind(2, _write, is_late=True),
     "revoke": Kind(4, _revoke),
+    "stop program": Kind(8, _stop_program, is_late=True),
 }
