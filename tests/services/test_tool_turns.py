@@ -220,6 +220,33 @@ async def test_a_cancel_while_a_tool_hangs_keeps_earlier_results_and_says_what_i
     assert not (root / "made").exists()
 
 
+async def test_a_second_cancel_lets_a_tool_clean_up(bench: Opener) -> None:
+    """A program's warden is killed before it has ended what the program left, where it does not."""
+    began, cleans_up, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def hang(_: str) -> ToolOutput:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleans_up.set()
+            for _step in range(9):
+                await asyncio.sleep(0)
+            done.set()
+        return ToolOutput("")
+
+    tool = Tool(ToolSchema("hang", "Hangs.", {"type": "object"}), hang)
+    b = await bench([calls(("1", "hang", "{}"))], tools=(tool,))
+    running = await b.session.turns.start(b.conversation_id, "r", user_message("q"))
+    assert isinstance(running, RunningTurn)
+    await asyncio.wait_for(began.wait(), WAIT_S)
+    running.cancel()
+    await asyncio.wait_for(cleans_up.wait(), WAIT_S)
+    running.interrupt()
+    assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.CANCELLED
+    assert done.is_set()
+
+
 async def test_a_tool_that_hangs_does_not_hold_up_another_conversation(desk: Desk) -> None:
     b = await desk([calls(call("1", "run_command", command=["true"])), says("other"), says("done")])
     b.editor.gate = asyncio.Event()

@@ -59,6 +59,8 @@ def script_of(command: Sequence[str], number: int) -> Script:
         acts.append((v.choice((0.0, 1.0)), "exit", -11))
     elif end == "vanish":
         acts.append((1.0, "vanish", None))
+    else:
+        acts.append((0.01, "fork", None))
     return Script(tuple(acts), obeys)
 
 

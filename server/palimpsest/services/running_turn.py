@@ -81,9 +81,11 @@ class RunningTurn:
         self._stop(Ending.INTERRUPTED)
 
     def _stop(self, ending: Ending) -> None:
-        """The first who asks says why."""
+        """The first who asks says why; nobody who asks again hits a tool while it cleans up."""
+        if self._stopped_as is not None:
+            return
+        self._stopped_as = ending
         # A task that is cancelled before its first step runs none, so nothing would close the turn.
-        self._stopped_as = self._stopped_as or ending
         if self._has_begun and self.task is not None:
             self.task.cancel()
 
