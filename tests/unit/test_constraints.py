@@ -203,7 +203,12 @@ def test_only_text_of_the_user_counts(content: Content) -> None:
 
 def test_a_near_thing_counts_less_in_a_long_paste() -> None:
     story = "The meeting went on and the minutes were read out to those present. " * 60
-    assert [rule.text for rule in detect(user_message(f"Use tabs. {story} Never use spaces."))] == ["Never use spaces."]
+    near = "the tone stays friendly"
+    assert [rule.text for rule in detect(user_message(f"{near}. Never use spaces."))] == [
+        f"{near}.",
+        "Never use spaces.",
+    ]
+    assert [rule.text for rule in detect(user_message(f"{near}. {story} Never use spaces."))] == ["Never use spaces."]
 
 
 def test_a_wrapped_line_goes_on_and_a_short_one_does_not() -> None:
@@ -239,7 +244,8 @@ def test_a_withdrawal_names_its_subject(text: str, words: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("sentence", [*RULES, *NOT_RULES])
 def test_setting_a_rule_takes_none_back_but_what_it_abandons(sentence: str) -> None:
-    assert [w.text for w in detect_withdrawals(user_message(sentence)) if "no longer" not in w.text] == []
+    found = detect_withdrawals(user_message(sentence))
+    assert [w.text for w in found if "no longer" not in w.text and not w.is_judged] == []
 
 
 _ANY = st.lists(

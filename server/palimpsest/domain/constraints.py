@@ -1,17 +1,19 @@
 """What the user rules and takes back, found by the form of a sentence: what was typed and is meant to hold on.
 
 Pure and deterministic. What is found is an exact piece of the message, never a paraphrase. A rule speaks of kinds and
-of always, an order of one exact thing and of now; the marks of both are added up, and what reaches `_ENOUGH` is a
-rule. What must hold of a thing that is to be made is a task, no rule; what is asked, supposed, reported or told of
-the past is neither. Only what the user typed counts: no code, quotes, transcripts, tool output or attachments. Where
-it is a near thing, a sentence in a long paste is not a rule. `domain.rules` holds the forms of each language; a
-sentence is read in the language it has the most words of. Ledger and facts both rest on what is found here.
+of always, an order of one exact thing and of now; the marks of both are added up. What must hold of a thing that is
+to be made is a task, no rule; what is asked, supposed, reported or told of the past is neither. A trained model weighs
+these marks with the words of the sentence (`rules.judging`). Only what the user typed counts: no code, quotes,
+transcripts, tool output or attachments. Where it is a near thing, a sentence in a long paste is not a rule.
+`domain.rules` holds the forms of each language; a sentence is read in the language it has the most words of. Ledger
+and facts both rest on what is found here.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,13 +21,26 @@ from typing import Final
 
 from palimpsest.domain.messages import Content, Role, TextPart
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
+from palimpsest.domain.rules.judging import knows, rule_odds, turn_odds
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems
 from palimpsest.domain.rules.own_words import without_foreign
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 8
+RULES_VERSION: Final = 9
 """Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
 _ENOUGH: Final = 2
+"""Marks that a sentence has which is a rule by its form."""
+_SURELY_NOT: Final = -3.0
+"""The logarithm of the odds up to which its words speak against that."""
+_LIKELY: Final = 0.3
+"""The logarithm of the odds from which a sentence is a rule whatever its form is. This and the one above were chosen
+by `benchmarks/rules/train.py --check`: precision in the nineties comes first."""
+_ODDS_A_DOUBLING: Final = 1.5
+"""How much higher they must be each time that a message has twice as many sentences: of many, few are rules."""
+_ODDS_A_MALUS: Final = 2.0
+"""How much higher the logarithm of the odds must be for each mark that is asked for beyond enough."""
+_MAY_TURN: Final = -2.0
+"""The logarithm of the odds from which a sentence is held against the rules, whether it ends one."""
 _LONG_TEXT, _VERY_LONG_TEXT, _LONG_SENTENCE = 3_000, 10_000, 400
 """Characters above which a text is likelier pasted, a sentence likelier a story."""
 _SHORTEST_SENTENCE: Final = 3
@@ -79,6 +94,8 @@ class Constraint:
     """Stems of what that is chosen for: the queue."""
     is_decision: bool = False
     """It is told as a decision, and not as an order."""
+    whole: str = ""
+    """The sentence it was said in, where `text` is only a part of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,8 @@ class Withdrawal:
     """It gives a choice up, so it can only take back what chose just that."""
     is_near: bool = False
     """It points at what was said just before, and at nothing older."""
+    is_judged: bool = False
+    """Its form does not say that it takes anything back; the words of a rule beside it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,27 +155,45 @@ def _read(typed: tuple[str, ...]) -> Rulings:
     rules: list[Constraint] = []
     withdrawals: list[Withdrawal] = []
     in_task = False
-    for text, start, malus in _typed_sentences(typed):
+    said = list(typed_sentences(typed))
+    more = _ODDS_A_DOUBLING * math.log2(max(1, len(said)))
+    for text, start, malus in said:
         # In a long text, what is short and of no known language is not tried in all of them: it bounds the work.
         languages = languages_of(text)[: 2 if malus else None]
-        readings = [_Reading.of(text, forms) for forms in languages]
-        score, best = max(((each.score(in_task), each) for each in readings), key=lambda scored: scored[0])
-        if is_rule := score - malus >= _ENOUGH:
+        readings = [Reading.of(text, forms) for forms in languages]
+        score, best = _best(readings, in_task=in_task)
+        marks = best.marks(score)
+        odds = rule_odds(text, marks, best.forms)
+        is_rule = score - malus > _ENOUGH or (score - malus == _ENOUGH and best.may_rule(marks))
+        taken = _taken_back(message, text, start, readings, is_rule=is_rule)
+        if not (is_rule or taken or best.is_sweeping) and knows(text, best.forms):
+            is_rule = odds > _LIKELY + more + malus * _ODDS_A_MALUS and bool(best.subject)
+            if not is_rule and turn_odds(text, marks, best.forms) > _MAY_TURN + more:
+                is_own = without_foreign(message, start, start + len(text)) == text
+                taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
+        if is_rule:
             rules.append(best.rule(start))
         if not malus:
-            withdrawals += _taken_back(message, text, start, readings, is_rule=is_rule)
+            withdrawals += taken
         in_task = in_task or any(reading.is_task for reading in readings)
     return Rulings(tuple(rules), tuple(withdrawals))
 
 
-def _taken_back(
-    message: str, text: str, start: int, readings: Sequence[_Reading], *, is_rule: bool
-) -> list[Withdrawal]:
+def _best(readings: Sequence[Reading], *, in_task: bool) -> tuple[int, Reading]:
+    return max(((each.score(in_task), each) for each in readings), key=lambda scored: scored[0])
+
+
+def best_reading(text: str) -> tuple[int, Reading]:
+    """A sentence as that language reads it in which it is likest a rule, and how much."""
+    return _best([Reading.of(text, forms) for forms in languages_of(text)], in_task=False)
+
+
+def _taken_back(message: str, text: str, start: int, readings: Sequence[Reading], *, is_rule: bool) -> list[Withdrawal]:
     """What a sentence takes back in the user's own words: none of what is quoted in it, or passed on."""
     found = next(filter(None, (reading.withdrawals(start, is_rule=is_rule) for reading in readings)), [])
     if not found or (own := without_foreign(message, start, start + len(text))) == text:
         return found
-    again = (_Reading.of(own, forms, said=text) for forms in languages_of(own))
+    again = (Reading.of(own, forms, said=text) for forms in languages_of(own))
     return next(filter(None, (reading.withdrawals(start, is_rule=is_rule) for reading in again)), [])
 
 
@@ -191,11 +228,11 @@ def as_rule(text: str) -> Constraint:
 
 @functools.lru_cache(maxsize=4_096)
 def _as_rule(text: str) -> Constraint:
-    readings = [_Reading.of(text, forms) for forms in languages_of(text)]
+    readings = [Reading.of(text, forms) for forms in languages_of(text)]
     return max(readings, key=lambda reading: reading.score(in_task=False)).rule(0)
 
 
-def _typed_sentences(typed: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
+def typed_sentences(typed: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
     """Sentence, where it starts in the message's text, and how many marks it must have beyond enough.
 
     A scope that stands as a sentence of its own is taken together with the next one.
@@ -225,7 +262,7 @@ def _is_scope_alone(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class Reading:
     """A sentence as one language reads it."""
 
     said: str
@@ -241,7 +278,7 @@ class _Reading:
     forms: Forms
 
     @classmethod
-    def of(cls, own: str, forms: Forms, *, said: str | None = None) -> _Reading:
+    def of(cls, own: str, forms: Forms, *, said: str | None = None) -> Reading:
         """`own`: those words of the sentence that are read; all of what was said unless that is given."""
         said = own if said is None else said
         text = " ".join(plain(own).split())
@@ -258,6 +295,26 @@ class _Reading:
     def is_task(self) -> bool:
         """Whether it orders one thing to be made."""
         return any(form.match(self.bare) for form in (self.forms.task, self.forms.usage.made))
+
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """Stems of what it is about."""
+        return stems(self.bare, self.forms)
+
+    def marks(self, score: int) -> tuple[str, ...]:
+        """What its form says, as the models see it."""
+        taken = self.withdrawals(0, is_rule=score >= _ENOUGH)
+        said = {
+            "no statement": self.is_no_statement,
+            "task": self.is_task,
+            "takes back": bool(taken),
+            "changes": self.is_changing,
+        }
+        return (f"score {min(max(score, 0), _ENOUGH + 1)}", *(mark for mark, holds in said.items() if holds))
+
+    def may_rule(self, marks: Sequence[str]) -> bool:
+        """Whether the words, of the sentence or of one of its clauses, do not speak against what its form says."""
+        return any(rule_odds(said, marks, self.forms) > _SURELY_NOT for said in (self.said, *self.clauses))
 
     @property
     def is_answer(self) -> bool:
@@ -395,9 +452,9 @@ class _Reading:
             return 0
         if self.is_task and (relative := forms.relative.search(bare)) is not None:
             # What must hold of the thing that is to be made.
-            return _Reading.of(bare[: relative.start()], forms).score(in_task)
+            return Reading.of(bare[: relative.start()], forms).score(in_task)
         if self.turned_to:
-            return _ENOUGH
+            return _ENOUGH + 1
         marks, is_lasting = max(
             (self._clause_marks(clause, in_task), forms.once.search(self._thought_of(clause)) is None)
             for clause in self.clauses

@@ -9,7 +9,7 @@ message, whose text begins with `standing_rules`; a pin that comes from no messa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -19,7 +19,7 @@ from palimpsest.domain.constraints import Constraint, Withdrawal, read_rulings
 from palimpsest.domain.cut import Piece
 from palimpsest.domain.forest import CLOSING, OPENING
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.rules.superseding import ends, is_near, supersedes
+from palimpsest.domain.rules.superseding import ends, is_near, nearness, supersedes
 from palimpsest.domain.tokens import CountText
 
 HEADING: Final = "## Standing rules"
@@ -130,13 +130,14 @@ def _supersede(
     found: dict[EntryId, _Detected], new: _Detected, taken_back: Iterable[EntryId], pinned: Collection[str]
 ) -> None:
     """Adds the new rule, and closes what it takes the place of: also what its own sentence took back."""
+    newest = _newest_before(found, new.entry.id.message_id)
     for old in list(found.values()):
         is_repeat = old.rule.text == new.rule.text
-        near = is_near(old.entry.id.message_id, new.entry.id.message_id)
+        near = nearness(old.entry.id.message_id, new.entry.id.message_id, is_newest=old.entry.id == newest)
         if (
             old.entry.state is EntryState.OPEN
             and (is_repeat or old.rule.text not in pinned)
-            and (is_repeat or supersedes(new.rule, old.rule, near=near))
+            and (is_repeat or supersedes(new.rule, old.rule, near))
         ):
             entry = replace(old.entry, state=EntryState.SUPERSEDED, superseded_by=new.entry.id)
             found[entry.id] = _Detected(entry, old.rule)
@@ -151,8 +152,17 @@ def _take_back(
 ) -> list[EntryId]:
     """Withdraws what the words name, or the newest open rule where they name nothing."""
     live = [each for each in found.values() if each.entry.state is EntryState.OPEN and each.rule.text not in pinned]
-    if withdrawal.subject_words:
-        meant = [each for each in live if ends(withdrawal, each.rule)]
+    if withdrawal.subject_words or withdrawal.is_judged:
+        newest = _newest_before(found, message_id)
+        meant = [
+            each
+            for each in live
+            if ends(
+                withdrawal,
+                each.rule,
+                nearness(each.entry.id.message_id, message_id, is_newest=each.entry.id == newest),
+            )
+        ]
     else:
         near = [each for each in live if is_near(each.entry.id.message_id, message_id)]
         meant = (near if withdrawal.is_near else live)[-1:]
@@ -160,6 +170,18 @@ def _take_back(
         entry = replace(each.entry, state=EntryState.WITHDRAWN)
         found[entry.id] = _Detected(entry, each.rule)
     return [each.entry.id for each in meant]
+
+
+def _newest_before(found: Mapping[EntryId, _Detected], message_id: MessageId) -> EntryId | None:
+    """The last rule of an earlier message that holds."""
+    return max(
+        (
+            each.entry.id
+            for each in found.values()
+            if each.entry.state is EntryState.OPEN and each.entry.id.message_id < message_id
+        ),
+        default=None,
+    )
 
 
 def over_cap(entries: Iterable[LedgerEntry], cap_tokens: int, count: CountText) -> tuple[LedgerEntry, ...]:

@@ -186,8 +186,8 @@ class _Admitting:
         """Closes what the user takes back: what the words name, or the newest ruling of the conversation where they
         name nothing. What was said later stays."""
         withdrawal = retraction.withdrawal
-        if withdrawal.subject_words:
-            meant = [key for key in self._index.ended(withdrawal) if not self._is_behind(key, retraction)]
+        if withdrawal.subject_words or withdrawal.is_judged:
+            meant = [key for key in self._index.ended(withdrawal, retraction) if not self._is_behind(key, retraction)]
         else:
             meant = self._newest_before(retraction)
         for key in meant:

@@ -8,12 +8,13 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from palimpsest.domain.constraints import Constraint, Withdrawal, as_rule, subject_words
 from palimpsest.domain.facts import Evidence, Fact, FactType
+from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.rules.languages import LANGUAGES
-from palimpsest.domain.rules.superseding import ends, is_near, supersedes
+from palimpsest.domain.rules.superseding import Nearness, ends, nearness, supersedes
 
 SAME_SHARE: Final = 0.8
 """Of the stems of two statements together: when they share so many, and all names and numbers, they say the same."""
@@ -32,6 +33,15 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NEGATION = re.compile(r"\b(?:no|not|never|none|without|cannot|avoid|stop|\w+n't)\b", re.I)
 
 
+class Said(Protocol):
+    """Where something was said."""
+
+    @property
+    def conversation_id(self) -> ConversationId: ...
+    @property
+    def message_id(self) -> MessageId: ...
+
+
 @dataclass(slots=True)
 class LikenessIndex:
     """Statements by their words, under keys of the caller. What is added last counts as the newest.
@@ -45,6 +55,8 @@ class LikenessIndex:
     _by_root: dict[tuple[str, str], dict[int, None]] = field(default_factory=dict)
     _roots: dict[int, frozenset[str]] = field(default_factory=dict)
     _short: dict[int, None] = field(default_factory=dict)
+    _rulings: dict[ConversationId, dict[int, MessageId]] = field(default_factory=dict)
+    """Constraints and decisions, by where they were said."""
 
     def add(self, key: int, fact: Fact, said: Evidence | None = None) -> None:
         """`said`: what the statement rests on."""
@@ -56,10 +68,13 @@ class LikenessIndex:
             self._by_root.setdefault((kind, root), {})[key] = None
         if fact.fact_type in RULINGS and len(roots) <= _SHORT_RULE:
             self._short[key] = None
+        if said is not None and fact.fact_type in RULINGS - {FactType.PINNED}:
+            self._rulings.setdefault(said.conversation_id, {})[key] = said.message_id
 
     def remove(self, key: int) -> None:
         fact = self._facts.pop(key)
-        del self._said[key]
+        if (said := self._said.pop(key)) is not None:
+            self._rulings.get(said.conversation_id, {}).pop(key, None)
         kind, words = _kind(fact), _words(fact.content)
         if self._by_form.get((kind, words)) == key:
             del self._by_form[kind, words]
@@ -89,29 +104,49 @@ class LikenessIndex:
     def contradicted(self, fact: Fact, said: Evidence | None = None) -> tuple[int, ...]:
         """The constraints and decisions that this one takes the place of, the oldest first."""
         rule = _rule(fact, said)
+        newest = self._newest_before(said) if fact.fact_type in RULINGS else None
+        rivals = self._rivals(fact)
         return tuple(
             key
-            for key in self._rivals(fact)
-            if supersedes(rule, self._rule(key), near=_are_near(self._said[key], said))
+            for key in (rivals if newest is None else sorted({*rivals, newest}))
+            if supersedes(rule, self._rule(key), self._nearness(key, said, newest))
         )
 
     def contradicting(self, fact: Fact, said: Evidence | None = None) -> tuple[int, ...]:
         """The constraints and decisions that take the place of this one, the oldest first."""
         rule = _rule(fact, said)
         return tuple(
-            key
-            for key in self._rivals(fact)
-            if supersedes(self._rule(key), rule, near=_are_near(said, self._said[key]))
+            key for key in self._rivals(fact) if supersedes(self._rule(key), rule, _nearness(said, self._said[key]))
         )
 
-    def ended(self, withdrawal: Withdrawal) -> tuple[int, ...]:
-        """The constraints and decisions that a withdrawal is about by its words, the oldest first."""
+    def ended(self, withdrawal: Withdrawal, said: Said) -> tuple[int, ...]:
+        """The constraints and decisions that a withdrawal is about by its words, the oldest first. `said`: where."""
         roots = {stem[:_STEM_CHARS] for stem in withdrawal.subject_words}
         near = dict.fromkeys(key for root in sorted(roots) for key in self._newest("ruling", root))
+        if (newest := self._newest_before(said)) is not None:
+            near[newest] = None
         return tuple(
             key
             for key in sorted(near)
-            if self._facts[key].fact_type is not FactType.PINNED and ends(withdrawal, self._rule(key))
+            if self._facts[key].fact_type is not FactType.PINNED
+            and ends(withdrawal, self._rule(key), self._nearness(key, said, newest))
+        )
+
+    def _nearness(self, key: int, later: Said | None, newest: int | None) -> Nearness:
+        return _nearness(self._said[key], later, is_newest=key == newest)
+
+    def _newest_before(self, later: Said | None) -> int | None:
+        """The ruling that was said last before it in its conversation, but for pins."""
+        if later is None:
+            return None
+        return max(
+            (
+                key
+                for key, message_id in self._rulings.get(later.conversation_id, {}).items()
+                if message_id < later.message_id
+            ),
+            key=lambda key: (self._rulings[later.conversation_id][key], abs(key)),
+            default=None,
         )
 
     def _rule(self, key: int) -> Constraint:
@@ -177,13 +212,10 @@ def _rule(fact: Fact, said: Evidence | None) -> Constraint:
     if said is None:
         return rule
     in_full = as_rule(said.quote)
-    return replace(rule, is_change=in_full.is_change, is_instead=in_full.is_instead)
+    return replace(rule, is_change=in_full.is_change, is_instead=in_full.is_instead, whole=said.quote)
 
 
-def _are_near(older: Evidence | None, newer: Evidence | None) -> bool:
-    return (
-        older is not None
-        and newer is not None
-        and older.conversation_id == newer.conversation_id
-        and is_near(older.message_id, newer.message_id)
-    )
+def _nearness(older: Evidence | None, newer: Said | None, *, is_newest: bool = False) -> Nearness:
+    if older is None or newer is None or older.conversation_id != newer.conversation_id:
+        return Nearness.FAR
+    return nearness(older.message_id, newer.message_id, is_newest=is_newest)

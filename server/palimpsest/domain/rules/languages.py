@@ -17,6 +17,7 @@ LANGUAGES: Final = (ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE)
 WORD: Final = re.compile(r"[^\W_]+(?:['_-][^\W_]+)*")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _HAN_OR_WORD = re.compile(r"[\u4e00-\u9fff]+|[A-Za-z0-9]+(?:[._+#-][A-Za-z0-9]+)*")
+_FOLDED: Final = str.maketrans("áéíóúàèìòùâêîôûäëïöüçñ", "aeiouaeiouaeiouaeioucn")
 _NOT_PLAIN: Final = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u00a0": " ", "\u202f": " "})
 
 
@@ -25,20 +26,26 @@ def is_han(sign: str) -> bool:
     return _HAN.match(sign) is not None
 
 
+def has_han(text: str) -> bool:
+    """Whether a Chinese sign is in it."""
+    return _HAN.search(text) is not None
+
+
+def folded(text: str) -> str:
+    """Small letters without accents: they come and go with inflection, and with the keyboard."""
+    return text.translate(_FOLDED)
+
+
 def plain(text: str) -> str:
     """The text with plain apostrophes and spaces; as long as before."""
     return text.translate(_NOT_PLAIN)
-
-
-_FOLDED: Final = str.maketrans("áéíóúàèìòùâêîôûäëïöüçñ", "aeiouaeiouaeiouaeioucn")
-"""Accents come and go with inflection, and with the keyboard."""
 
 
 @functools.lru_cache(maxsize=4_096)
 def languages_of(text: str) -> tuple[Forms, ...]:
     """The languages that have the most of a sentence's small words and letters, English first. Several only where they
     have the same number: all that are written with Latin letters where none has any."""
-    if _HAN.search(text):
+    if has_han(text):
         return (CHINESE,)
     lower = plain(text).lower()
     said = {part for word in WORD.findall(lower) for part in (word, *word.split("'"))}
@@ -70,7 +77,7 @@ def manners_of(forms: Forms) -> frozenset[str]:
 @functools.cache
 def topics_of(forms: Forms) -> frozenset[str]:
     """Stems that say what such a choice is about."""
-    return frozenset(each for word in forms.topics for each in (word.translate(_FOLDED), stem(word, forms)))
+    return frozenset(each for word in forms.topics for each in (folded(word), stem(word, forms)))
 
 
 def n_words(text: str) -> int:
@@ -108,12 +115,12 @@ def _pieces(text: str, forms: Forms) -> list[str]:
 
 @functools.cache
 def _suffixes(forms: Forms) -> tuple[str, ...]:
-    return tuple(suffix.translate(_FOLDED) for suffix in forms.suffixes)
+    return tuple(folded(suffix) for suffix in forms.suffixes)
 
 
 def stem(word: str, forms: Forms) -> str:
     """A crude stem: enough to know "tabs" for "tab" and "commits" for "committing"."""
-    word = word.translate(_FOLDED)
+    word = folded(word)
     if forms.participle and (match := forms.participle.fullmatch(word)) is not None:
         word = match[1]
     for suffix in _suffixes(forms):

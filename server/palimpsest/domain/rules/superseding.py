@@ -6,12 +6,15 @@ two. A change of mind about one thing ends only what is about that thing.
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Sequence
 from typing import Final
 
 from palimpsest.domain.constraints import Constraint, Withdrawal, normal_form, subject_words
-from palimpsest.domain.rules.forms import Forms
+from palimpsest.domain.rules.features import share_a_word
+from palimpsest.domain.rules.forms import LONGEST_SENTENCE, Forms
+from palimpsest.domain.rules.judging import end_odds
 from palimpsest.domain.rules.languages import LANGUAGES, is_han, languages_of, manners_of, rivals_of, topics_of
 
 _CHOOSING: Final = frozenset(
@@ -21,8 +24,28 @@ _MOST_BESIDE: Final = 1
 """Words that a rule may have beside what it chose, where its form does not tell which is which."""
 _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
+_LIKELY: Final = 0.5
+_VERY_LIKELY: Final = 2.0
+"""Logarithms of the odds from which a model is believed that a sentence ends a rule."""
 _NEAR: Final = 2
 """Messages between a rule and what points at it: only an answer can stand between two messages so close."""
+
+
+class Nearness(enum.IntEnum):
+    """Of a rule to what was said later."""
+
+    FAR = 0
+    NEAR = 1
+    """Nothing but an answer was said between them."""
+    JUST_BEFORE = 2
+    """And the rule is the newest there was."""
+
+
+def nearness(message_id: int, later_id: int, *, is_newest: bool) -> Nearness:
+    """How near a rule is to a later message of its conversation, told by their numbers."""
+    if not is_near(message_id, later_id):
+        return Nearness.FAR
+    return Nearness.JUST_BEFORE if is_newest and message_id < later_id else Nearness.NEAR
 
 
 def is_near(message_id: int, later_id: int) -> bool:
@@ -30,8 +53,27 @@ def is_near(message_id: int, later_id: int) -> bool:
     return 0 <= later_id - message_id <= _NEAR
 
 
-def ends(withdrawal: Withdrawal, rule: Constraint) -> bool:
+def ends(withdrawal: Withdrawal, rule: Constraint, near: Nearness = Nearness.FAR) -> bool:
     """Whether the withdrawal is about the rule; one without a name is about none by its words."""
+    if not withdrawal.is_judged and _ends_by_form(withdrawal, rule):
+        return True
+    if withdrawal.permits or (withdrawal.drops and rule.is_prohibition):
+        return False
+    return _is_judged_ended(rule, withdrawal.text, withdrawal.subject_words, near, turns=True)
+
+
+def _is_judged_ended(rule: Constraint, later: str, words: Sequence[str], near: Nearness, *, turns: bool) -> bool:
+    """What has no word of the rule is held against it only where it was said just before. `turns`: it says of itself
+    that something changes."""
+    share = share_a_word(words, rule.subject_words)
+    if near is not Nearness.JUST_BEFORE and not share:
+        return False
+    older = (rule.whole or rule.text)[:LONGEST_SENTENCE]
+    odds = end_odds(older, later[:LONGEST_SENTENCE], near=near is not Nearness.FAR)
+    return odds > (_LIKELY if share and turns and near is not Nearness.FAR else _VERY_LIKELY)
+
+
+def _ends_by_form(withdrawal: Withdrawal, rule: Constraint) -> bool:
     said = set(withdrawal.subject_words)
     if not said:
         return False
@@ -46,11 +88,19 @@ def ends(withdrawal: Withdrawal, rule: Constraint) -> bool:
     return _share(withdrawal.subject_words, rule.subject_words) > 0.5
 
 
-def supersedes(newer: Constraint, older: Constraint, *, near: bool = False) -> bool:
+def supersedes(newer: Constraint, older: Constraint, near: Nearness = Nearness.FAR) -> bool:
     """Whether the newer rule says the older again, turns it round, or chooses something else in its place.
 
-    `near`: nothing else was said between them, so that "instead" alone is about the older.
+    Where nothing else was said between them, "instead" alone is about the older.
     """
+    if _supersedes_by_form(newer, older, near is not Nearness.FAR):
+        return True
+    if newer.is_prohibition and older.is_prohibition:
+        return False  # both can be followed
+    return _is_judged_ended(older, newer.whole or newer.text, newer.subject_words, near, turns=newer.is_change)
+
+
+def _supersedes_by_form(newer: Constraint, older: Constraint, near: bool) -> bool:
     new_form, old_form = normal_form(newer.text), normal_form(older.text)
     if new_form == old_form:
         return True
