@@ -152,8 +152,7 @@ class Compactor:
             operation.changed(now(pieces))
         gain = raw_before - fixed - total_tokens(pieces)
         is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
-        # What was measured whole is sure of its size; put together anew it is not, and may be too large by that alone.
-        is_unsure = state.estimate_of(front, pieces).upper > limit_tokens
+        is_unsure = state.estimate_of(front, pieces).upper > self._surely_free(state, limit_tokens)
         if gain <= 0 or ((is_little or is_unsure) and not needed):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             if not operations.begun:
@@ -177,12 +176,21 @@ class Compactor:
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
         with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
         kept = await asyncio.to_thread(hand_over, state, kept, room, with_rules.union(state.kept))
-        if total_tokens(kept) >= total_tokens(current):
+        now = state.estimate_of(front_of(state, rules, gone), kept)
+        surely_free = self._surely_free(state, limit_tokens)
+        is_unsure = now.upper > surely_free >= state.estimate.upper
+        if total_tokens(kept) >= total_tokens(current) or is_unsure:
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             return
         with operations:
-            operations.begin(LEAVING_OUT).changed(state.estimate_of(front_of(state, rules, gone), kept).mean)
+            operations.begin(LEAVING_OUT).changed(now.mean)
             await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
+
+    @staticmethod
+    def _surely_free(state: ContextState, limit_tokens: int) -> int:
+        """What a new cut must fit by what was measured. What was measured whole is sure of its size; put together anew
+        it is not, and may be too large by that alone. A limit that a plan was given may be above the budget."""
+        return min(limit_tokens, state.budget.budget)
 
     async def to_the_least(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
         """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
