@@ -52,9 +52,10 @@ class Example:
 
 
 def files_of(code: str) -> list[Path]:
-    """What is trained on, in a fixed order."""
-    paths = (path for path in SENTENCES.rglob(f"{code}*.toml") if path.parent.name not in UNSEEN)
-    return sorted(paths, key=lambda path: path.relative_to(SENTENCES).as_posix())
+    """What is trained on, in a fixed order. Short English is read in every language that has its letters."""
+    paths = [path for path in SENTENCES.rglob(f"{code}*.toml") if path.parent.name not in UNSEEN]
+    shared = [SENTENCES / "training" / "latin.toml"] if code != "zh" else []
+    return sorted([*paths, *shared], key=lambda path: path.relative_to(SENTENCES).as_posix())
 
 
 def digest_of(paths: Iterable[Path]) -> str:

@@ -304,8 +304,8 @@ _NOW = r"(?: again| now| after all)"
 ENGLISH: Final = Forms(
     name="English",
     markers=words(
-        "the a and is are was to of in for with on it you we i they that this not be do don't please should must have"
-        " has from at by an as if or no my your our all but so what how why can could would will just always never let's"
+        "the and is are was to of in for with on it you we i they that this not be do don't please should must have has"
+        " from at by an as if or no my your our all but so what how why can could would will just always never let's"
         " instead now any more every each only before after when than may me without new us"
         " there their which who while use"
         " need needs were been being does did doing has he she them these those then about into out up over"

@@ -26,7 +26,9 @@ _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
 _LIKELY: Final = 0.5
 _VERY_LIKELY: Final = 2.0
-"""Logarithms of the odds from which a model is believed that a sentence ends a rule."""
+_SURE: Final = 3.0
+"""Logarithms of the odds from which a model is believed that a sentence ends a rule: one it shares a word with and that
+was just said; any other; and where nothing in the sentence says that it changes anything."""
 _NEAR: Final = 2
 """Messages between a rule and what points at it: only an answer can stand between two messages so close."""
 
@@ -70,7 +72,9 @@ def _is_judged_ended(rule: Constraint, later: str, words: Sequence[str], near: N
         return False
     older = (rule.whole or rule.text)[:LONGEST_SENTENCE]
     odds = end_odds(older, later[:LONGEST_SENTENCE], near=near is not Nearness.FAR)
-    return odds > (_LIKELY if share and turns and near is not Nearness.FAR else _VERY_LIKELY)
+    if not turns:
+        return odds > _SURE
+    return odds > (_LIKELY if share and near is not Nearness.FAR else _VERY_LIKELY)
 
 
 def _ends_by_form(withdrawal: Withdrawal, rule: Constraint) -> bool:
