@@ -7,9 +7,10 @@ that "drop =, unittest is enough" is seen whatever is dropped.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from palimpsest.domain.rules.forms import Forms
@@ -75,9 +76,17 @@ def is_alike(stem: str, other: str) -> bool:
     return is_long and (stem[:_LONG_STEM] == other[:_LONG_STEM] or stem in other or other in stem)
 
 
-def share_a_word(some: Iterable[str], others: Collection[str]) -> bool:
+def share_a_word(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
     """Whether one of these stems is alike one of those."""
+    if _pieces(some).isdisjoint(_pieces(others)):
+        return False
     return any(is_alike(stem, other) for stem in some for other in others)
+
+
+@functools.lru_cache(maxsize=4_096)
+def _pieces(stems: tuple[str, ...]) -> frozenset[str]:
+    """Of which two stems that are alike have one in common: all are compared with all, and few are alike."""
+    return frozenset(stem[at : at + _LONG_STEM] for stem in stems for at in range(max(1, len(stem) - _LONG_STEM + 1)))
 
 
 def _tokens(text: str) -> list[str]:

@@ -64,7 +64,7 @@ def ends(withdrawal: Withdrawal, rule: Constraint, near: Nearness = Nearness.FAR
     return _is_judged_ended(rule, withdrawal.text, withdrawal.subject_words, near, turns=True)
 
 
-def _is_judged_ended(rule: Constraint, later: str, words: Sequence[str], near: Nearness, *, turns: bool) -> bool:
+def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near: Nearness, *, turns: bool) -> bool:
     """What has no word of the rule is held against it only where it was said just before. `turns`: it says of itself
     that something changes."""
     share = share_a_word(words, rule.subject_words)
