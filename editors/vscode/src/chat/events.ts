@@ -42,5 +42,5 @@ export function describeProgress(event: ContextEvent): string | undefined {
     if (event.type !== "context_summarization_start" && event.type !== "context_summarization_progress") {
         return undefined;
     }
-    return event.totalItems === undefined ? undefined : `A summary of ${event.totalItems} messages is being written (${event.itemsProcessed ?? 0} done).`;
+    return event.totalItems === undefined ? undefined : `A summary of ${event.totalItems === 1 ? "1 message" : `${event.totalItems} messages`} is being written (${event.itemsProcessed ?? 0} done).`;
 }

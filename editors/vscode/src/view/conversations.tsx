@@ -57,7 +57,7 @@ export function titleOf(conversation: ConversationInfo): string {
 }
 
 function describe(each: ConversationInfo): string {
-    const words = [`${each.messageCount.toLocaleString("en")} messages`, new Date(each.updatedAt).toLocaleString()];
+    const words = [each.messageCount === 1 ? "1 message" : `${each.messageCount.toLocaleString("en")} messages`, new Date(each.updatedAt).toLocaleString()];
     if (each.parentId !== undefined) {
         words.push("fork");
     }

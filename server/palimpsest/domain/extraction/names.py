@@ -28,10 +28,13 @@ _LINES = re.compile(
     r"|`?,? (?:\(|at |on |in )?lines? (\d{1,7})(?:\s?(?:-|\u2013|to|and) ?(\d{1,7}))?",
 )
 _HOLDERS = r"(?:class|function|struct|trait|enum|interface|method|module|macro|constant|hook)"
+_DETERMINERS: Final = (
+    "(?:The|An?|This|That|These|Those|Each|Every|Any|All|Some|No|One|Both|Another|Which|My|Your|Our|Its|Their)"
+)
 _SYMBOL = re.compile(
     r"\b(?:def|func|fn)\s+`?([A-Za-z_][\w.]*)"
     rf"|\b{_HOLDERS}\s+(?:`([A-Za-z_][\w.]*)(?:\(\))?`|([A-Z][\w.]*\w))"
-    rf"|`([A-Za-z_][\w.]*)(?:\(\))?`\s+{_HOLDERS}\b|\b([A-Z]\w*)\s+{_HOLDERS}\b"
+    rf"|`([A-Za-z_][\w.]*)(?:\(\))?`\s+{_HOLDERS}\b|\b(?!{_DETERMINERS}\b)([A-Z]\w*)\s+{_HOLDERS}\b"
     r"|`([A-Za-z_][\w.]*)\(\)`|(?<![\w./])([a-z_]\w*[_A-Z]\w*)\(\)"
 )
 _FILE_ENDINGS: Final = frozenset(
