@@ -52,8 +52,8 @@ MUTANTS: Final = (
     Mutant(
         "a dead server's turn is left open when another takes its conversation over",
         "storage/turns.py",
-        "has_closed = bool(close_open_turns(conversation_id, now))",
-        "has_closed = False",
+        "bool(close_open_turns(conversation_id, now))",
+        "False",
         profile="deaths",
     ),
     Mutant(

@@ -62,11 +62,14 @@ class Leases:
         held: list[HeldLease] = []
         is_over = False
 
-        def acquire() -> HeldLease:
+        def acquire() -> tuple[HeldLease, bool]:
             conversations.get(conversation_id)
-            return leases.acquire(conversation_id, self.store.server_id, holder, self.store.is_alive, utc_now())
+            return turns.take(conversation_id, self.store.server_id, holder, self.store.is_alive, utc_now())
 
-        def take(lease: HeldLease) -> None:
+        def take(taken: tuple[HeldLease, bool]) -> None:
+            lease, has_closed = taken
+            if has_closed:  # a dead server's turn
+                closed(conversation_id)
             if is_over:  # nobody waits for it any more
                 self.give_back(lease, closed)
             else:
@@ -77,7 +80,8 @@ class Leases:
         try:
             with contextlib.suppress(StoreError):  # then it is busy
                 await self.settle(conversation_id)
-            yield await self.store.commit(acquire, take)
+            lease, _ = await self.store.commit(acquire, take)
+            yield lease
         finally:
             is_over = True
             self._n_held -= 1

@@ -33,7 +33,7 @@ def acquire(
     """The lease for `holder` (words for people, such as `a turn`).
 
     Raises ConversationBusy, naming the first holder, while a live server holds it. The lease of a dead server is
-    taken over with a new epoch; the caller closes what the dead one left open.
+    taken over with a new epoch; `turns.take`, by which conversations are taken, closes what the dead one left open.
     """
     row = execute("SELECT server, holder, epoch FROM lease WHERE conversation = ?", conversation_id).fetchone()
     server, last_holder, last_epoch = row or (None, None, 0)

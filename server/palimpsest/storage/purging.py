@@ -21,7 +21,7 @@ from palimpsest.domain.exchanges import exchange_starts
 from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns import title_of
-from palimpsest.storage import contexts, conversations, facts, forgotten_facts, leases, pending_work, turns
+from palimpsest.storage import contexts, conversations, facts, forgotten_facts, pending_work, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain
 from palimpsest.storage.tables import execute
@@ -173,14 +173,10 @@ def _take(
     conversation_id: ConversationId, server_id: str, is_alive: Callable[[str | None], bool], now: str
 ) -> HeldLease:
     try:
-        lease = leases.acquire(conversation_id, server_id, "a purge", is_alive, now)
+        lease, _ = turns.take(conversation_id, server_id, "a purge", is_alive, now)
     except ConversationBusy as busy:
         raise ConversationBusy(f"{busy.holder} in {conversation_id}, which has the same messages,") from busy
-    if turns.running_turn(conversation_id) is None:
-        return lease
-    # A dead server's: what it had shown becomes messages, which frees the conversation.
-    turns.close_abandoned(lease, now)
-    return leases.acquire(conversation_id, server_id, "a purge", is_alive, now)
+    return lease
 
 
 _ROWS: Final = "message WHERE conversation = ? AND message_id >= ? AND message_id < ? AND content IS NOT NULL"

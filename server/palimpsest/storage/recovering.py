@@ -110,8 +110,7 @@ def reopen(
     existing = execute("SELECT id FROM turn WHERE request_id = ?", request_id).fetchone()
     if existing is not None:
         return Reopened(turns.find(TurnId(existing[0])), None, False)
-    lease = leases.acquire(conversation_id, server_id, leases.TURN, is_alive, now)
-    turns.close_open_turns(conversation_id, now)
+    lease, _ = turns.take(conversation_id, server_id, leases.TURN, is_alive, now)
     row = _resolvable(ended, conversation_id)
     is_whole = row.state is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
     if how is Resolution.CONTINUE and is_whole:

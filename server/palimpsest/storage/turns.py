@@ -121,8 +121,7 @@ def admit(
     if new is not None:
         conversations.create(conversation_id, new.title, new.model, now)
     record = conversations.get(conversation_id)
-    lease = leases.acquire(conversation_id, server_id, leases.TURN, is_alive, now)
-    has_closed = bool(close_open_turns(conversation_id, now))
+    lease, has_closed = take(conversation_id, server_id, leases.TURN, is_alive, now)
     if record.draft:
         conversations.set_draft(conversation_id, "", now)
     stored = conversations.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
@@ -132,6 +131,15 @@ def admit(
         *(turn_id, conversation_id, request_id, stored[0].id, TurnState.ADMITTED.value, record.model, now),
     )
     return Admission(find(turn_id), lease, None if has_closed else stored[0])
+
+
+def take(
+    conversation_id: ConversationId, server_id: str, holder: str, is_alive: Callable[[str | None], bool], now: str
+) -> tuple[HeldLease, bool]:
+    """The lease for `holder`, as `leases.acquire`, and whether a dead server had left something open. That is closed:
+    who gives the lease back leaves nothing behind that nobody runs."""
+    lease = leases.acquire(conversation_id, server_id, holder, is_alive, now)
+    return lease, bool(close_open_turns(conversation_id, now))
 
 
 def begin_step(
