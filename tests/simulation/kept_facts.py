@@ -69,8 +69,10 @@ class KeptFacts:
         files = self.world.part(Files)
         places = [row[0] for row in oracle.view.ask(_LINKS)]
         if files.changed or keepers != self._servers or places != list(self._said):
-            files.changed = False
-            self._wait(SWEEP_S + 5.0)
+            is_waited_for = False
+            while files.changed or not is_waited_for:  # an editor may save meanwhile
+                files.changed, is_waited_for = False, True
+                self._wait(SWEEP_S + 5.0)
             self._servers = [each for each in keepers if each in self.world.servers]
         self._look_at_places(oracle, files)
         self._look_at_rows(oracle)
