@@ -51,7 +51,7 @@ class Oracle:
     looked_for: frozenset[str] = frozenset()
     """Purged words that no search found."""
     told: set[tuple[str, str]] = field(default_factory=set)
-    """Hidden words that conversations were told, at the last look."""
+    """Hidden words that conversations were told, at the last look, and words that they may go on being told."""
     written: dict[str, int] = field(default_factory=dict)
     """How often each conversation had been written by then."""
 
@@ -175,7 +175,9 @@ class Oracle:
             if not (text == shown if look.saw_end and look.server in self.world.servers else text.startswith(shown)):
                 self.world.problem("shown and stored differ", f"{len(shown)} shown, {len(text)} stored")
         own = [row for row in rows if row.role is Role.USER and row.owner not in self.view.copies]
-        asked = [word for row in own for word in WORD.findall(row.text)[:1]]
+        # What was rolled back stands in the input again, and may be sent once more.
+        seen = (row for row in own if not self.view.is_hidden(row.owner, row.id))
+        asked = [word for row in seen for word in WORD.findall(row.text)[:1]]
         if len(asked) != len(set(asked)):
             self.world.problem("asked twice", "")
 
@@ -197,13 +199,23 @@ class Oracle:
         query = """SELECT conversation, text FROM injection AS each WHERE cut_version =
             (SELECT COALESCE(MAX(version), 0) FROM cut WHERE conversation = each.conversation)"""
         hidden = self.view.words_out_of_sight()
-        found = self.view.ask(query) if hidden else []
-        told = {(owner, word) for owner, text in found for word in WORD.findall(text) if word in hidden}
+        closed = {
+            word
+            for (content,) in self.view.ask("SELECT content FROM fact WHERE closed_at IS NOT NULL")
+            for word in WORD.findall(content)
+        }
+        found = self.view.ask(query) if hidden or closed else []
+        words = {(owner, word) for owner, text in found for word in WORD.findall(text)}
+        told = {(owner, word) for owner, word in words if word in hidden}
         written = dict(self.view.ask("SELECT conversation, epoch FROM lease"))
         for owner, word in sorted(told - self.told):
             if written.get(owner) == self.written.get(owner):
                 self.world.problem("hidden word told", f"{word} in another conversation")
-        self.told, self.written = told, written
+        # What was closed while somebody wrote may be kept, also when the last copy of its words is hidden later.
+        kept = {
+            (owner, word) for owner, word in words if word in closed and written.get(owner) != self.written.get(owner)
+        }
+        self.told, self.written = told | kept | (self.told & words), written
 
     def _look_at_files(self, purged: Iterable[str]) -> None:
         purges = self.world.part(Purges)
