@@ -62,6 +62,11 @@ def digest_of(paths: Iterable[Path]) -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
+def version() -> str:
+    """Of all models together."""
+    return digest_of(path for code in CODES for path in files_of(code))
+
+
 def rule_examples(paths: Iterable[Path]) -> Iterator[Example]:
     """Sentences that set a rule, and sentences that set none. A change of mind is one where its form is."""
     for is_new, said in _read(paths):
@@ -186,6 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("languages", nargs="*", default=list(CODES), help="such as en; all of them by default")
     parser.add_argument("--check", action="store_true", help="write nothing, print how it does on what is left out")
     args = parser.parse_args(arguments)
+    if not args.check:
+        (TARGET / "version.txt").write_text(f"{version()}\n", encoding="utf-8")
     for code in args.languages:
         paths = files_of(code)
         of = {
@@ -200,7 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         models = {name: _whole(train(examples)) for name, examples in of.items()}
         told = {**models, "features_version": features.FEATURES_VERSION, "trained_on": digest_of(paths)}
         target = TARGET / f"{CODES[code].lower()}.json"
-        target.write_text(json.dumps(told, ensure_ascii=False, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+        lines = (f'"{key}": {json.dumps(value, ensure_ascii=False, sort_keys=True)}' for key, value in told.items())
+        target.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         print(f"{target.name}: {', '.join(f'{name} {len(model)}' for name, model in models.items())} weights")
 
 

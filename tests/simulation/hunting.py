@@ -131,15 +131,17 @@ def _in_time(runs: Iterable[Run], seconds: float | None) -> Iterator[Run]:
 def _report(hunt: Hunt, tally: Tally, wall_s: float) -> None:
     print(
         f"{tally.n_seeds} seeds from {hunt.first}, {tally.n_ops} operations, {tally.n_steps} steps in {wall_s:.0f} s; "
-        f"{tally.cpu_s:.0f} s of CPU, {tally.n_ops / max(tally.cpu_s, 0.001):.0f} operations each; "
-        f"profile {hunt.profile or ', '.join(PROFILES)}"
+        f"{tally.cpu_s:.0f} s of CPU, {tally.n_ops / max(tally.cpu_s, 0.001):.0f} operations in each of them; "
+        f"profile {hunt.profile or 'of each seed: ' + ', '.join(PROFILES)}"
     )
     for package, share in _covered(hunt) if hunt.counts_lines else ():
-        print(f"{share:4.0%} of the lines of {package} were run by {_COUNTED} of these seeds")
+        print(f"{share:4.0%} of the lines of {package} were run by {min(_COUNTED, tally.n_seeds)} of these seeds")
     print(f"{sum(map(len, tally.found.values()))} findings")
     for name, seeds in sorted(tally.found.items(), key=lambda each: -len(each[1])):
         print(f"{len(seeds):5} {name}: seeds {seeds[:8]}")
-        print(f"      python -m tests.simulation shrink {seeds[0]} '{name}' --ops {hunt.n_ops}{_profile(hunt)}")
+        print(
+            f"      .venv/bin/python -m tests.simulation shrink {seeds[0]} '{name}' --ops {hunt.n_ops}{_profile(hunt)}"
+        )
 
 
 def _profile(hunt: Hunt) -> str:

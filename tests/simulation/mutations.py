@@ -115,6 +115,8 @@ def main() -> int:
         print(json.dumps(asdict(seek(range(first, after), said.profile))))
         return 0
     mutants = [each for each in MUTANTS if said.only is None or said.only in each.name]
+    if not mutants:
+        parser.error(f"no mutant's name holds {said.only!r}; they are: {', '.join(each.name for each in MUTANTS)}")
     print("| what is wrong | where | found as | seeds | operations | s of CPU |\n|---|---|---|---|---|---|")
     found = [mutant for mutant, sighting in _table(mutants, said.seeds, said.jobs) if sighting.names]
     print(f"{len(found)} of {len(mutants)} were found within {said.seeds} seeds")

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.rules import train
 from tests.unit.test_ledger import ledger_of
 
-from palimpsest.domain.constraints import detect, detect_withdrawals, read_rulings
+from palimpsest.domain.constraints import detect, detect_withdrawals, read_rulings, readers_version
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.rules import features, judging
 from palimpsest.domain.rules.forms import Forms
@@ -20,7 +20,12 @@ def test_the_weights_were_trained_on_the_sentences_that_are_there(forms: Forms) 
     weights = judging.weights_of(forms)
     told = (weights.features_version, weights.trained_on)
     due = (features.FEATURES_VERSION, train.digest_of(train.files_of(CODE_OF[forms.name])))
-    assert told == due, "run python -m benchmarks.rules.train"
+    assert told == due, f"run .venv/bin/python -m benchmarks.rules.train {CODE_OF[forms.name]}"
+
+
+def test_what_was_found_by_other_models_is_looked_for_anew() -> None:
+    assert judging.version() == train.version()
+    assert readers_version().endswith(judging.version())
 
 
 def test_no_sentence_that_is_measured_as_unseen_is_trained_on() -> None:

@@ -20,14 +20,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.messages import Content, Role, TextPart
+from palimpsest.domain.rules import features, judging
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.judging import knows, rule_odds, turn_odds
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems
 from palimpsest.domain.rules.own_words import without_foreign
 from palimpsest.domain.typed_text import sentences
 
-RULES_VERSION: Final = 9
-"""Grows whenever a message may be read in another way than before: results stored with a smaller one are void."""
+_FORMS_VERSION: Final = 9
+"""Grows whenever a message may be read in another way than before, and the models are the same."""
 _ENOUGH: Final = 2
 """Marks that a sentence has which is a rule by its form."""
 _SURELY_NOT: Final = -3.0
@@ -136,7 +137,7 @@ class Rulings:
 
 
 def read_rulings(content: Content) -> Rulings:
-    """What the user rules and takes back in a message: a pure function of it and of `RULES_VERSION`."""
+    """What the user rules and takes back in a message: a pure function of it and of `readers_version`."""
     if content.role is not Role.USER:
         return Rulings((), ())
     typed = tuple(part.text for part in content.parts if isinstance(part, TextPart))
@@ -195,6 +196,11 @@ def _taken_back(message: str, text: str, start: int, readings: Sequence[Reading]
         return found
     again = (Reading.of(own, forms, said=text) for forms in languages_of(own))
     return next(filter(None, (reading.withdrawals(start, is_rule=is_rule) for reading in again)), [])
+
+
+def readers_version() -> str:
+    """Of forms and models: what another one has found is to be looked for anew."""
+    return f"{_FORMS_VERSION}.{features.FEATURES_VERSION}.{judging.version()}"
 
 
 def detect(content: Content) -> tuple[Constraint, ...]:

@@ -7,9 +7,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
-from palimpsest.__about__ import __version__
 from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import read_rulings
+from palimpsest.domain.constraints import read_rulings, readers_version
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.front import RulesBasis, StandingRules, derive, front_text, news_text
@@ -74,13 +73,13 @@ async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...
         since = after
     if n_looked_at >= _WORTH_KEEPING:
         with contextlib.suppress(StoreError):  # a store that cannot be written can be read all the same
-            await store.run(rule_marks.write, state.id, __version__, [each.id for each in found], until)
+            await store.run(rule_marks.write, state.id, readers_version(), [each.id for each in found], until)
     return found
 
 
 async def _remembered(store: Store, state: ContextState) -> tuple[tuple[StoredMessage, ...], int]:
     """What was found before, and how far."""
-    ids, until = await store.read(rule_marks.read, state.id, __version__)
+    ids, until = await store.read(rule_marks.read, state.id, readers_version())
     found: tuple[StoredMessage, ...] = ()
     for chunk in (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH)):
         found += tuple(await store.read(conversations.read_user_messages, state.id, chunk[0], chunk[-1] + 1, chunk))

@@ -1,5 +1,5 @@
-"""The areas of operations: each a module with `KINDS`, and with `looks` and `ends` where it has something of its own to
-hold true."""
+"""The areas of operations: each a module with `KINDS`, and with `look` and `end` where it has something of its own to
+hold true. They count once they stand in the lists here."""
 
 from __future__ import annotations
 

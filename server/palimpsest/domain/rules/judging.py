@@ -39,9 +39,17 @@ class Weights:
 @functools.cache
 def weights_of(forms: Forms) -> Weights:
     """The model of a language."""
-    name = f"{forms.name.lower()}.json"
-    text = (importlib.resources.files("palimpsest.domain.rules") / "weights" / name).read_text(encoding="utf-8")
-    return Weights(**json.loads(text))
+    return Weights(**json.loads(_read(f"{forms.name.lower()}.json")))
+
+
+@functools.cache
+def version() -> str:
+    """Of all models together: another one whenever any of them was trained on something else."""
+    return _read("version.txt").strip()
+
+
+def _read(name: str) -> str:
+    return (importlib.resources.files("palimpsest.domain.rules") / "weights" / name).read_text(encoding="utf-8")
 
 
 def rule_odds(text: str, marks: Iterable[str], forms: Forms) -> float:
