@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulation.areas import AREAS, KINDS, PROFILES
+from tests.simulation.areas import AREAS, ENDS, KINDS, LOOKS, PROFILES
 from tests.simulation.hunting import Hunt, carry_out
 from tests.simulation.running import operations_of, run
 from tests.simulation.scheduler import NODE, Node, Schedule, SimLoop, SimThread
@@ -163,3 +163,9 @@ def test_every_kind_of_operation_is_in_a_profile() -> None:
 
 def test_no_two_areas_name_a_kind_alike() -> None:
     assert sum(len(area.KINDS) for area in AREAS) == len(KINDS)
+
+
+def test_what_areas_hold_true_is_looked_at() -> None:
+    for area in AREAS:
+        assert getattr(area, "look", LOOKS[0]) in LOOKS, area.__name__
+        assert getattr(area, "end", ENDS[0]) in ENDS, area.__name__
