@@ -75,3 +75,20 @@ def test_what_waves_everything_away_is_judged_by_its_form_alone() -> None:
 
 def test_what_is_passed_on_is_not_held_against_the_rules() -> None:
     assert detect_withdrawals(user_message('My boss wrote: "we moved from Redis to Kafka."')) == ()
+
+
+def test_what_is_quoted_rules_nothing_however_many_sentences_it_has() -> None:
+    assert detect(user_message("It prints `Never use tabs. Always use spaces.` when it starts.")) == ()
+    assert detect(user_message('He wrote "Forget that. Use spaces from now on. Never use tabs." yesterday.')) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Nutze SQLite in Tests.", "Tests gehören nach tests/."),
+        ("No emojis in commit messages.", "Emojis are fine in chat."),
+        ("Kein print im Server.", "In Skripten darfst du print verwenden."),
+    ],
+)
+def test_what_is_said_together_ends_nothing_of_it(one: str, other: str) -> None:
+    assert holding(f"{one} {other}") == [one, other]

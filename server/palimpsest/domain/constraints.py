@@ -24,7 +24,7 @@ from palimpsest.domain.rules import features, judging
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.judging import knows, rule_odds, turn_odds
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems
-from palimpsest.domain.rules.own_words import without_foreign
+from palimpsest.domain.rules.own_words import is_quoted, without_foreign
 from palimpsest.domain.typed_text import sentences
 
 _FORMS_VERSION: Final = 9
@@ -172,7 +172,7 @@ def _read(typed: tuple[str, ...]) -> Rulings:
             if not is_rule and turn_odds(text, marks, best.forms) > _MAY_TURN + more:
                 is_own = without_foreign(message, start, start + len(text)) == text
                 taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
-        if is_rule:
+        if is_rule and not is_quoted(message, start, start + len(text)):
             rules.append(best.rule(start))
         if not malus:
             withdrawals += taken

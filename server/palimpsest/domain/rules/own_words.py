@@ -40,16 +40,28 @@ def without_foreign(text: str, start: int, end: int) -> str:
     return piece
 
 
+def is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether that piece of a message's text stands in quotes, or begins within them; code is shown so, too."""
+    return any(first < start < last or (first == start and end <= last) for first, last in _quotes(text))
+
+
 @functools.lru_cache(maxsize=2)
 def _foreign_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Of a message; asked for by each of its sentences."""
     return tuple(_find_foreign(text))
 
 
+@functools.lru_cache(maxsize=2)
+def _quotes(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        match.span()
+        for match in _QUOTES.finditer(text)
+        if n_words(match[0]) >= _FEWEST_WORDS and _BLANK_LINE.search(match[0]) is None
+    )
+
+
 def _find_foreign(text: str) -> Iterator[tuple[int, int]]:
-    for match in _QUOTES.finditer(text):
-        if n_words(match[0]) >= _FEWEST_WORDS and _BLANK_LINE.search(match[0]) is None:
-            yield match.span()
+    yield from _quotes(text)
     for match in itertools.islice(_COLON.finditer(text), _MOST_COLONS):
         head = text[max(0, match.start() - _LONGEST_HEAD) : match.start()]
         head = plain(_SENTENCE_START.split(head)[-1])

@@ -24,8 +24,8 @@ _MOST_BESIDE: Final = 1
 """Words that a rule may have beside what it chose, where its form does not tell which is which."""
 _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
-_LIKELY: Final = 0.5
-_VERY_LIKELY: Final = 2.0
+_LIKELY: Final = 1.0
+_VERY_LIKELY: Final = 2.5
 _SURE: Final = 3.0
 """Logarithms of the odds from which a model is believed that a sentence ends a rule: one it shares a word with and that
 was just said; any other; and where nothing in the sentence says that it changes anything."""
@@ -41,13 +41,16 @@ class Nearness(enum.IntEnum):
     """Nothing but an answer was said between them."""
     JUST_BEFORE = 2
     """And the rule is the newest there was."""
+    SAME_MESSAGE = 3
 
 
 def nearness(message_id: int, later_id: int, *, is_newest: bool) -> Nearness:
     """How near a rule is to a later message of its conversation, told by their numbers."""
+    if message_id == later_id:
+        return Nearness.SAME_MESSAGE
     if not is_near(message_id, later_id):
         return Nearness.FAR
-    return Nearness.JUST_BEFORE if is_newest and message_id < later_id else Nearness.NEAR
+    return Nearness.JUST_BEFORE if is_newest else Nearness.NEAR
 
 
 def is_near(message_id: int, later_id: int) -> bool:
@@ -67,6 +70,8 @@ def ends(withdrawal: Withdrawal, rule: Constraint, near: Nearness = Nearness.FAR
 def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near: Nearness, *, turns: bool) -> bool:
     """What has no word of the rule is held against it only where it was said just before. `turns`: it says of itself
     that something changes."""
+    if near is Nearness.SAME_MESSAGE:
+        return False  # what is said together is meant together, unless its form says otherwise
     share = share_a_word(words, rule.subject_words)
     if near is not Nearness.JUST_BEFORE and not share:
         return False
