@@ -26,7 +26,10 @@ def _hunt(said: argparse.Namespace) -> int:
 
 
 def _shrink(said: argparse.Namespace) -> int:
-    trace = shrink(said.seed, said.name, operations_of(said.seed, said.profile, said.ops), said.runs)
+    try:
+        trace = shrink(said.seed, said.name, operations_of(said.seed, said.profile, said.ops), said.runs)
+    except ValueError as error:
+        sys.exit(str(error))
     print("\n".join(trace.play(keeps_trace=True).trace[-said.steps :]))
     print(trace.to_json())
     if said.out is not None:
@@ -59,21 +62,32 @@ def _replay(said: argparse.Namespace) -> int:
 def _seeds(text: str) -> tuple[int, int]:
     """`100`: the first hundred; `100..200`: from 100 on, below 200."""
     first, dots, after = text.partition("..")
-    return (int(first), int(after)) if dots else (0, int(first))
+    found = (int(first), int(after)) if dots else (0, int(first))
+    if not 0 <= found[0] < found[1]:
+        raise argparse.ArgumentTypeError(f"{text} is no range of seeds: say 100, or 100..200")
+    return found
+
+
+def _at_least_one(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return int(text)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     of_runs = argparse.ArgumentParser(add_help=False)
-    of_runs.add_argument("--ops", type=int, default=SHORT, help="operations of a run")
+    of_runs.add_argument("--ops", type=_at_least_one, default=SHORT, help="operations of a run")
     of_runs.add_argument("--profile", choices=list(PROFILES), help="instead of each seed's own")
     of_runs.add_argument("--out", type=Path, help="a file to write to")
     commands = parser.add_subparsers()
     hunting = commands.add_parser("hunt", parents=[of_runs])
     hunting.add_argument("--seeds", type=_seeds, default=(0, 100), metavar="N or FIRST..AFTER")
     hunting.add_argument("--seconds", type=float, help="ends after the first seed beyond")
-    hunting.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: this one")
-    hunting.add_argument("--every", type=int, default=1, help="only the first of so many seeds")
+    hunting.add_argument(
+        "--jobs", type=int, choices=range(65), default=os.cpu_count() or 1, metavar="N", help="0: this one"
+    )
+    hunting.add_argument("--every", type=_at_least_one, default=1, help="only the first of so many seeds")
     hunting.add_argument("--no-coverage", dest="coverage", action="store_false")
     hunting.set_defaults(do=_hunt)
     shrinking = commands.add_parser("shrink", parents=[of_runs])
@@ -85,7 +99,7 @@ def main() -> int:
     sweeping = commands.add_parser("sweep", help="interrupts operations at every step")
     sweeping.add_argument("--seeds", type=_seeds, default=(0, 1), metavar="N or FIRST..AFTER")
     sweeping.add_argument("--kind", choices=SUBJECTS, action="append", help="by default all")
-    sweeping.add_argument("--every", type=int, default=1, help="only so many-th moments")
+    sweeping.add_argument("--every", type=_at_least_one, default=1, help="only so many-th moments")
     sweeping.set_defaults(do=_sweep)
     replaying = commands.add_parser("replay")
     replaying.add_argument("trace", type=Path)

@@ -97,8 +97,12 @@ class _Shrinking:
 
 
 def shrink(seed: int, name: str, ops: Sequence[Op], n_most: int = 300) -> Trace:
-    """The shortest run found, within some `n_most` runs, that shows the problem `name` as `ops` do."""
-    shrinking = _Shrinking(seed, name, ops[: run(seed, ops).n_ops], n_most)
+    """The shortest run found, within some `n_most` runs, that shows the problem `name` as `ops` do. Raises ValueError
+    when they do not."""
+    first = run(seed, ops)
+    if name not in first.names:
+        raise ValueError(f"Seed {seed} shows {', '.join(sorted(first.names)) or 'no problem'}, and not {name!r}.")
+    shrinking = _Shrinking(seed, name, ops[: first.n_ops], n_most)
     shrinking.drop_operations()
     shrinking.attempt(shrinking.ops, [None])
     shrinking.drop_gaps()

@@ -113,8 +113,9 @@ def purge(
     facts.remove(_facts_of(scope.stretches))
     forgotten_facts.drop_of(scope.stretches)
     for each, (first, after) in scope.touched.items():
-        _purge_words(each, first, after, titles, now)
+        _purge_draft(each, first, after, now)
         _purge_derived(each, first, after, now)
+    _purge_titles(titles, now)
     if scope.is_whole:
         conversations.retitle(conversation_id, "", now)
         conversations.set_draft(conversation_id, "", now)
@@ -232,14 +233,18 @@ def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str
     contexts.add_cut_without(conversation_id, gone, now)
 
 
-def _purge_words(conversation_id: ConversationId, first: int, after: int, titles: Collection[str], now: str) -> None:
-    """Removes what stands outside the messages: a draft that a roll back may have made of them, and a title that came
-    from them. The title is then that of the first user message that is left, as if it had been the first."""
+def _purge_draft(conversation_id: ConversationId, first: int, after: int, now: str) -> None:
+    """Removes a draft that a roll back may have made of the messages."""
     record = conversations.get(conversation_id)
     hidden = conversations.hidden_ranges(conversation_id)
     if record.draft and any(each.start < after and first < each.end for each in hidden):
         conversations.set_draft(conversation_id, "", now)
-    if record.title in titles:
-        left = conversations.read_user_messages(conversation_id, 0)
-        title = title_of(left[0].content.text) if left else ""
-        conversations.retitle(conversation_id, title, now)
+
+
+def _purge_titles(titles: Collection[str], now: str) -> None:
+    """No conversation is named by words that are purged, not even a fork that was named like its parent and has none of
+    the messages. It is named by the first user message that is left, as if that had been the first."""
+    for record in conversations.list_all() if titles else ():
+        if record.title in titles:
+            left = conversations.read_user_messages(record.id, 0)
+            conversations.retitle(record.id, title_of(left[0].content.text) if left else "", now)
