@@ -146,3 +146,12 @@ def test_a_request_that_differs_in_where_its_rules_stand_takes_what_it_took() ->
     assert moved.upper <= 6_510 + 60
     another = measured.estimate([Part(-1, 0, 1_040), Part(0, 1, 4_000, "tool read_file")], GUESS)
     assert another.upper > 7_500
+
+
+@given(st.integers(0, 10_000), st.integers(1, 11))
+@examples(50)
+def test_what_the_measured_request_began_with_takes_no_more_than_all_of_it(seed: int, n_parts: int) -> None:
+    parts = talk(seed, 10)
+    known = Measured().observe(keys(parts), GUESS, real(parts))
+    mean, upper = known.estimate(keys(parts[:n_parts]), GUESS)
+    assert mean <= upper <= real(parts)

@@ -97,7 +97,12 @@ class Measured:
         if (told_otherwise := self._told_otherwise(parts, estimator)) is not None:
             tokens, sigma = min((tokens, sigma), told_otherwise, key=lambda each: each[1])
         mean = math.ceil(tokens)
-        return Estimate(mean, mean + math.ceil(2 * sigma) + (_ROUNDING if parts != self.request else 0))
+        upper = mean + math.ceil(2 * sigma) + (_ROUNDING if parts != self.request else 0)
+        if parts and tuple(parts) == self.request[: len(parts)]:
+            # What the measured request began with takes no more than all of it: so what was sent can be sent again.
+            most = math.ceil(self.real_tokens)
+            return Estimate(min(mean, most), min(upper, most))
+        return Estimate(mean, upper)
 
     def shares_of(self, parts: Sequence[Part], estimator: Estimator) -> list[float]:
         """What each of the parts of a request takes: as it was measured, or else as it is guessed. In the model's
