@@ -36,7 +36,7 @@ _SURELY_NOT: Final = -3.0
 _LIKELY: Final = 0.3
 """The logarithm of the odds from which a sentence is a rule whatever its form is. This and the one above were chosen
 by `benchmarks/rules/train.py --check`: precision in the nineties comes first."""
-_ODDS_A_DOUBLING: Final = 1.5
+_ODDS_A_DOUBLING: Final = 2.0
 """How much higher they must be each time that a message has twice as many sentences: of many, few are rules."""
 _ODDS_A_MALUS: Final = 2.0
 """How much higher the logarithm of the odds must be for each mark that is asked for beyond enough."""
@@ -168,7 +168,8 @@ def _read(typed: tuple[str, ...]) -> Rulings:
         is_rule = score - malus > _ENOUGH or (score - malus == _ENOUGH and best.may_rule(marks))
         taken = _taken_back(message, text, start, readings, is_rule=is_rule)
         if not (is_rule or taken or best.is_sweeping) and knows(text, best.forms):
-            is_rule = odds > _LIKELY + more + malus * _ODDS_A_MALUS and bool(best.subject)
+            is_whole = bool(best.subject) and text.count('"') % 2 == 0
+            is_rule = is_whole and odds > _LIKELY + more + malus * _ODDS_A_MALUS
             if not is_rule and turn_odds(text, marks, best.forms) > _MAY_TURN + more:
                 is_own = without_foreign(message, start, start + len(text)) == text
                 taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
