@@ -56,7 +56,7 @@ def holding(*texts: str) -> list[str]:
 
 
 def test_what_shares_no_word_with_a_rule_ends_only_the_one_said_just_before() -> None:
-    change = "let's switch to polars from here on"
+    change = "actually, let's switch to polars instead"
     assert "Use pandas." not in holding("Answer in German.", "Use pandas.", change)
     talk = ["How are you?", "Show me the log.", "Thanks!"]
     assert holding("Use pandas.", "Answer in German.", *talk, change)[:2] == ["Use pandas.", "Answer in German."]

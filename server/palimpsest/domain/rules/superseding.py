@@ -25,7 +25,7 @@ _MOST_BESIDE: Final = 1
 _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
 _LIKELY: Final = 1.0
-_VERY_LIKELY: Final = 2.5
+_VERY_LIKELY: Final = 2.0
 _SURE: Final = 3.0
 """Logarithms of the odds from which a model is believed that a sentence ends a rule: one it shares a word with and that
 was just said; any other; and where nothing in the sentence says that it changes anything."""
