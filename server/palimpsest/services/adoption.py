@@ -44,7 +44,7 @@ class Adopted:
 
     n_conversations: int
     n_present: int
-    """That were there already, just as they are."""
+    """That were there already, just as they are, or had been copied before."""
     n_pins: int
     refused: tuple[str, ...]
     """Ids of conversations that are not sound and stayed where they are."""
@@ -123,7 +123,11 @@ async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
     try:
         n_done, n_present, refused = 0, 0, list[str]()
         for record in _in_order(await old.read(stored.list_all)):
-            text = await asyncio.to_thread(encode, await old.read(transfers.read, record.id))
+            left = await old.read(transfers.read, record.id)
+            if await into.store.read(transfers.has_copy, left):
+                n_done, n_present = n_done + 1, n_present + 1
+                continue
+            text = await asyncio.to_thread(encode, left)
             try:
                 imported = await Transfers(into).import_text(text)
             except InvalidRequest:

@@ -36,6 +36,7 @@ from palimpsest.domain.transfer import (
 from palimpsest.domain.turns import FINAL_STATES, TurnState
 from palimpsest.storage import contexts, conversations, pending_work, tables
 from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.tables import execute
 
 
 def read(conversation_id: ConversationId) -> Transfer:
@@ -112,7 +113,7 @@ def write(transfer: Transfer, now: str) -> ConversationRecord:
         draft=header.draft,
     )
     if header.origin is not None:
-        origin = canonical_json({"id": header.origin.id, "digest": header.origin.digest})
+        origin = _written(header.origin)
         tables.Meta.insert(key=_origin_key(header.id), value=origin).on_conflict_replace().execute()
     _write_messages(transfer)
     _write_turns(transfer)
@@ -341,6 +342,17 @@ def _write_context(transfer: Transfer, ids: list[SummaryId]) -> None:
         )
     version = transfer.cuts[-1].version if transfer.cuts else 0
     contexts.write_previews(conversation_id, version, {line.message: line.content for line in transfer.previews})
+
+
+def has_copy(transfer: Transfer) -> bool:
+    """Whether a copy of the conversation as it is there is here, whatever it has become since."""
+    origin = Origin(transfer.header.id, transfer.messages[-1].digest if transfer.messages else None)
+    keys = [key for (key,) in execute("SELECT key FROM meta WHERE key LIKE 'origin:%' AND value = ?", _written(origin))]
+    return any(conversations.find(ConversationId(key.removeprefix("origin:"))) is not None for key in keys)
+
+
+def _written(origin: Origin) -> str:
+    return canonical_json({"id": origin.id, "digest": origin.digest})
 
 
 def _origin_key(conversation_id: ConversationId) -> str:
