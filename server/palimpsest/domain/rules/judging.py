@@ -22,6 +22,7 @@ SCALE: Final = 100
 """Weights are whole hundredths."""
 _PAIRS_REMEMBERED: Final = 16_384
 _KNOWN_SHARE: Final = 0.34
+"""Of the words of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
