@@ -86,6 +86,7 @@ class Elsewhere:
         """The folder has another name from now on, and its store is left."""
         before, directory = self.root, self.directory
         self._n_moves += 1
+        self.adopted = set()  # not into this place
         before.rename(self.root)
         self._make_store()
         if directory not in self.left and rows_of(directory, "conversation"):
