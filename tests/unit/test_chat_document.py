@@ -20,10 +20,10 @@ from palimpsest.domain.chat_document import (
     Unsendable,
     edit_of_view,
     escape,
+    n_sent,
     parse,
     render,
     rescued,
-    was_sent,
     whole,
 )
 from palimpsest.domain.forest import Summary
@@ -134,12 +134,19 @@ def test_a_stream_holds_back_no_more_than_structure_can_be(piece: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_seen", "message", "is_sent"),
-    [(2, "Go on.", True), (3, "Go on.", False), (2, "Go on. Please.", False), (1, "Go on.", False), (2, "", False)],
+    ("n_seen", "message", "n_characters"),
+    [
+        (2, "Go on.", 6),
+        (3, "Go on.", 0),
+        (2, "Go on. Please.", 0),
+        (1, "Go on.", 0),
+        (2, "", 0),
+        (2, "Go on.\nMore.", 6),
+    ],
 )
 def test_a_message_was_sent_from_a_document_that_shows_all_before_it(
-    n_seen: int, message: str, *, is_sent: bool
+    n_seen: int, message: str, n_characters: int
 ) -> None:
     messages = [stored(number, user_message(text)) for number, text in enumerate(["Begin.", "Yes.", "Go on.", "What?"])]
     document = parse(whole(render(Shown("Pumps", messages[:n_seen])), message))
-    assert was_sent(document, Shown("Pumps", messages)) is is_sent
+    assert n_sent(document, Shown("Pumps", messages)) == n_characters

@@ -336,14 +336,15 @@ def _is_only_fenced(message: str) -> bool:
     return has_fence
 
 
-def was_sent(document: Parsed, shown: Shown) -> bool:
-    """Whether the input holds, word for word, the message that follows those in the document: it was sent from there,
-    and the document saved before it was taken out."""
+def n_sent(document: Parsed, shown: Shown) -> int:
+    """How many characters of the input are, word for word, the message that follows those in the document: it was sent
+    from there, and the document saved before it was taken out. Lines that were typed below it are not of it."""
     last = max((each.last_id for each in document.sections if each.depth == 2), default=-1)
     following = next((each.content for each in shown.messages if each.id > last), None)
     if following is None or following.role is not Role.USER:
-        return False
-    return document.message == _plain(following.text).lstrip("\n").rstrip()
+        return 0
+    sent = _plain(following.text).lstrip("\n").rstrip()
+    return len(sent) if f"{document.message}\n".startswith(f"{sent}\n") else 0
 
 
 def whole(view: str, message: str) -> str:

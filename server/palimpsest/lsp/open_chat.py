@@ -25,11 +25,11 @@ from palimpsest.domain.chat_document import (
     Unsendable,
     aside,
     edit_of_view,
+    n_sent,
     parse,
     render,
     rescued,
     user_section,
-    was_sent,
     whole,
 )
 from palimpsest.domain.document_edits import Change, Placement, change_between
@@ -144,7 +144,7 @@ class OpenChat:
             change = change_between(self.text, whole(self.view, draft))
         else:
             change = edit_of_view(self.text, self.view)
-        self._replace(change, parsed.input_start if was_sent(parsed, shown) else None)
+        self._replace(change, parsed.input_start, n_sent(parsed, shown))
 
     def changed_elsewhere(self) -> None:
         """The conversation has changed, by whomever: shown soon, unless the user has edited the view."""
@@ -418,15 +418,17 @@ class OpenChat:
         self._look_again()
         self._advance()
 
-    def _replace(self, change: Change, sent_at: int | None = None) -> None:
-        """Makes a change of the view. `sent_at`: where a message begins that stands in the input and was sent."""
+    def _replace(self, change: Change, sent_at: int = 0, n_sent: int = 0) -> None:
+        """Makes a change of the view. `n_sent`: characters of a message that stands in the input at `sent_at` and was
+        sent."""
         if not can_apply(self._ls):
             return
         placement = Placement(self.text, change.start)
         placement.remove(change.start, change.end)
         placement.add(change.text)
-        if sent_at is not None:
-            placement.remove_typed(sent_at, len(self.text))
+        if n_sent:
+            behind = self.text[sent_at + n_sent :]
+            placement.remove_typed(sent_at, len(self.text) - len(behind.lstrip()))
         if placement.is_settled:
             return
         self._hold(placement)
