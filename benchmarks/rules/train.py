@@ -6,16 +6,19 @@
 in `UNSEEN` never. Three linear models a language, each trained by stochastic gradient descent on the logistic loss
 (AdaGrad: Duchi, Hazan and Singer 2011) with a little weight decay; features seen once are left out. --check trains on
 four fifths of `sentences/training` and of the rest, and prints precision and recall on the fifth that was left out,
-five times, at several thresholds: features and thresholds were chosen by that.
+five times, at several thresholds. Features were chosen by that; thresholds by that, by the unit tests, by the recorded
+messages, and while the figures of the unseen sets were known, of which nobody has read what is missed.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import math
 import random
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -121,8 +124,31 @@ def end_examples(paths: Iterable[Path], chance: random.Random) -> Iterator[Examp
 
 
 def _read(paths: Iterable[Path]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    """Without what is measured as unseen: two people may write the same short sentence."""
+    unseen = judged_as_unseen()
     for path in paths:
-        yield path.parent.name == "training", tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        kept = {key: [item for item in items if _normal(_last(item)) not in unseen] for key, items in told.items()}
+        yield path.parent.name == "training", kept
+
+
+@functools.cache
+def judged_as_unseen() -> frozenset[str]:
+    """The words of every message that is judged in a set nobody trains on."""
+    told = (
+        tomllib.loads(path.read_text(encoding="utf-8")) for name in UNSEEN for path in (SENTENCES / name).glob("*.toml")
+    )
+    return frozenset(
+        _normal(_last(item)) for each in told for key in ("rules", "changes", "look_alikes") for item in each[key]
+    )
+
+
+def _last(item: str | Sequence[str]) -> str:
+    return item if isinstance(item, str) else item[-1]
+
+
+def _normal(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _rules(said: Mapping[str, Any]) -> list[str]:
@@ -133,7 +159,7 @@ def _rules(said: Mapping[str, Any]) -> list[str]:
 def _others(said: Mapping[str, Any]) -> list[str]:
     """Messages that neither rule nor end anything."""
     items = (*said.get("look_alikes", ()), *said.get("neither", ()))
-    return [item if isinstance(item, str) else item[-1] for item in items]
+    return [_last(item) for item in items]
 
 
 def _sentences(text: str) -> list[str]:

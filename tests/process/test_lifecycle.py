@@ -120,6 +120,7 @@ async def test_an_editor_that_closes_our_output_ends_the_server(fresh: RawClient
     assert fresh.process is not None
     transport: Any = fresh.process._transport  # type: ignore[attr-defined]  # asyncio closes one pipe alone nowhere else
     transport.get_pipe_transport(1).close()
+    await asyncio.sleep(0)  # it is closed in the loop's next round, and only then may the server answer
     fresh.notify("demo/poke", {})
     code = await asyncio.wait_for(fresh.process.wait(), GRACE_S * 3)
     assert code == 1

@@ -12,6 +12,7 @@ from palimpsest.domain.rules import features, judging
 from palimpsest.domain.rules.forms import Forms
 from palimpsest.domain.rules.languages import LANGUAGES
 
+KEYS = ("rules", "changes", "beside", "neither", "look_alikes")
 CODE_OF = {name: code for code, name in train.CODES.items()}
 
 
@@ -32,6 +33,12 @@ def test_no_sentence_that_is_measured_as_unseen_is_trained_on() -> None:
     trained = {path.parent.name for code in CODE_OF.values() for path in train.files_of(code)}
     assert trained.isdisjoint(train.UNSEEN)
     assert {"training", "sentences"} <= trained
+    judged = train.judged_as_unseen()
+    assert len(judged) > 1_500
+    for code in CODE_OF.values():
+        for _, said in train._read(train.files_of(code)):
+            learned = {train._normal(train._last(item)) for key in KEYS for item in said.get(key, ())}
+            assert learned.isdisjoint(judged)
 
 
 @pytest.mark.parametrize(

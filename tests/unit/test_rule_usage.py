@@ -17,6 +17,7 @@ HABITS = [
     "it would be nice if you could always name the tables you read",
     "a rule for you: one table per migration",
     "could you please always show the query?",
+    "that's not right, use the `gulp` task for image conversions",
     "Merk dir, du sollst die Tabellen nicht von Hand ändern",
     "kannst du bitte immer die Abfrage zeigen?",
     "une règle pour toi : une table par migration",

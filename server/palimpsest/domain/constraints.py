@@ -34,8 +34,8 @@ _ENOUGH: Final = 2
 _SURELY_NOT: Final = -3.0
 """The logarithm of the odds up to which its words speak against that."""
 _LIKELY: Final = 0.3
-"""The logarithm of the odds from which a sentence is a rule whatever its form is. This and the one above were chosen
-by `benchmarks/rules/train.py --check`: precision in the nineties comes first."""
+"""The logarithm of the odds from which a sentence is a rule whatever its form is. How these were chosen:
+`benchmarks/rules/train.py`."""
 _ODDS_A_DOUBLING: Final = 2.0
 """How much higher they must be each time that a message has twice as many sentences: of many, few are rules."""
 _ODDS_A_MALUS: Final = 2.0
