@@ -21,7 +21,7 @@ from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsa
 from palimpsest.domain.tokens import count_bytes
 from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
-from palimpsest.services.fact_places import FactPlaces
+from palimpsest.services.fact_places import Checked, FactPlaces
 from palimpsest.services.librarian import ExtractionResult, Librarian
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.purging import Purging
@@ -119,6 +119,38 @@ async def test_a_file_that_is_renamed_is_found_again_by_what_it_holds(bench: Ope
     assert (await librarian.places.check(["shapes.py"])).changed == set()
     (source,) = (await librarian.get(fact.id)).sources
     assert (source.place.path, source.state) == ("geometry/circles.py", FactState.FRESH)
+
+
+async def test_a_stale_place_goes_along_when_its_file_is_renamed(bench: Opener, folder: Path) -> None:
+    librarian = librarian_of(await bench([]), folder)
+    body = "\n".join(f"total_{n} = {n} * width + {n + 1}" for n in range(1, 9))
+    old, new = folder / "lengths.py", folder / "widths.py"
+    old.write_text(f"{body}\n")
+    kept = await librarian.pin_fact("The first total is a width.", place=Place("lengths.py", Span(1, 2)))
+    lost = await librarian.pin_fact("The last total is eightfold.", place=Place("lengths.py", Span(8, 8)))
+    old.unlink()
+    new.write_text(f"{body.replace('total_8 = 8 * width', 'none = depth')}\n")
+    assert (await librarian.places.check(["lengths.py"])) == Checked(frozenset({lost.id}), has_moved=True)
+    found = {fact.id: fact.sources[0] for fact in await librarian.all_facts()}
+    assert {(each.place.path, each.state) for each in (found[kept.id], found[lost.id])} == {
+        ("widths.py", FactState.FRESH),
+        ("widths.py", FactState.MISSING),
+    }
+    new.write_text(f"{body}\n")
+    assert (await librarian.places.check(["widths.py"])).changed == {lost.id}
+    assert (await librarian.get(lost.id)).sources[0].state is FactState.FRESH
+
+
+async def test_a_file_that_is_no_text_is_found_again_by_its_bytes(bench: Opener, folder: Path) -> None:
+    librarian = librarian_of(await bench([]), folder)
+    (folder / "logo.png").write_bytes(b"\x89PNG\x00\xff")
+    fact = await librarian.pin_fact("The logo is blue.", place=Place("logo.png"))
+    (folder / "logo.png").rename(folder / "brand.png")
+    assert (await librarian.places.check(["logo.png"])).changed == set()
+    (source,) = (await librarian.get(fact.id)).sources
+    assert (source.place.path, source.state) == ("brand.png", FactState.FRESH)
+    (folder / "brand.png").write_text("a text now\n")
+    assert (await librarian.places.check(["brand.png"])).changed == {fact.id}
 
 
 async def test_a_fact_that_cannot_be_pinned_again_stays_what_it_was(bench: Opener, folder: Path) -> None:

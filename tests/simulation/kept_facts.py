@@ -63,6 +63,9 @@ class KeptFacts:
     def look(self, oracle: Oracle) -> None:
         self.look_at_clock()
         self.world.disk.repair()
+        for each in self.world.servers:
+            if each.session is not None and each.session.store.reads_until_writable:  # what only reads looks at no file
+                self.world.do(each, self.world.open_folder(each))
         keepers = [each for each in self.world.servers if each.session is not None and each.session.facts is not None]
         if not keepers or not oracle.view.exists:
             return

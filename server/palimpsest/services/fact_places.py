@@ -214,5 +214,7 @@ def _write(found: Sequence[News], now: str) -> set[FactId]:
             fact_sources.set_state(place.link, place.state, place.span)
         else:
             fact_sources.rebase(place.link, tie.version, tie.anchor, tie.span, now)
+            if place.state.is_stale:
+                fact_sources.set_state(place.link, place.state, place.span)
     fact_sources.tidy(news.now.link.version for news in found if news.tie is not None)
     return {news.now.link.fact_id for news in found if news.now.state.is_stale != news.now.link.state.is_stale}

@@ -59,7 +59,8 @@ class News:
 
     now: PlaceNow
     tie: Tie | None
-    """Where the place is to be taken from now on; None: only its state and lines have changed."""
+    """Where the place is to be taken from now on, in a file of another name perhaps stale; None: only its state and
+    lines have changed."""
 
     @property
     def is_in_another_file(self) -> bool:
@@ -148,20 +149,28 @@ def _missing(links: Sequence[Link]) -> list[News]:
 
 
 def _news(links: Sequence[Link], file: SourceFile) -> list[News]:
-    """Of places in a file that is another than they were tied to."""
-    if file.text is None:
-        return [
-            News(PlaceNow(link, FactState.CHANGED, None, ""), None)
-            for link in links
-            if link.state is not FactState.CHANGED
-        ]
+    """Of places in a file that is another than they were tied to, or that has another name: what is stale there goes
+    along, so that it is found where it is to be read."""
     found: list[News] = []
-    for now in places_in(links, file.path, file.text, file.lines):
+    for now in _in_file(links, file):
         if not now.state.is_stale:
-            found.append(News(now, file.tie(now.span, now.link.symbol, _anchor(now.link))))
+            found.append(News(now, file.tie(now.span, now.link.symbol, anchor_of(now.link))))
+        elif file.path != (was := now.link.version).path:
+            version = Version(file.path, was.sha256, was.lines)
+            found.append(News(now, Tie(version, now.link.anchor, now.link.symbol, now.span or now.link.span)))
         elif (now.state, now.span) != (now.link.state, now.link.span):
             found.append(News(now, None))
     return found
+
+
+def _in_file(links: Sequence[Link], file: SourceFile) -> Iterator[PlaceNow]:
+    """Of what is no text, or was none, only the bytes count."""
+    bytes_alone = [link for link in links if file.text is None or link.anchor == _BYTES_ALONE]
+    for link in bytes_alone:
+        state = FactState.FRESH if link.version.sha256 == file.sha256 else FactState.CHANGED
+        yield PlaceNow(link, state, None if state is FactState.FRESH else link.span, "")
+    if file.text is not None:
+        yield from places_in(links, file.path, file.text, file.lines)
 
 
 def anchor_of(link: Link) -> Anchor | None:
