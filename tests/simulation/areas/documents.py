@@ -160,6 +160,8 @@ def _send(world: World, op: Op) -> None:
         _type(world, op)
     document.tell()
     words = set(WORD.findall(document.text.partition(MARKER)[2]))
+    if document.is_scribbled and not all(document.typed.get(word) for word in words):
+        return  # the marker was typed over, so that what stood above stands in the input now: the user sees it
     documents = world.part(Documents)
     if words & documents.sent:
         return  # it stands there because the editor did not take the edit in time, and the user knows it was sent
