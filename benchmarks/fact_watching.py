@@ -23,7 +23,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.errors import NotFound
 from palimpsest.domain.facts import Fact, FactType, Place, Span
+from palimpsest.domain.front import StandingRules
 from palimpsest.lsp.process import SWITCH_INTERVAL_S
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
@@ -148,6 +150,10 @@ async def _choose(_: object) -> None:
     return None
 
 
+async def _rules(_: object) -> StandingRules:
+    raise NotFound("Nothing is learned here.")
+
+
 async def run(directory: Path, n_files: int) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()  # as a server does
@@ -156,7 +162,7 @@ async def run(directory: Path, n_files: int) -> None:
     store = await open_store(directory / "store")
     places = FactPlaces(store, WorkspaceFiles(root))
     await _fill(store, places, root, n_files)
-    librarian = Librarian(store, places, root.as_posix(), LibrarianModel(store, _choose, 0), Background())
+    librarian = Librarian(store, places, root.as_posix(), LibrarianModel(store, _choose, 0), Background(), _rules)
     listeners, waiting = Listeners(), Waiting()
     listeners.add(waiting.hear)
     keeping = FactKeeping(root, librarian, listeners)

@@ -59,6 +59,7 @@ from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.live_limits import FILE_NAME as LIVE_LIMITS_FILE
 from palimpsest.services.live_limits import LiveLimits
 from palimpsest.services.models import Models
+from palimpsest.services.pinning import Pinning
 from palimpsest.services.purging import Purging, resume
 from palimpsest.services.reading_tools import ReadingTools
 from palimpsest.services.recalling import Recall
@@ -329,6 +330,7 @@ def _librarian(
         root.as_posix(),
         model,
         contexts.background,
+        Pinning(contexts).rules,
         settings.librarian.enabled,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ from palimpsest.services.background import Background
 from palimpsest.services.fact_places import Checked, FactPlaces
 from palimpsest.services.librarian import ExtractionResult, Librarian
 from palimpsest.services.librarian_model import LibrarianModel
+from palimpsest.services.pinning import Pinning
+from palimpsest.services.place_checks import Tie
 from palimpsest.services.purging import Purging
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.storage import facts, forgotten_facts
@@ -47,7 +50,7 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
 
     store = b.session.store
     places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
-    return Librarian(store, places, folder.as_posix(), model, Background())
+    return Librarian(store, places, folder.as_posix(), model, Background(), Pinning(b.session.contexts).rules)
 
 
 async def test_a_turn_is_read_once_and_its_rule_is_kept_with_the_words_it_rests_on(bench: Opener, folder: Path) -> None:
@@ -61,6 +64,29 @@ async def test_a_turn_is_read_once_and_its_rule_is_kept_with_the_words_it_rests_
     assert fact.evidence is not None
     assert fact.evidence.quote in RULE
     assert (fact.evidence.message_id, fact.turn_number) == (0, 1)
+
+
+async def test_what_two_conversations_say_at_once_is_one_fact(
+    bench: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await bench([says("Understood."), says("Understood.")])
+    one = b.conversation_id
+    assert await b.ask(RULE, "one") == "committed"
+    two = b.conversation_id = (await b.session.conversations.create("Another", None)).id
+    assert await b.ask(RULE, "two") == "committed"
+    librarian, real, others = librarian_of(b, folder), FactPlaces.tie, [two]
+
+    async def tie(places: FactPlaces, asked: Sequence[Place]) -> list[list[Tie]]:
+        """Between the decision and its transaction the other conversation is read."""
+        if others:
+            await librarian.extract_and_store(others.pop())
+        return await real(places, asked)
+
+    monkeypatch.setattr(FactPlaces, "tie", tie)
+    assert (await librarian.extract_and_store(one)).n_duplicates == 1
+    (fact,) = await librarian.all_facts()
+    assert fact.evidence is not None
+    assert fact.evidence.conversation_id == two
 
 
 async def test_a_rule_that_holds_a_key_is_no_fact(bench: Opener, folder: Path) -> None:

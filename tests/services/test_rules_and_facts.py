@@ -26,7 +26,7 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
 
     store = b.session.store
     places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
-    return Librarian(store, places, folder.as_posix(), model, Background())
+    return Librarian(store, places, folder.as_posix(), model, Background(), Pinning(b.session.contexts).rules)
 
 
 async def said(b: Bench, folder: Path, *texts: str) -> tuple[set[str], set[str]]:

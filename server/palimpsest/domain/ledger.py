@@ -68,6 +68,8 @@ class LedgerEntry:
     state: EntryState = EntryState.OPEN
     superseded_by: EntryId | None = None
     """The later entry; None also where a sentence that is no rule took it back."""
+    ended_by: MessageId | None = None
+    """The message whose words superseded it or took it back; None where it holds, or a command took it back."""
     is_pin: bool = False
 
 
@@ -122,7 +124,7 @@ def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Col
         entries[id_] = replace(entries.get(id_, pin.entry), is_pin=True)
     for id_ in withdrawn:
         if id_ in entries:
-            entries[id_] = replace(entries[id_], state=EntryState.WITHDRAWN, superseded_by=None)
+            entries[id_] = replace(entries[id_], state=EntryState.WITHDRAWN, superseded_by=None, ended_by=None)
     return Ledger(tuple(entries[id_] for id_ in sorted(entries)))
 
 
@@ -139,12 +141,14 @@ def _supersede(
             and (is_repeat or old.rule.text not in pinned)
             and (is_repeat or supersedes(new.rule, old.rule, near))
         ):
-            entry = replace(old.entry, state=EntryState.SUPERSEDED, superseded_by=new.entry.id)
-            found[entry.id] = _Detected(entry, old.rule)
+            found[old.entry.id] = _Detected(_ended(old.entry, new.entry.id), old.rule)
     for id_ in taken_back if not new.rule.is_prohibition else ():
-        entry = replace(found[id_].entry, state=EntryState.SUPERSEDED, superseded_by=new.entry.id)
-        found[id_] = _Detected(entry, found[id_].rule)
+        found[id_] = _Detected(_ended(found[id_].entry, new.entry.id), found[id_].rule)
     found[new.entry.id] = new
+
+
+def _ended(entry: LedgerEntry, by: EntryId) -> LedgerEntry:
+    return replace(entry, state=EntryState.SUPERSEDED, superseded_by=by, ended_by=by.message_id)
 
 
 def _take_back(
@@ -167,7 +171,7 @@ def _take_back(
         near = [each for each in live if is_near(each.entry.id.message_id, message_id)]
         meant = (near if withdrawal.is_near else live)[-1:]
     for each in meant:
-        entry = replace(each.entry, state=EntryState.WITHDRAWN)
+        entry = replace(each.entry, state=EntryState.WITHDRAWN, ended_by=message_id)
         found[entry.id] = _Detected(entry, each.rule)
     return [each.entry.id for each in meant]
 

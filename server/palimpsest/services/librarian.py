@@ -8,9 +8,10 @@ loses nothing and repeats nothing, and of two servers one does the work. What is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
@@ -19,6 +20,7 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.extraction import from_model, restating
 from palimpsest.domain.extraction.admission import Admission, admit, most_open
+from palimpsest.domain.extraction.agreeing import agree
 from palimpsest.domain.extraction.by_rules import Proposal, proposals
 from palimpsest.domain.extraction.exchange import Exchange
 from palimpsest.domain.extraction.names import entities_in
@@ -34,6 +36,8 @@ from palimpsest.domain.facts import (
     Place,
     StoredFact,
 )
+from palimpsest.domain.front import StandingRules
+from palimpsest.domain.ledger import Ledger
 from palimpsest.domain.messages import ConversationId, MessageId, Role, clean_text
 from palimpsest.domain.provider import StopReason
 from palimpsest.domain.redaction import redact
@@ -105,6 +109,8 @@ class Librarian:
     """Absolute path, with `/`."""
     model: LibrarianModel
     background: Background
+    rules: Callable[[ConversationId], Awaitable[StandingRules]]
+    """Of a conversation, as they hold now."""
     is_enabled: bool = True
     changed: Callable[[], None] = lambda: None
     """Called when facts, or the condition of their places, have changed."""
@@ -197,16 +203,20 @@ class Librarian:
                 elif not _holds_secret(each):
                     found.append(each)
                     numbers[_key(each)] = exchange.turn_number
-        known = await self.store.search(facts.all_known) if found else []
         cap = most_open(await self.store.read(turns.count))
-        admission = await asyncio.to_thread(admit, found, known, cap)
-        ties = await self.places.tie([place for each in admission.new for place in _said_places(each)])
 
         def tell(done: ExtractionResult | None) -> None:
             if done is not None and (done.n_new or done.n_closed):
                 self.changed()
 
-        return await self.store.commit(lambda: _keep(conversation_id, work, admission, ties, numbers, utc_now()), tell)
+        while True:
+            known, version = await self.store.search(_known) if found else ([], None)
+            rules = (await self.rules(conversation_id)).whole if found else Ledger(())
+            admission = await asyncio.to_thread(_admit, found, known, cap, rules, conversation_id)
+            ties = await self.places.tie([place for each in admission.new for place in _said_places(each)])
+            kept = functools.partial(_keep, conversation_id, work, admission, ties, numbers)
+            with contextlib.suppress(_KnownChanged):
+                return await self.store.commit(functools.partial(_keep_if_known, version, kept), tell)
 
     async def _proposals(self, conversation_id: ConversationId, exchange: Exchange, check: Check) -> Sequence[Proposal]:
         by_form = await asyncio.to_thread(proposals, exchange)
@@ -412,6 +422,30 @@ def _key(candidate: Candidate) -> tuple[int, str]:
     return candidate.evidence.message_id, candidate.evidence.quote
 
 
+class _KnownChanged(Exception):
+    """Another conversation has taught something meanwhile, or the user: what is new is to be decided again."""
+
+
+def _known() -> tuple[list[StoredFact], tuple[int, int, int]]:
+    return facts.all_known(), facts.version()
+
+
+def _admit(
+    found: Sequence[Proposal], known: Sequence[StoredFact], cap: int, rules: Ledger, conversation_id: ConversationId
+) -> Admission:
+    return agree(admit(found, known, cap), rules, known, conversation_id)
+
+
+def _keep_if_known(
+    version: tuple[int, int, int] | None, keep: Callable[[str], ExtractionResult | None]
+) -> ExtractionResult | None:
+    """In a transaction. Raises _KnownChanged; nothing is kept then. `version`: of the facts that the decision rests on;
+    None where it rests on none."""
+    if version is not None and facts.version() != version:
+        raise _KnownChanged
+    return keep(utc_now())
+
+
 def _keep(
     conversation_id: ConversationId,
     work: _Work,
@@ -440,7 +474,7 @@ def _keep(
     for closed, candidate in admission.closes:
         facts.close(closed, now, ids.get(id(candidate)))
     for closed, by in admission.taken_back:
-        facts.take_back(closed, now, conversation_id, by.message_id)
+        facts.take_back(closed, now, conversation_id, by)
     for closed in admission.evicted:
         facts.close(closed, now)
     n_closed = len(admission.closes) + len(admission.taken_back) + len(admission.evicted)

@@ -129,6 +129,14 @@ def all_known() -> list[StoredFact]:
     return list(_facts(list(execute(f"SELECT {_COLUMNS} FROM fact ORDER BY id"))))
 
 
+def version() -> tuple[int, int, int]:
+    """Another one whenever a fact was added or removed, was closed or holds again."""
+    ((newest, n, held),) = execute(
+        "SELECT COALESCE(MAX(id), 0), COUNT(*), COALESCE(SUM(id) FILTER (WHERE closed_at IS NULL), 0) FROM fact"
+    )
+    return newest, n, held
+
+
 def saying(fact: Fact) -> list[FactId]:
     """The facts of that type that hold and say just this."""
     found = execute(

@@ -54,8 +54,9 @@ class Admission:
     """Those that a fact of the store already says."""
     closes: tuple[tuple[FactId, Candidate], ...]
     """Facts that hold no longer, each with the one of `new` that takes its place."""
-    taken_back: tuple[tuple[FactId, Retraction], ...]
-    """Facts that hold no longer, because the user took them back and ruled nothing in their place; each with how."""
+    taken_back: tuple[tuple[FactId, MessageId], ...]
+    """Facts that hold no longer, because the user took them back and ruled nothing in their place; each with the
+    message that did."""
     refused: tuple[tuple[Candidate, Refusal], ...]
     evicted: tuple[FactId, ...]
     """Facts to be closed because there is no room, none of `closes` or `taken_back` among them."""
@@ -113,7 +114,7 @@ class _Admitting:
             tuple(self._new.values()),
             tuple(self._duplicates),
             tuple((id, self._new[key]) for id, key in self._closes if key in self._new),
-            tuple((FactId(key), by) for key, by in self._taken_back.items() if key >= 0),
+            tuple((FactId(key), by.message_id) for key, by in self._taken_back.items() if key >= 0),
             tuple(self._refused),
             (*evicted, *(id for id, key in self._closes if key not in self._new)),
         )

@@ -97,7 +97,7 @@ class LikenessIndex:
         for root in rarest[: len(roots) - math.ceil(SAME_SHARE * len(roots)) + 1]:
             near.update(dict.fromkeys(self._newest(kind, root)))
         for key in self._nearest(near, roots):
-            if _says_same(fact, self._facts[key]):
+            if says_same(fact, self._facts[key]):
                 return key
         return None
 
@@ -194,7 +194,8 @@ def _kind(fact: Fact) -> str:
     return "ruling" if fact.fact_type in RULINGS else fact.fact_type.value
 
 
-def _says_same(one: Fact, other: Fact) -> bool:
+def says_same(one: Fact, other: Fact) -> bool:
+    """Whether two statements of one kind say the same in nearly the same words, about the same names and numbers."""
     ours, theirs = set(subject_words(one.content)), set(subject_words(other.content))
     if not ours or len(ours & theirs) < SAME_SHARE * len(ours | theirs):
         return False

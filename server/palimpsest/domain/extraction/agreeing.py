@@ -1,0 +1,101 @@
+"""Facts that were made of a conversation's rules hold as long as the rules do.
+
+Admission compares the statements of a folder, as far as they are facts. Inside one conversation the ledger knows more:
+every rule in the order it was said, also what is too short for a fact or was said twice. So what it says of a rule
+counts for the fact that rests on the same words, and the two never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from palimpsest.domain.extraction.admission import Admission, Refusal
+from palimpsest.domain.extraction.likeness import RULINGS, says_same
+from palimpsest.domain.extraction.names import entities_in
+from palimpsest.domain.facts import Candidate, Evidence, Fact, FactId, FactType, StoredFact
+from palimpsest.domain.ledger import EntryState, Ledger, LedgerEntry
+from palimpsest.domain.messages import ConversationId, MessageId
+
+_DISPUTED: Final = (Refusal.TOO_SHORT, Refusal.OVERTAKEN)
+"""What the ledger knows better."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Of one conversation, as its ledger has them."""
+
+    conversation_id: ConversationId
+    by_words: Mapping[tuple[MessageId, str], LedgerEntry]
+    by_id: Mapping[object, LedgerEntry]
+
+    @classmethod
+    def of(cls, ledger: Ledger, conversation_id: ConversationId) -> Self:
+        by_words = {(entry.id.message_id, entry.text): entry for entry in ledger.entries}
+        return cls(conversation_id, by_words, {entry.id: entry for entry in ledger.entries})
+
+    def find(self, fact: Fact, said: Evidence | None) -> LedgerEntry | None:
+        """The rule that the fact was made of, or that which says the same again in its place. None: it is of none."""
+        if said is None or said.conversation_id != self.conversation_id or fact.fact_type not in RULINGS:
+            return None
+        if fact.fact_type is FactType.PINNED:
+            return None
+        entry = self.by_words.get((said.message_id, said.quote))
+        while entry is not None and entry.superseded_by is not None:
+            after = self.by_id[entry.superseded_by]
+            if not _says_again(after, entry):
+                return entry
+            entry = after
+        return entry
+
+
+def _says_again(later: LedgerEntry, earlier: LedgerEntry) -> bool:
+    one, other = (Fact(FactType.CONSTRAINT, each.text, tuple(entities_in(each.text))) for each in (later, earlier))
+    return later.text == earlier.text or says_same(one, other)
+
+
+def agree(
+    admission: Admission, ledger: Ledger, known: Iterable[StoredFact], conversation_id: ConversationId
+) -> Admission:
+    """The admission of what one conversation told, as its ledger has its rules. `known`: what was admitted against."""
+    rules = _Rules.of(ledger, conversation_id)
+    new: list[Candidate] = []
+    refused = []
+    for candidate, why in admission.refused:
+        entry = rules.find(candidate.fact, candidate.evidence)
+        if why in _DISPUTED and entry is not None and entry.state is EntryState.OPEN:
+            new.append(candidate)
+        else:
+            refused.append((candidate, why))
+    for candidate in admission.new:
+        entry = rules.find(candidate.fact, candidate.evidence)
+        if entry is not None and entry.ended_by is not None:
+            refused.append((candidate, Refusal.OVERTAKEN))
+        else:
+            new.append(candidate)
+    new.sort(key=lambda candidate: candidate.evidence.message_id)
+    closes: list[tuple[FactId, Candidate]] = []
+    taken_back: list[tuple[FactId, MessageId]] = []
+    by_words = {(each.evidence.message_id, each.evidence.quote): each for each in new}
+    is_new = {id(each) for each in new}
+    entries = {fact.id: rules.find(fact.fact, fact.evidence) for fact in known if fact.is_open}
+    for fact_id, entry in entries.items():
+        if entry is None or entry.ended_by is None:
+            continue
+        after = None if entry.superseded_by is None else rules.by_id[entry.superseded_by]
+        successor = None if after is None else by_words.get((after.id.message_id, after.text))
+        if successor is not None:
+            closes.append((fact_id, successor))
+        else:
+            taken_back.append((fact_id, entry.ended_by))
+    for fact_id, by in admission.closes:
+        if entries.get(fact_id) is None:
+            if id(by) in is_new:
+                closes.append((fact_id, by))
+            else:
+                taken_back.append((fact_id, by.evidence.message_id))
+    taken_back += [(fact_id, by) for fact_id, by in admission.taken_back if entries.get(fact_id) is None]
+    return replace(
+        admission, new=tuple(new), closes=tuple(closes), taken_back=tuple(taken_back), refused=tuple(refused)
+    )
