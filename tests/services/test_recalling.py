@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.cut import Block, CutCause, Live
+from palimpsest.domain.facts import Evidence, Fact, FactType, Origin
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD
+from palimpsest.machine import utc_now
+from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.purging import Purging
 from palimpsest.services.recalling import FOOT, HEAD, Recall
+from palimpsest.storage import facts
+from palimpsest.storage.tables import execute
 
 SECRET = "The pump of the greenhouse is called Rosalind."
 QUESTION = "What is the pump of the greenhouse called?"
@@ -72,6 +79,30 @@ async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_
         await (await engine.compactor(state)).adopt(state, lease, kept, CutCause.USER)
     await ask(b, f"{QUESTION} Again.")
     assert sum(text.count("Rosalind") for text in injections(b)) == 1
+
+
+async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = await bench([says("I see."), says("Yes.")])
+    b.session.contexts.recall = Recall(b.session.store)
+    await b.ask(SECRET, "first")
+    teller, real, found = b.conversation_id, Recall.text, list[str]()
+    evidence = Evidence(teller, MessageId(0), SECRET, Origin.USER)
+    await b.session.store.run(facts.add, Fact(FactType.ENTITY, SECRET, ("pump",)), 1, evidence, utc_now())
+    b.conversation_id = (await b.session.conversations.create("Another", None)).id
+
+    async def text(recall: Recall, state: ContextState, asked: Live, most_tokens: int) -> str:
+        found.append(await real(recall, state, asked, most_tokens))
+        if len(found) == 1:
+            await Purging(b.session.contexts, b.session.listeners).purge(
+                teller, (MessageId(0), MessageId(2)), is_confirmed=True
+            )
+        return found[-1]
+
+    monkeypatch.setattr(Recall, "text", text)
+    await ask(b, QUESTION)
+    assert "Rosalind" in found[0]
+    assert injections(b) == []
+    assert await b.session.store.read(lambda: list(execute("SELECT text FROM injection"))) == []
 
 
 async def fill(b: Bench, share: float, left: int) -> None:

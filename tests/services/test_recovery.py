@@ -14,13 +14,13 @@ from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import edit_request
 from palimpsest.domain.cut import CutCause, Piece
-from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError
+from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, to_messages
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import MessageId, TurnId, user_message
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolSchema
-from palimpsest.domain.recovery import GO_ON, Break, CallFate, Resolution, last_batch
+from palimpsest.domain.recovery import GO_ON, Break, CallFate, Rerun, Resolution, last_batch
 from palimpsest.domain.tokens import CountText
 from palimpsest.machine import utc_now
 from palimpsest.services.approvals import Approvals
@@ -229,6 +229,19 @@ async def test_a_retry_hides_the_answer_and_asks_the_same_message_once(bench: Op
     b.session.contexts.forget(b.conversation_id)
     again = await b.session.contexts.state(b.conversation_id)
     assert [piece.start for piece in again.pieces] == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize("how", [Resolution.RETRY, Resolution.CONTINUE])
+async def test_what_could_not_be_sent_any_more_leaves_the_answer_where_it_is(bench: Opener, how: Rerun) -> None:
+    b = await bench([[TextDelta("half"), OVERLOADED]], window=8_000, reserve=1_000)
+    assert await b.ask("Mind the pump. " * 1_000) == "errored"
+    turn_id = TurnId((await b.session.store.read(recovering.unresolved))[0].turn.id)
+    before, contexts = await visible(b), b.session.contexts
+    contexts.models.learn((await contexts.state(b.conversation_id)).model, 4_000)
+    with pytest.raises(RecentMessagesTooLarge):
+        await b.session.turns.go_on(turn_id, how)
+    assert await visible(b) == before
+    assert not b.session.contexts.leases.is_held
 
 
 async def test_a_good_last_answer_can_be_given_again(bench: Opener) -> None:

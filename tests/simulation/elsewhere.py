@@ -150,8 +150,8 @@ class Elsewhere:
             self.world.kill(server)
         server = self.world.add_server()
         for directory in (self.world.directory, self.directory):
-            if not (directory / DATABASE_NAME).exists():
-                continue
+            if not (directory / DATABASE_NAME).exists() or rows_of(directory, "pending_work"):
+                continue  # what is left to do is done by whoever opens it, doctor too
             before = dump(directory)
             report = self.world.do(server, health.repair(directory))
             bad = [each.text for each in report.findings if each.verdict is Verdict.PROBLEM] if report else []

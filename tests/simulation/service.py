@@ -20,7 +20,7 @@ from palimpsest.services.tokenizers import Tokenizer
 SMALL, LARGE = "claude-haiku-4-5", "claude-opus-4-5"
 WINDOWS: Final = {SMALL: 9_000, LARGE: 30_000}
 MAX_OUTPUT: Final = 1_000
-WORD: Final = re.compile(r"zqword\d{4}[a-z]\d*")
+WORD: Final = re.compile(r"zqword\d{4}[a-y]\d*")
 """What each message holds one of, and no other text does."""
 Reply = list[StreamEvent | Exception | float]
 """What a service does: an event, an error, a pause in seconds."""

@@ -39,6 +39,7 @@ from palimpsest.services.context_state import (
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.fitting import Fit, Fitting, fitting
+from palimpsest.services.going_on import GoingOn, read_going_on
 from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
@@ -47,7 +48,7 @@ from palimpsest.services.standing_rules import front_of, news_of, read_rules
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.services.tokenizers import Tokenizer, Tokenizers
-from palimpsest.storage import contexts, conversations, leases
+from palimpsest.storage import contexts, conversations, knowledge, leases
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.models import learn_limit
 from palimpsest.storage.store import Store
@@ -283,14 +284,18 @@ class ContextEngine:
         limit_tokens: int,
         tool_choice: ToolChoice = "auto",
         turn_id: TurnId | None = None,
+        admitted_beside: Frame | None = None,
     ) -> PreparedContext:
         """The next request, compacted first where that is due. The only way to a prepared context (invariant 4).
 
-        `turn_id`: of the turn whose first request it is, None for later ones. Raises RecentMessagesTooLarge when what
-        must be sent verbatim does not fit.
+        `turn_id`: of the turn whose first request it is, None for later ones. `admitted_beside`: the frame that its
+        message was admitted beside, None where it was so before. Raises RecentMessagesTooLarge when what must be sent
+        verbatim does not fit.
         """
-        if turn_id is not None and state.cut.frame_digest != self.frame.digest():
-            await self._take_up_frame(state, lease)
+        if turn_id is not None:
+            frame = await self._frame_for(state, limit_tokens, admitted_beside or self.frame)
+            if state.cut.frame_digest != frame.digest():
+                await self._take_up_frame(state, lease, frame)
         is_distilled = self.is_distilled(state)
         if self.settings.infinity and state.cut.left_out and not is_distilled:  # as it was before is wanted again
             await self.adopt_anew(state, lease, CutCause.USER)
@@ -352,14 +357,23 @@ class ContextEngine:
         state.n_sent = len(state.pieces)
         return asked.counted_as(tokens, limit_tokens)
 
-    async def _take_up_frame(self, state: ContextState, lease: HeldLease) -> None:
+    async def _frame_for(self, state: ContextState, limit_tokens: int, admitted: Frame) -> Frame:
+        """The frame of now; that of the admission where the message fits no longer for the tools that came since. Then
+        they come with the next turn."""
+        if admitted.tools == self.frame.tools or admitted.system != self.frame.system:
+            return self.frame
+        rules = await read_rules(self.store, state)
+        fits = fitting(self.settings, self.framed(state, self.frame), rules, limit_tokens).fit is not Fit.NEVER
+        return self.frame if fits else admitted
+
+    async def _take_up_frame(self, state: ContextState, lease: HeldLease, frame: Frame) -> None:
         """The system prompt, the instructions or the tools changed: the turn that begins is the first to see it. Where
         it is the conversation's first, nobody has seen others, and nothing is re-cut."""
         count = state.tokenizer.count
-        state.frame = self.frame
-        state.frame_tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
+        state.frame = frame
+        state.frame_tokens = FrameTokens(frame.system_tokens(count), frame.tools_tokens(count))
         state.n_sent = 0
-        digest = self.frame.digest()
+        digest = frame.digest()
         if state.cut.version == 0 and len(state.pieces) == 1:
             state.cut = replace(state.cut, frame_digest=digest)
             return
@@ -372,15 +386,29 @@ class ContextEngine:
     async def _recall(
         self, recall: Recall, state: ContextState, lease: HeldLease, turn_id: TurnId, limit_tokens: int
     ) -> None:
-        """Tells the turn what its context does not hold, once.
+        """Tells the turn what its context does not hold, once; chosen anew where the folder knows something else when
+        it is stored: what is hidden, purged or forgotten meanwhile is not told.
 
         What is told is part of the request, so where a re-cut is due with it, it comes first; where that would free too
         little, the rest of the limit is there for it. When not even that is enough, the editor is told.
         """
+        if HEAD in state.asked_in(turn_id).injection:
+            return
+        for _ in range(_PLANS):
+            known = await self.store.read(knowledge.version)
+            text = await self._chosen_to_tell(recall, state, lease, turn_id, limit_tokens)
+            if not text:
+                return
+            with contextlib.suppress(knowledge.Changed):
+                return await self._inject(state, lease, turn_id, "recall", text, known)
+
+    async def _chosen_to_tell(
+        self, recall: Recall, state: ContextState, lease: HeldLease, turn_id: TurnId, limit_tokens: int
+    ) -> str:
         asked = state.asked_in(turn_id)
         share = (DISTILLED if self.is_distilled(state) else USUAL).tokens(state)
-        if HEAD in asked.injection or not (text := await recall.text(state, asked, share)):
-            return
+        if not (text := await recall.text(state, asked, share)):
+            return ""
         is_futile = state.raw_tokens < state.futile_above or self.is_distilled(state)
         if not is_futile and self.is_due(state, limit_tokens, state.tokenizer.count(text)):
             with contextlib.suppress(RecentMessagesTooLarge):
@@ -391,10 +419,9 @@ class ContextEngine:
             share //= 2
             if not (text := await recall.text(state, state.asked_in(turn_id), share)):
                 self._tell_no_room(state, needed, limit_tokens)
-                return
+                return ""
             needed = state.with_injection(turn_id, text).estimate.upper
-        if text:
-            await self._inject(state, lease, turn_id, "recall", text)
+        return text
 
     def _tell_no_room(self, state: ContextState, needed_tokens: int, limit_tokens: int) -> None:
         self.emit(
@@ -408,8 +435,17 @@ class ContextEngine:
             )
         )
 
-    async def _inject(self, state: ContextState, lease: HeldLease, turn_id: TurnId, kind: str, text: str) -> None:
-        """Adds the text behind the turn's own message, until the next re-cut."""
+    async def _inject(
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        turn_id: TurnId,
+        kind: str,
+        text: str,
+        known: knowledge.Version | None = None,
+    ) -> None:
+        """Adds the text behind the turn's own message, until the next re-cut. `known`: what it was chosen from; raises
+        knowledge.Changed when that is another by now, and nothing is added."""
         index, version = state.asked_at(turn_id), state.cut.version
         added = state.with_injection(turn_id, text).pieces[index]
 
@@ -418,9 +454,12 @@ class ContextEngine:
             state.last_injection = last_injection
             state.n_sent = min(state.n_sent, index)
 
-        await self.store.commit(
-            lambda: contexts.write_injection(lease, turn_id, version, kind, text, utc_now()), follow
-        )
+        def write() -> int:
+            if known is not None:
+                knowledge.require(known)
+            return contexts.write_injection(lease, turn_id, version, kind, text, utc_now())
+
+        await self.store.commit(write, follow)
 
     async def make_room(self, state: ContextState, lease: HeldLease, tokens: int) -> None:
         """Compacts what is committed, so that `tokens` (raw) more fit the wall, as far as that can be had: between two
@@ -476,8 +515,9 @@ class ContextEngine:
 
     async def try_out(self, state: ContextState, content: Content | None) -> Trial:
         """What a turn with that message would begin with; None: without a new one. Changes nothing."""
-        rules = await read_rules(self.store, state)
-        found = first = self._tried(state, rules, [] if content is None else await self._asked(state, content))
+        rules, going_on = await read_rules(self.store, state), await read_going_on(self.store, state.id)
+        asked = [] if content is None else await self._asked(state, content)
+        found = first = self._tried(state, rules, going_on, asked)
         if found.fitting.fit is not Fit.NEVER:
             return found
         for model in self.models.targets():
@@ -489,7 +529,7 @@ class ContextEngine:
                 asked = [] if content is None else await self._asked(with_model, content)
                 with_model.pieces, gone = await self._chosen_anew(with_model, asked)
                 with_model.cut = replace(with_model.cut, left_out=gone)
-                found = self._tried(with_model, rules, [])
+                found = self._tried(with_model, rules, going_on, [])
                 if found.fitting.fit is not Fit.NEVER:
                     return found
         return first
@@ -499,21 +539,23 @@ class ContextEngine:
         (tokens,) = await state.tokenizer.count_contents([content])
         return [Live(StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest("")), tokens)]
 
-    def _tried(self, state: ContextState, rules: StandingRules, asked: Sequence[Live]) -> Trial:
-        tried = self._framed(replace(state, pieces=[*state.pieces, *asked]))
+    def _tried(self, state: ContextState, rules: StandingRules, going_on: GoingOn, asked: Sequence[Live]) -> Trial:
+        tried = self.framed(replace(state, pieces=[*state.pieces, *asked]), self.frame)
         if asked and self.is_distilled(tried):
             kept, gone = distilled(self.settings, tried)
             tried = replace(tried, pieces=kept, cut=replace(tried.cut, left_out=tuple(gone)))
             tried.front = front_of(tried, rules, gone)
-        return Trial(tried, rules, fitting(self.settings, tried, rules, tried.budget.budget))
+        limit = tried.budget.budget - going_on.tokens(tried)
+        return Trial(tried, rules, fitting(self.settings, tried, rules, limit))
 
-    def _framed(self, state: ContextState) -> ContextState:
-        """The state with the frame that the next turn takes up."""
-        if state.cut.frame_digest == self.frame.digest():
+    def framed(self, state: ContextState, frame: Frame) -> ContextState:
+        """The state with the frame that a turn takes up: another one makes a new cut."""
+        if state.cut.frame_digest == frame.digest():
             return state
         count = state.tokenizer.count
-        tokens = FrameTokens(self.frame.system_tokens(count), self.frame.tools_tokens(count))
-        return replace(state, frame=self.frame, frame_tokens=tokens, n_sent=0)
+        tokens = FrameTokens(frame.system_tokens(count), frame.tools_tokens(count))
+        cut = replace(state.cut, estimator=state.model.estimator)
+        return replace(state, frame=frame, frame_tokens=tokens, n_sent=0, cut=cut)
 
     async def switch_model(self, state: ContextState, lease: HeldLease, model: Model) -> Switch:
         """Goes on with `model`: the cut is chosen anew for its budget, originals first, in one transaction.

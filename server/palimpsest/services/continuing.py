@@ -1,42 +1,18 @@
-"""What a turn that goes on from an ended one needs: a cut without what was hidden, and the request to go on.
-
-The request to go on stands behind the partial answer in every request that holds that answer, this turn's and later
-ones, so the prefix of requests stays (invariant 8). It is stored as the place where it stands, never as a message.
-"""
+"""What a turn that goes on from an ended one needs: a cut without what was hidden, known to fit before it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from palimpsest.domain.cut import CutCause, Live
-from palimpsest.domain.messages import MessageId
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.recovery import GO_ON, with_go_on
-from palimpsest.domain.tokens import count_content
+from palimpsest.domain.messages import ConversationId, MessageId, Role
+from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.standing_rules import news_of
+from palimpsest.services.fitting import fitting
+from palimpsest.services.going_on import GoingOn, read_going_on
+from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.storage.leases import HeldLease
-
-
-@dataclass(frozen=True, slots=True)
-class GoingOn:
-    """Where a conversation's requests say that the model shall go on with its answer."""
-
-    behind: frozenset[MessageId]
-
-    def tokens(self, state: ContextState) -> int:
-        """What they add to the next request at most, in the model's tokens."""
-        n_live = sum(isinstance(piece, Live) and piece.message.id in self.behind for piece in state.pieces)
-        return n_live * self._each(state)
-
-    def add_to(self, context: PreparedContext, state: ContextState, limit_tokens: int) -> PreparedContext:
-        """The request with them, proven to fit `limit_tokens`."""
-        return with_go_on(context, self.behind, self._each(state), limit_tokens) if self.behind else context
-
-    def _each(self, state: ContextState) -> int:
-        estimator = state.cut.estimator
-        return estimator.upper(count_content(GO_ON, state.tokenizer.count)) - estimator.overhead
 
 
 async def choose_cut(contexts: ContextEngine, lease: HeldLease, asked: MessageId, *, has_hidden: bool) -> None:
@@ -47,6 +23,32 @@ async def choose_cut(contexts: ContextEngine, lease: HeldLease, asked: MessageId
     if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
         await contexts.adopt_anew(state, lease, cause)  # a summary stands for it
         return
-    was_told = any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
-    if has_hidden or was_told or await news_of(contexts.store, state):
+    if has_hidden or await _has_told(contexts, state):
         await (await contexts.compactor(state)).adopt(state, lease, state.pieces, cause)
+
+
+async def _has_told(contexts: ContextEngine, state: ContextState) -> bool:
+    """Whether something was added behind its messages, or would be, that a cut puts to the front."""
+    was_told = any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
+    return was_told or bool(await news_of(contexts.store, state))
+
+
+async def check_again(contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun) -> None:
+    """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
+    bounds it, since it was sent before. Raises NotFound, and RecentMessagesTooLarge when its request could not be sent
+    whatever is summarized. Where a summary stands for the message, all is chosen anew, and nothing is known before."""
+    state = await contexts.state(conversation_id)
+    if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
+        return
+    is_continued = how is Resolution.CONTINUE
+    pieces = [piece for piece in state.pieces if is_continued or piece.start <= asked]
+    tried = replace(state, pieces=pieces)
+    if not is_continued or await _has_told(contexts, state):
+        tried = replace(tried, cut=replace(state.cut, estimator=state.model.estimator))
+    behind = (await read_going_on(contexts.store, conversation_id)).behind
+    last = pieces[-1]
+    if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
+        behind |= {last.message.id}
+    rules = await read_rules(contexts.store, state)
+    limit = state.budget.wall - GoingOn(behind).tokens(tried)
+    fitting(contexts.settings, contexts.framed(tried, contexts.frame), rules, limit).check()

@@ -47,7 +47,7 @@ from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
-from palimpsest.storage import conversations, fact_search, fact_sources, facts, forgotten_facts, turns
+from palimpsest.storage import conversations, fact_search, fact_sources, facts, forgotten_facts, knowledge, turns
 from palimpsest.storage.facts import FactCounts, Wanted
 from palimpsest.storage.forgotten_facts import Forgotten
 from palimpsest.storage.store import Store
@@ -215,7 +215,7 @@ class Librarian:
             admission = await asyncio.to_thread(_admit, found, known, cap, rules, conversation_id)
             ties = await self.places.tie([place for each in admission.new for place in _said_places(each)])
             kept = functools.partial(_keep, conversation_id, work, admission, ties, numbers)
-            with contextlib.suppress(_KnownChanged):
+            with contextlib.suppress(knowledge.Changed):
                 return await self.store.commit(functools.partial(_keep_if_known, version, kept), tell)
 
     async def _proposals(self, conversation_id: ConversationId, exchange: Exchange, check: Check) -> Sequence[Proposal]:
@@ -422,12 +422,8 @@ def _key(candidate: Candidate) -> tuple[int, str]:
     return candidate.evidence.message_id, candidate.evidence.quote
 
 
-class _KnownChanged(Exception):
-    """Another conversation has taught something meanwhile, or the user: what is new is to be decided again."""
-
-
-def _known() -> tuple[list[StoredFact], tuple[int, int, int]]:
-    return facts.all_known(), facts.version()
+def _known() -> tuple[list[StoredFact], knowledge.Version]:
+    return facts.all_known(), knowledge.version()
 
 
 def _admit(
@@ -437,12 +433,12 @@ def _admit(
 
 
 def _keep_if_known(
-    version: tuple[int, int, int] | None, keep: Callable[[str], ExtractionResult | None]
+    version: knowledge.Version | None, keep: Callable[[str], ExtractionResult | None]
 ) -> ExtractionResult | None:
-    """In a transaction. Raises _KnownChanged; nothing is kept then. `version`: of the facts that the decision rests on;
-    None where it rests on none."""
-    if version is not None and facts.version() != version:
-        raise _KnownChanged
+    """In a transaction. `version`: of what the decision rests on, None where it rests on nothing. Raises
+    knowledge.Changed."""
+    if version is not None:
+        knowledge.require(version)
     return keep(utc_now())
 
 

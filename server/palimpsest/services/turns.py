@@ -29,7 +29,7 @@ from palimpsest.domain.guard import Outcome, turn_preflight
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.messages import Content, ConversationId, TurnId
-from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import (
     Finished,
     Provider,
@@ -48,9 +48,10 @@ from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.continuing import GoingOn, choose_cut
+from palimpsest.services.continuing import check_again, choose_cut
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.fallback import Fallback
+from palimpsest.services.going_on import GoingOn, read_going_on
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tool_batch import ToolBatch, counters_of, report
 from palimpsest.services.tools import Toolbox, TurnScope
@@ -140,6 +141,7 @@ class TurnEngine:
         if self.frame_now is not None:
             self.contexts.frame = await self.frame_now()  # what is admitted must fit beside it
         accepted = await self.contexts.check_admission(state, content)
+        frame = self.contexts.frame
         await self.contexts.leases.settle(conversation_id)
         admission = await self.store.run(
             turns.admit,
@@ -160,14 +162,20 @@ class TurnEngine:
         # behind the store, and read anew when the turn runs.
         if admission.message is not None and admission.message.id == state.n_messages:
             self.contexts.appended(state, [admission.message], accepted)
-        return self._set_going(turn, lease, None, asked_by)
+        return self._set_going(turn, lease, None, asked_by, frame)
 
     async def _go_on(
         self, ended: TurnId, how: Rerun, fork: ConversationId | None, asked_by: EditorId | None
     ) -> RunningTurn | TurnId:
-        conversation_id = fork or (await self.store.read(turns.find, ended)).conversation_id
+        record = await self.store.read(turns.find, ended)
+        conversation_id = fork or record.conversation_id
         state = await self.contexts.state(conversation_id)
         self.contexts.models.provider(state.model)  # raises while no turn is begun yet
+        if (made := await self.store.read(recovering.made_by, ended, how, conversation_id)) is not None:
+            return self.running.get(made.id) or made.id
+        if self.frame_now is not None:
+            self.contexts.frame = await self.frame_now()
+        await check_again(self.contexts, conversation_id, record.user_message_id, how)
         await self.contexts.leases.settle(conversation_id)
         reopened = await self.store.run(
             recovering.reopen,
@@ -184,9 +192,14 @@ class TurnEngine:
         return self._set_going(reopened.turn, reopened.lease, reopened, asked_by)
 
     def _set_going(
-        self, turn: TurnRecord, lease: HeldLease, reopened: Reopened | None, asked_by: EditorId | None
+        self,
+        turn: TurnRecord,
+        lease: HeldLease,
+        reopened: Reopened | None,
+        asked_by: EditorId | None,
+        admitted_beside: Frame | None = None,
     ) -> RunningTurn:
-        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id, asked_by)
+        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id, asked_by, admitted_beside)
         self.running[turn.id] = running
         running.task = asyncio.create_task(self._run(running, lease, reopened), name=f"turn {turn.id}")
         running.task.add_done_callback(lambda task: self._forget(turn.id, lease, task))
@@ -219,8 +232,8 @@ class TurnEngine:
             turn.begin()
             if reopened is not None:
                 await choose_cut(self.contexts, lease, turn.user_message_id, has_hidden=reopened.has_hidden)
-            behind = await self.store.read(recovering.behind_which_turns_go_on, turn.conversation_id)
-            state, going_on = await self.contexts.writable(lease), GoingOn(behind)
+            going_on = await read_going_on(self.store, turn.conversation_id)
+            state = await self.contexts.writable(lease)
             fallback = Fallback(self.contexts)
             tools = self.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
             if self.frame_now is not None:
@@ -303,7 +316,8 @@ class TurnEngine:
         asked_in = _asked_in(state, turn) if number == 0 else None
         limit = fallback.limit(state.budget.budget if asked_in == turn.id else state.budget.wall)
         room = limit - going_on.tokens(state)
-        context = await self.contexts.prepare(state, lease, room, "none" if is_last else "auto", asked_in)
+        tool_choice: ToolChoice = "none" if is_last else "auto"
+        context = await self.contexts.prepare(state, lease, room, tool_choice, asked_in, turn.admitted_beside)
         context = going_on.add_to(context, state, limit)
         counters = counters_of(state)
         context_debug.loop_init(

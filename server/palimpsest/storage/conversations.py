@@ -207,6 +207,12 @@ def last_hidden(conversation_id: ConversationId) -> int:
     return int(newest)
 
 
+def last_hidden_anywhere() -> int:
+    """As `last_hidden`, of all conversations of the folder."""
+    ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM hidden")
+    return int(newest)
+
+
 def hidden_ranges(conversation_id: ConversationId) -> list[HiddenRange]:
     """By their start; they may overlap. What was purged is hidden too."""
     found = execute(

@@ -90,6 +90,19 @@ def behind_which_turns_go_on(conversation_id: ConversationId) -> frozenset[Messa
     return frozenset(MessageId(message_id) for (message_id,) in found)
 
 
+def made_by(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> TurnRecord | None:
+    """The turn that this choice has made; None when it was not chosen yet. Raises NotFound."""
+    _, request_id = _choice(ended, how, conversation_id)
+    existing = execute("SELECT id FROM turn WHERE request_id = ?", request_id).fetchone()
+    return None if existing is None else turns.find(TurnId(existing[0]))
+
+
+def _choice(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> tuple[bool, str]:
+    """Whether the turn is the conversation's own, and the name of the choice, which is made once."""
+    is_own = turns.find(ended).conversation_id == conversation_id
+    return is_own, f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
+
+
 def reopen(
     turn_id: TurnId,
     ended: TurnId,
@@ -105,11 +118,9 @@ def reopen(
     Each turn is continued once, and run again once: the same choice again finds the turn it made. Raises NotFound,
     ConversationBusy, and InvalidRequest where there is nothing to go on from.
     """
-    is_own = turns.find(ended).conversation_id == conversation_id
-    request_id = f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
-    existing = execute("SELECT id FROM turn WHERE request_id = ?", request_id).fetchone()
-    if existing is not None:
-        return Reopened(turns.find(TurnId(existing[0])), None, False)
+    if (made := made_by(ended, how, conversation_id)) is not None:
+        return Reopened(made, None, False)
+    is_own, request_id = _choice(ended, how, conversation_id)
     lease, _ = turns.take(conversation_id, server_id, leases.TURN, is_alive, now)
     row = _resolvable(ended, conversation_id)
     is_whole = row.state is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
