@@ -130,15 +130,18 @@ MUTANTS: Final = (
         profile="servers",
     ),
     Mutant(
-        "what is told to a turn follows its commit only while somebody waits",
+        "what is told to a turn is not held against what the folder knows by then",
         "services/contexts.py",
-        "        await self.store.commit(\n"
-        "            lambda: contexts.write_injection(lease, turn_id, version, kind, text, utc_now()), follow\n"
-        "        )\n",
-        "        written = contexts.write_injection\n"
-        "        await self.store.run(lambda: written(lease, turn_id, version, kind, text, utc_now()))\n"
-        "        follow(None)\n",
-        profile="cuts",
+        "                knowledge.require(known)\n",
+        "                pass\n",
+        profile="purges",
+    ),
+    Mutant(
+        "what a conversation teaches is not held against what others have taught by then",
+        "services/librarian.py",
+        "        knowledge.require(version)\n",
+        "        pass\n",
+        profile="files",
     ),
     Mutant(
         "what a cut leaves out is not stored with it",
