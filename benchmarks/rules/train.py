@@ -27,14 +27,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import palimpsest.domain.rules
-from palimpsest.domain.constraints import as_rule, best_reading, typed_sentences
+from palimpsest.domain.constraints import Reading, typed_sentences
 from palimpsest.domain.rules import features
+from palimpsest.domain.rules.forms import Forms
 from palimpsest.domain.rules.judging import SCALE
 from palimpsest.domain.rules.languages import LANGUAGES, languages_of
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.rules.__file__).parent / "weights"
-UNSEEN: Final = ("held_out", "final")
+UNSEEN: Final = ("held_out", "final", "last")
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY, _RATE = 10, 2e-4, 0.3
 _LEAST: Final = 8
@@ -70,32 +71,32 @@ def version() -> str:
     return digest_of(path for code in CODES for path in files_of(code))
 
 
-def rule_examples(paths: Iterable[Path]) -> Iterator[Example]:
+def rule_examples(paths: Iterable[Path], own: Forms) -> Iterator[Example]:
     """Sentences that set a rule, and sentences that set none. A change of mind is one where its form is."""
     for is_new, said in _read(paths):
         for _, text in said.get("changes", ()):
-            if len(parts := _sentences(text)) == 1 and best_reading(parts[0])[0] >= _RULE_BY_FORM:
-                yield Example(_of_sentence(parts[0]), True, is_new)
+            if len(parts := _sentences(text)) == 1 and _reading(parts[0], own).score(in_task=False) >= _RULE_BY_FORM:
+                yield Example(_of_sentence(parts[0], own), True, is_new)
         for text in _rules(said):
             if len(parts := _sentences(text)) == 1:
-                yield Example(_of_sentence(parts[0]), True, is_new)
+                yield Example(_of_sentence(parts[0], own), True, is_new)
         for text in _others(said):
             for part in _sentences(text):
-                yield Example(_of_sentence(part), False, is_new)
+                yield Example(_of_sentence(part, own), False, is_new)
 
 
-def turn_examples(paths: Iterable[Path]) -> Iterator[Example]:
+def turn_examples(paths: Iterable[Path], own: Forms) -> Iterator[Example]:
     """Sentences that end a rule, and sentences that do not; a rule may end another, and is in neither."""
     for is_new, said in _read(paths):
         for _, text in said.get("changes", ()):
             if len(parts := _sentences(text)) == 1:
-                yield Example(_of_sentence(parts[0]), True, is_new)
+                yield Example(_of_sentence(parts[0], own), True, is_new)
         for text in (*_others(said), *(each[-1] for each in said.get("beside", ()))):
             for part in _sentences(text):
-                yield Example(_of_sentence(part), False, is_new)
+                yield Example(_of_sentence(part, own), False, is_new)
 
 
-def end_examples(paths: Iterable[Path], chance: random.Random) -> Iterator[Example]:
+def end_examples(paths: Iterable[Path], own: Forms, chance: random.Random) -> Iterator[Example]:
     """A rule and a sentence said later, where that is held against it at all."""
     told = list(_read(paths))
     rules = [rule for _, said in told for rule in _rules(said)]
@@ -118,9 +119,11 @@ def end_examples(paths: Iterable[Path], chance: random.Random) -> Iterator[Examp
             if before == after or (is_so and len(parts) != 1):
                 continue
             for part in parts:
-                if near or features.share_a_word(as_rule(part).subject_words, as_rule(before).subject_words):
-                    forms = languages_of(part)[0]
-                    yield Example(tuple(sorted(features.of_pair(before, part, forms, near=near))), is_so, is_new)
+                later = _reading(part, own)
+                if near or features.share_a_word(
+                    later.rule(0).subject_words, _reading(before, own).rule(0).subject_words
+                ):
+                    yield Example(tuple(sorted(features.of_pair(before, part, later.forms, near=near))), is_so, is_new)
 
 
 def _read(paths: Iterable[Path]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
@@ -166,9 +169,15 @@ def _sentences(text: str) -> list[str]:
     return [sentence for sentence, _, _ in typed_sentences((text,))]
 
 
-def _of_sentence(text: str) -> tuple[str, ...]:
-    score, reading = best_reading(text)
-    return tuple(sorted({*features.of_sentence(text), *reading.marks(score)}))
+def _reading(text: str, own: Forms) -> Reading:
+    """As the language of its file reads it, unless its small words are of another one."""
+    languages = languages_of(text)
+    return Reading.of(text, own if own in languages else languages[0])
+
+
+def _of_sentence(text: str, own: Forms) -> tuple[str, ...]:
+    reading = _reading(text, own)
+    return tuple(sorted({*features.of_sentence(text), *reading.marks(reading.score(in_task=False))}))
 
 
 def train(examples: Sequence[Example]) -> dict[str, float]:
@@ -221,10 +230,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (TARGET / "version.txt").write_text(f"{version()}\n", encoding="utf-8")
     for code in args.languages:
         paths = files_of(code)
+        own = next(forms for forms in LANGUAGES if forms.name == CODES[code])
         of = {
-            "rule": list(rule_examples(paths)),
-            "turn": list(turn_examples(paths)),
-            "end": list(end_examples(paths, random.Random(_SEED))),
+            "rule": list(rule_examples(paths, own)),
+            "turn": list(turn_examples(paths, own)),
+            "end": list(end_examples(paths, own, random.Random(_SEED))),
         }
         if args.check:
             for name, examples in of.items():

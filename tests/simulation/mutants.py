@@ -198,7 +198,7 @@ MUTANTS: Final = (
         "storage/recovering.py",
         "return contexts.hide(conversation_id, start, end, now)",
         "return Hid(conversations.hide(conversation_id, start, end, now) or conversations.last_hidden(conversation_id),"
-        " False)",
+        " False, False)",
         profile="answers",
     ),
     Mutant(

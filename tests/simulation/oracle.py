@@ -118,7 +118,7 @@ class Oracle:
         self._look_at_shown()
         self._look_at_facts()
         self._look_at_what_was_told()
-        purged = self.view.purged_words()
+        purged = self.view.purged_words() - self.world.kept
         self._look_at_files(purged)
         self.stood = {
             each: tuple(rest)

@@ -181,6 +181,8 @@ class World:
     """What is wrong: a short name, and what was seen."""
     wall_s: float = 0.0
     """By how much the wall clock is off."""
+    kept: set[str] = field(default_factory=set)
+    """Words of messages that a user has moved into an input, which is the user's own."""
     woken_at: int = -(1 << 30)
     """The step at which a server got a processor again that had none for a while."""
     has_unlocked: bool = False

@@ -22,18 +22,18 @@ from typing import Final
 from palimpsest.domain.messages import Content, Role, TextPart
 from palimpsest.domain.rules import features, judging
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
-from palimpsest.domain.rules.judging import knows, rule_odds, turn_odds
+from palimpsest.domain.rules.judging import knows, language_of, rule_odds, turn_odds
 from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems
 from palimpsest.domain.rules.own_words import is_quoted, without_foreign
 from palimpsest.domain.typed_text import sentences
 
-_FORMS_VERSION: Final = 9
+_FORMS_VERSION: Final = 10
 """Grows whenever a message may be read in another way than before, and the models are the same."""
 _ENOUGH: Final = 2
 """Marks that a sentence has which is a rule by its form."""
 _SURELY_NOT: Final = -3.0
 """The logarithm of the odds up to which its words speak against that."""
-_LIKELY: Final = 0.3
+_LIKELY: Final = 1.2
 """The logarithm of the odds from which a sentence is a rule whatever its form is. How these were chosen:
 `benchmarks/rules/train.py`."""
 _ODDS_A_DOUBLING: Final = 2.0
@@ -182,12 +182,11 @@ def _read(typed: tuple[str, ...]) -> Rulings:
 
 
 def _best(readings: Sequence[Reading], *, in_task: bool) -> tuple[int, Reading]:
-    return max(((each.score(in_task), each) for each in readings), key=lambda scored: scored[0])
-
-
-def best_reading(text: str) -> tuple[int, Reading]:
-    """A sentence as that language reads it in which it is likest a rule, and how much."""
-    return _best([Reading.of(text, forms) for forms in languages_of(text)], in_task=False)
+    """A sentence as that language reads it in which it is likest a rule, and how much; of several the likeliest one."""
+    scored = [(each.score(in_task), each) for each in readings]
+    if len(scored) == 1:
+        return scored[0]
+    return max(scored, key=lambda each: (each[0], each[1].forms is language_of(each[1].said)))
 
 
 def _taken_back(message: str, text: str, start: int, readings: Sequence[Reading], *, is_rule: bool) -> list[Withdrawal]:
@@ -235,8 +234,7 @@ def as_rule(text: str) -> Constraint:
 
 @functools.lru_cache(maxsize=4_096)
 def _as_rule(text: str) -> Constraint:
-    readings = [Reading.of(text, forms) for forms in languages_of(text)]
-    return max(readings, key=lambda reading: reading.score(in_task=False)).rule(0)
+    return _best([Reading.of(text, forms) for forms in languages_of(text)], in_task=False)[1].rule(0)
 
 
 def typed_sentences(typed: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:

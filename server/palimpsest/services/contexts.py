@@ -297,7 +297,7 @@ class ContextEngine:
             if state.cut.frame_digest != frame.digest():
                 await self._take_up_frame(state, lease, frame)
         is_distilled = self.is_distilled(state)
-        if self.settings.infinity and state.cut.left_out and not is_distilled:  # as it was before is wanted again
+        if self._is_to_be_restored(state):
             await self.adopt_anew(state, lease, CutCause.USER)
         if is_distilled and turn_id is not None:
             await (await self.compactor(state)).distil(state, lease)
@@ -378,6 +378,10 @@ class ContextEngine:
             state.cut = replace(state.cut, frame_digest=digest)
             return
         await (await self.compactor(state)).adopt(state, lease, state.pieces, CutCause.FRAME, frame_digest=digest)
+
+    def _is_to_be_restored(self, state: ContextState) -> bool:
+        """Whether messages are left out that the layout of now sends: it is another than the cut was chosen for."""
+        return self.settings.infinity and bool(state.cut.left_out) and not self.is_distilled(state)
 
     def is_distilled(self, state: ContextState) -> bool:
         """Whether the layout of the conversation's requests is `librarian`."""
@@ -516,8 +520,13 @@ class ContextEngine:
     async def try_out(self, state: ContextState, content: Content | None) -> Trial:
         """What a turn with that message would begin with; None: without a new one. Changes nothing."""
         rules, going_on = await read_rules(self.store, state), await read_going_on(self.store, state.id)
+        news = await news_of(self.store, state)
         asked = [] if content is None else await self._asked(state, content)
-        found = first = self._tried(state, rules, going_on, asked)
+        if self._is_to_be_restored(state):
+            pieces, gone = await self._chosen_anew(state, asked)
+            cut = replace(state.cut, left_out=gone, estimator=state.model.estimator)
+            state, asked = replace(state, pieces=pieces, cut=cut, n_sent=0), []
+        found = first = self._tried(state, rules, going_on, news, asked)
         if found.fitting.fit is not Fit.NEVER:
             return found
         for model in self.models.targets():
@@ -529,7 +538,7 @@ class ContextEngine:
                 asked = [] if content is None else await self._asked(with_model, content)
                 with_model.pieces, gone = await self._chosen_anew(with_model, asked)
                 with_model.cut = replace(with_model.cut, left_out=gone)
-                found = self._tried(with_model, rules, going_on, [])
+                found = self._tried(with_model, rules, going_on, news, [])
                 if found.fitting.fit is not Fit.NEVER:
                     return found
         return first
@@ -539,14 +548,17 @@ class ContextEngine:
         (tokens,) = await state.tokenizer.count_contents([content])
         return [Live(StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest("")), tokens)]
 
-    def _tried(self, state: ContextState, rules: StandingRules, going_on: GoingOn, asked: Sequence[Live]) -> Trial:
+    def _tried(
+        self, state: ContextState, rules: StandingRules, going_on: GoingOn, news: str, asked: Sequence[Live]
+    ) -> Trial:
         tried = self.framed(replace(state, pieces=[*state.pieces, *asked]), self.frame)
         if asked and self.is_distilled(tried):
             kept, gone = distilled(self.settings, tried)
             tried = replace(tried, pieces=kept, cut=replace(tried.cut, left_out=tuple(gone)))
             tried.front = front_of(tried, rules, gone)
         limit = tried.budget.budget - going_on.tokens(tried)
-        return Trial(tried, rules, fitting(self.settings, tried, rules, limit))
+        news_tokens = tried.tokenizer.count(news) if news else 0
+        return Trial(tried, rules, fitting(self.settings, tried, rules, limit, news_tokens))
 
     def framed(self, state: ContextState, frame: Frame) -> ContextState:
         """The state with the frame that a turn takes up: another one makes a new cut."""

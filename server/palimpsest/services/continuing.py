@@ -23,14 +23,13 @@ async def choose_cut(contexts: ContextEngine, lease: HeldLease, asked: MessageId
     if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
         await contexts.adopt_anew(state, lease, cause)  # a summary stands for it
         return
-    if has_hidden or await _has_told(contexts, state):
+    if has_hidden or _has_told(state) or await news_of(contexts.store, state):
         await (await contexts.compactor(state)).adopt(state, lease, state.pieces, cause)
 
 
-async def _has_told(contexts: ContextEngine, state: ContextState) -> bool:
-    """Whether something was added behind its messages, or would be, that a cut puts to the front."""
-    was_told = any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
-    return was_told or bool(await news_of(contexts.store, state))
+def _has_told(state: ContextState) -> bool:
+    """Whether something was added behind its messages that a cut drops, or puts to the front."""
+    return any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
 
 
 async def check_again(contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun) -> None:
@@ -43,7 +42,8 @@ async def check_again(contexts: ContextEngine, conversation_id: ConversationId, 
     is_continued = how is Resolution.CONTINUE
     pieces = [piece for piece in state.pieces if is_continued or piece.start <= asked]
     tried = replace(state, pieces=pieces)
-    if not is_continued or await _has_told(contexts, state):
+    news = await news_of(contexts.store, state)
+    if not is_continued or news or _has_told(state):
         tried = replace(tried, cut=replace(state.cut, estimator=state.model.estimator))
     behind = (await read_going_on(contexts.store, conversation_id)).behind
     last = pieces[-1]
@@ -51,4 +51,5 @@ async def check_again(contexts: ContextEngine, conversation_id: ConversationId, 
         behind |= {last.message.id}
     rules = await read_rules(contexts.store, state)
     limit = state.budget.wall - GoingOn(behind).tokens(tried)
-    fitting(contexts.settings, contexts.framed(tried, contexts.frame), rules, limit).check()
+    news_tokens = tried.tokenizer.count(news) if news else 0
+    fitting(contexts.settings, contexts.framed(tried, contexts.frame), rules, limit, news_tokens).check()

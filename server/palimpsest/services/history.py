@@ -86,7 +86,7 @@ class HistoryEditor:
         """The best cut for what is left after something was hidden. What is hidden is in no context any more when this
         begins, so nothing is lost when it is cut off."""
         state = await self.engine.writable(lease)
-        if hid.has_new_cut or state.cut.left_out:
+        if hid.has_lost_summaries or state.cut.left_out:
             await self.engine.adopt_anew(state, lease, CutCause.ROLLBACK)
         else:
             await (await self.engine.compactor(state)).adopt(state, lease, state.pieces, CutCause.ROLLBACK)

@@ -47,7 +47,16 @@ from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
-from palimpsest.storage import conversations, fact_search, fact_sources, facts, forgotten_facts, knowledge, turns
+from palimpsest.storage import (
+    contexts,
+    conversations,
+    fact_search,
+    fact_sources,
+    facts,
+    forgotten_facts,
+    knowledge,
+    turns,
+)
 from palimpsest.storage.facts import FactCounts, Wanted
 from palimpsest.storage.forgotten_facts import Forgotten
 from palimpsest.storage.store import Store
@@ -352,6 +361,7 @@ class Librarian:
 
         def clear() -> int:
             forgotten_facts.clear()
+            contexts.untell([each.id for each in facts.all_known()], utc_now())
             return facts.clear()
 
         return await self.store.commit(clear, self._tell)

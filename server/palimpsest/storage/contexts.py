@@ -13,6 +13,7 @@ from typing import Any, Final
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.cut_history import CutHistory, Standing
 from palimpsest.domain.extractive import AUTHOR
+from palimpsest.domain.facts import FactId
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.tokens import Estimator
@@ -155,39 +156,61 @@ class Hid:
     last_hidden: int
     """See `conversations.last_hidden`."""
     has_new_cut: bool
-    """Whether summaries left the context with them, so that other messages are live again."""
+    """Whether something left the context with them: memory is to be read anew."""
+    has_lost_summaries: bool
+    """Whether summaries did, so that other messages are live again."""
 
 
 def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> Hid:
     """Hides the messages [start, end), closes the facts of them, and takes out of every context what speaks of them:
-    summaries of this conversation, and what others were told of those facts. Nothing hidden is sent, whatever becomes
-    of the caller. A better cut may be chosen afterwards.
+    summaries of this conversation, what stands in front of it, which may say rules of theirs, and what others were told
+    of those facts. Nothing hidden is sent, whatever becomes of the caller. A better cut may be chosen afterwards.
 
     A conversation that somebody writes at the moment keeps what its turn has sent already, until its next cut."""
     conversations.hide(conversation_id, start, end, now)
-    for teller in sorted(facts.told_in(facts.close_from(conversation_id, start, end, now)) - {conversation_id}):
-        if leases.holder_of(teller) is None:
-            add_cut_without(teller, (), now)
+    closed = facts.close_from(conversation_id, start, end, now)
+    _end_telling(facts.told_in(closed) - {conversation_id}, now)
     cut = latest_cut(conversation_id)
     gone: list[SummaryId] = []
     if cut is not None:
         hidden = conversations.hidden_ranges(conversation_id)
         gone = [each.id for each in read_summaries(conversation_id, cut.blocks) if not is_usable(each, hidden)]
-    if gone:
-        add_cut_without(conversation_id, gone, now)
-    return Hid(conversations.last_hidden(conversation_id), bool(gone))
+    has_new_cut = cut is not None and bool(gone or cut.front)
+    if has_new_cut:
+        add_cut_without(conversation_id, gone, now, has_front=False)
+    return Hid(conversations.last_hidden(conversation_id), has_new_cut, bool(gone))
 
 
-def add_cut_without(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
+def untell(ids: Sequence[FactId], now: str) -> None:
+    """The facts are about to be removed: no turn was told them any more. Once they are gone, nobody could find what was
+    told of them, and a purge of the words they rest on would leave it. As with `hide`, a turn that runs keeps what it
+    has sent."""
+    tellers = facts.told_in(ids)
+    for teller in tellers:
+        execute("DELETE FROM injection WHERE conversation = ? AND kind = 'recall'", teller)
+    _end_telling(tellers, now)
+
+
+def _end_telling(tellers: Collection[ConversationId], now: str) -> None:
+    """Their next requests say it no more; whoever writes at the moment goes on with what was sent."""
+    for teller in sorted(tellers):
+        if leases.holder_of(teller) is None:
+            add_cut_without(teller, (), now)
+
+
+def add_cut_without(
+    conversation_id: ConversationId, gone: Collection[int], now: str, *, has_front: bool = True
+) -> None:
     """The newest cut again without those blocks, as a version of its own, so that every server loads it. What was
-    added behind messages goes, as with every cut. Of a conversation that has none: one without a frame, so that the
-    next request takes everything up anew."""
+    added behind messages goes, as with every cut; without its front, what the user ruled is told to the next turn. Of a
+    conversation that has none: one without a frame, so that the next request takes everything up anew."""
     latest = latest_cut(conversation_id)
     if latest is None:
         model = conversations.get(conversation_id).model
         latest = CutRecord(0, CutCause.ROLLBACK, model, Estimator(), "", MessageId(0), ())
     blocks = tuple(block for block in latest.blocks if block not in gone)
     cut = replace(latest, version=latest.version + 1, cause=CutCause.ROLLBACK, blocks=blocks)
+    cut = cut if has_front else replace(cut, front="")
     _insert_cut(conversation_id, cut, RecutReport(), now)
     execute(
         """INSERT INTO preview (conversation, cut_version, message_id, content)

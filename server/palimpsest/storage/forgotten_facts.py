@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.facts import FactId
 from palimpsest.domain.messages import ConversationId
-from palimpsest.storage import conversations, fact_search, facts
+from palimpsest.storage import contexts, conversations, fact_search, facts
 from palimpsest.storage.tables import execute
 
 _FACT = (
@@ -49,6 +49,7 @@ def forget(fact_id: FactId, now: str, before: str) -> None:
         "INSERT INTO forgotten (fact, forgotten_at, conversation, message_id, kept) VALUES (?, ?, ?, ?, ?)",
         *(fact_id, now, row[3], row[4], json.dumps(kept)),
     )
+    contexts.untell([fact_id], now)
     facts.forget([fact_id])
 
 

@@ -150,6 +150,8 @@ def _type(world: World, op: Op) -> None:
             document.type(v.randrange(at), v.randrange(at, end + 1), "")
         case _:
             document.type(end, end, line)
+    if MARKER not in document.text:  # all that stands there is the input when it is opened again
+        world.kept.update(WORD.findall(document.text))
 
 
 def _send(world: World, op: Op) -> None:

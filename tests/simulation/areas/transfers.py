@@ -63,13 +63,13 @@ def _import(world: World, op: Op) -> None:
 async def _refused(world: World, session: FolderSession, transfers: Transfers, text: str, *, is_alone: bool) -> None:
     """A file that is not what was exported is refused, and nothing of it stays."""
     elsewhere, directory = world.part(Elsewhere), session.store.directory
-    before = rows_of(directory, "conversation", "id, title")
+    before = rows_of(directory, "conversation", "id")
     is_alone = is_alone and elsewhere.n_imports == 1
     try:
         await transfers.import_text(text)
     except InvalidRequest:
         is_alone = is_alone and elsewhere.n_imports == 1 and directory == elsewhere.directory
-        if is_alone and rows_of(directory, "conversation", "id, title") != before:
+        if is_alone and rows_of(directory, "conversation", "id") != before:
             world.problem("refused and kept", "")
     else:
         world.problem("broken file imported", text[:60])

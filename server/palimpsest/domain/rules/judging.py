@@ -65,15 +65,27 @@ def turn_odds(text: str, marks: Iterable[str], forms: Forms) -> float:
 
 def knows(text: str, forms: Forms) -> bool:
     """Whether the model of the language has seen enough of the words: else they are likelier of another language."""
+    return known_share(text, forms) > _KNOWN_SHARE
+
+
+def known_share(text: str, forms: Forms) -> float:
+    """Of the words, those that the model of the language has seen; 0 where there are none."""
     weights = weights_of(forms).rule
     words = features.words_of(text)
-    return sum(word in weights for word in words) > _KNOWN_SHARE * len(words)
+    return sum(word in weights for word in words) / max(1, len(words))
+
+
+@functools.lru_cache(maxsize=4_096)
+def language_of(text: str) -> Forms:
+    """Of the languages that a sentence may be in by its small words, the one whose model has seen the most of it."""
+    languages = languages_of(text)
+    return languages[0] if len(languages) == 1 else max(languages, key=lambda forms: known_share(text, forms))
 
 
 @functools.lru_cache(maxsize=_PAIRS_REMEMBERED)
 def end_odds(older: str, newer: str, *, near: bool) -> float:
     """That a later sentence ends a rule. `near`: nothing but an answer was said between them."""
-    forms = languages_of(newer)[0]
+    forms = language_of(newer)
     return _odds(weights_of(forms).end, features.of_pair(older, newer, forms, near=near))
 
 
