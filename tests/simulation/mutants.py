@@ -328,7 +328,7 @@ MUTANTS: Final = (
     Mutant(
         "a summary of what was hidden meanwhile is stored",
         "storage/contexts.py",
-        "    if hidden_since(conversation_id, new.start, new.end, known_hidden):\n        return None\n",
+        "    if hidden_since(conversation_id, new.start, new.end, last_hidden):\n        return None\n",
         "",
         profile="servers",
     ),

@@ -30,8 +30,6 @@ from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.storage import conversations, health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
-_ON_ITS_WAY = 10
-"""Steps between the last look at what is sent to a helper, and the sending."""
 _FINAL = tuple(state.value for state in FINAL_STATES)
 
 
@@ -84,8 +82,6 @@ class Oracle:
         if not present or FOLDER.get() not in (None, self.world.root):
             return
         self._renew()
-        if not context.tools and self.world.loop.n_steps - self.world.woken_at < _ON_ITS_WAY:
-            return  # looked at right before its server lost the processor: nothing can be closer to the sending
         to = "to the model" if context.tools else "to a helper"
         for word in sorted(present & self.view.purged_words()):
             self.world.problem("purged word sent", f"{word} {to}")
@@ -95,7 +91,10 @@ class Oracle:
                 self.world.problem("hidden word sent", f"{word} {to}")
 
     def _look_at_the_writers_state(self, conversation_id: ConversationId) -> None:
-        """What others are told of a conversation that is written is what its writer has."""
+        """What others are told of a conversation that is written is what its writer has, unless it was taken for dead:
+        then it hears with its next write that somebody else writes."""
+        if self.world.has_unlocked:
+            return
         node = NODE.get(None)
         for session in [each.session for each in self.world.servers if each.node is node]:
             contexts = None if session is None else session.contexts

@@ -183,8 +183,6 @@ class World:
     """By how much the wall clock is off."""
     kept: set[str] = field(default_factory=set)
     """Words of messages that a user has moved into an input, which is the user's own."""
-    woken_at: int = -(1 << 30)
-    """The step at which a server got a processor again that had none for a while."""
     has_unlocked: bool = False
     """Whether a server was taken for dead that lives: it may hear that it lost a conversation."""
     open_events: Callable[[Take], FolderEvents] = NoEvents

@@ -23,7 +23,7 @@ from palimpsest.services.background import Background
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.operations import Operation
 from palimpsest.services.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
-from palimpsest.storage import contexts, conversations
+from palimpsest.storage import contexts
 from palimpsest.storage.contexts import NewSummary
 from palimpsest.storage.store import Store
 
@@ -44,15 +44,15 @@ class SummaryWriter:
     ) -> Block | None:
         """A stored summary as a block; None when it would not be smaller (invariant 7)."""
         started = machine.monotonic_s()
-        hidden = await self.store.read(conversations.hidden_ranges, state.id)
+        last_hidden = state.last_hidden
         rules, pieces, target = self._parts(state, pending, ledger)
-        check = self._still_shown(state, pending, hidden)
+        check = self._still_shown(state, pending, last_hidden)
         written = await self.summarizer.write(pieces, target, state.tokenizer.count, check)
         if written.note is not None:
             operation.fall_back(written.note)
         await self._pay(state, written.refused, started)
         if written.later is not None:
-            late = self._store_late(state, pending, rules, written.later, hidden, started)
+            late = self._store_late(state, pending, rules, written.later, last_hidden, started)
             self.background.start(state.id, late, pending.scope.range[1])
         return await self.complete(state, pending, written, ledger, started)
 
@@ -75,16 +75,16 @@ class SummaryWriter:
         if not isinstance(self.summarizer, PatientSummarizer):
             return  # without a model a summary takes no time
         started = machine.monotonic_s()
-        hidden = await self.store.read(conversations.hidden_ranges, state.id)
+        last_hidden = state.last_hidden
         rules, pieces, target = self._parts(state, pending, ledger)
         try:
-            check = self._still_shown(state, pending, hidden)
+            check = self._still_shown(state, pending, last_hidden)
             written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count, check)
         except UnusableSummary as error:
             await self._pay(state, error.usage, started)
             raise
         new = _node(pending, written, rules, started)
-        await self.store.run(contexts.write_later_summary, state.id, new, hidden, utc_now())
+        await self.store.run(contexts.write_later_summary, state.id, new, last_hidden, utc_now())
 
     async def _store_late(
         self,
@@ -92,7 +92,7 @@ class SummaryWriter:
         pending: PendingSummarization,
         rules: str,
         later: asyncio.Task[Written],
-        hidden: Sequence[conversations.HiddenRange],
+        last_hidden: int,
         started: float,
     ) -> None:
         try:
@@ -103,16 +103,15 @@ class SummaryWriter:
         finally:
             later.cancel()
         new = _node(pending, written, rules, started)
-        await self.store.run(contexts.write_later_summary, state.id, new, hidden, utc_now())
+        await self.store.run(contexts.write_later_summary, state.id, new, last_hidden, utc_now())
 
-    def _still_shown(
-        self, state: ContextState, pending: PendingSummarization, hidden: Sequence[conversations.HiddenRange]
-    ) -> Check:
+    def _still_shown(self, state: ContextState, pending: PendingSummarization, last_hidden: int) -> Check:
         """Raises UnusableSummary once any of the messages was rolled back or purged. Here such a change stops the work,
-        but another server's does not."""
+        but another server's does not. `last_hidden`: when the pieces were chosen, which may be before the work
+        begins."""
 
         async def check() -> None:
-            if await self.store.read(contexts.hidden_since, state.id, *pending.scope.range, hidden):
+            if await self.store.read(contexts.hidden_since, state.id, *pending.scope.range, last_hidden):
                 raise UnusableSummary("What the summary was to speak of was taken back meanwhile.")
 
         return check

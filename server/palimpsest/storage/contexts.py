@@ -356,20 +356,22 @@ def write_summary(conversation_id: ConversationId, new: NewSummary, now: str) ->
     )
 
 
-def write_later_summary(
-    conversation_id: ConversationId, new: NewSummary, known_hidden: Sequence[HiddenRange], now: str
-) -> Summary | None:
-    """As `write_summary`, for a text that was begun when `known_hidden` was all that was hidden; None, and nothing is
-    stored, when what it speaks of was hidden meanwhile."""
-    if hidden_since(conversation_id, new.start, new.end, known_hidden):
+def write_later_summary(conversation_id: ConversationId, new: NewSummary, last_hidden: int, now: str) -> Summary | None:
+    """As `write_summary`, for a text of pieces that were chosen when `last_hidden` had been hidden last; None, and
+    nothing is stored, when what it speaks of was hidden since."""
+    if hidden_since(conversation_id, new.start, new.end, last_hidden):
         return None
     return write_summary(conversation_id, new, now)
 
 
-def hidden_since(conversation_id: ConversationId, start: int, end: int, known_hidden: Sequence[HiddenRange]) -> bool:
-    """Whether any of the messages [start, end) was hidden or purged since `known_hidden` was all that was hidden."""
-    fresh = [each for each in conversations.hidden_ranges(conversation_id) if each not in known_hidden]
-    return any(each.start < end and start < each.end for each in fresh)
+def hidden_since(conversation_id: ConversationId, start: int, end: int, last_hidden: int) -> bool:
+    """Whether any of the messages [start, end) was hidden or purged since. `last_hidden`: as `conversations`' was."""
+    found = execute(
+        """SELECT 1 FROM hidden
+        WHERE conversation = ? AND id > ? AND start_message_id < ? AND end_message_id > ? LIMIT 1""",
+        *(conversation_id, last_hidden, end, start),
+    )
+    return next(iter(found), None) is not None
 
 
 def find_written(conversation_id: ConversationId, start: MessageId, end: MessageId) -> list[Summary]:

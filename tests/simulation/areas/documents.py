@@ -36,8 +36,8 @@ class Documents:
         self.habits: dict[Editor, str] = {}
         self.sent: set[str] = set()
         """Words of messages of which a user knows that they were sent, or cannot tell."""
-        self.leaving: set[tuple[Editor, str]] = set()
-        """Those that an editor sent that lets the server take them out of the input."""
+        self.leaving: set[tuple[Editor, Path, str]] = set()
+        """Those that an editor sent that lets the server take them out of the input, with the document."""
         self.saved: dict[Path, Document] = {}
         """By path, what was closed last."""
 
@@ -172,7 +172,7 @@ def _send(world: World, op: Op) -> None:
         takes_edits = document.habit.takes_edits and document.habit.refuses <= 50
         if "turnId" in (message.get("result") or {}):
             documents.sent.update(words)
-            documents.leaving.update((document.editor, word) for word in words if takes_edits)
+            documents.leaving.update((document.editor, document.path, word) for word in words if takes_edits)
         elif not takes_edits:
             documents.sent.update(words)  # a send that was cancelled may have come too late, and nothing shows it
 
@@ -255,7 +255,7 @@ def _look_at(world: World, oracle: Oracle, document: Document) -> None:
         return
     message = document.text.partition(MARKER)[2].strip()
     leaving = world.part(Documents).leaving
-    is_leaving = any((document.editor, word) in leaving for word in WORD.findall(message))
+    is_leaving = any((document.editor, document.path, word) in leaving for word in WORD.findall(message))
     if is_leaving and any(row.role is Role.USER and row.text.strip() == message for row in rows):
         world.problem("sent and still in the input", f"{message[:40]!r} {document.habit}")
     hidden = [oracle.view.is_hidden(document.conversation_id, row.id) for row in rows]
