@@ -96,6 +96,11 @@ def test_a_block_with_headings_of_its_own_can_be_merged() -> None:
     assert "Plan of my own" not in merged
 
 
+def test_a_line_of_a_block_that_names_no_message_is_of_its_first() -> None:
+    summary = Summary(SummaryId(1), MessageId(6), MessageId(9), 1, "llm", "The pump was replaced.", 500, "a model", "")
+    assert "- [6] The pump was replaced." in summarize_extractively([Block(summary, 100)], 200, count_bytes)
+
+
 def test_what_was_done_first_is_still_told_after_much_work_on_other_things() -> None:
     text, n_messages = "", 0
     for round_ in range(20):

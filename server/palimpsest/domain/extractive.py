@@ -18,6 +18,7 @@ from typing import Final
 
 from palimpsest.domain.cut import Block, Live, Piece
 from palimpsest.domain.evidence import ANSWERED, DONE, EXCERPTS, SAID, STORED, Evidence, Line, squeeze
+from palimpsest.domain.forest import Summary
 from palimpsest.domain.tokens import CountText
 from palimpsest.wording import counted
 
@@ -49,7 +50,7 @@ def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: C
     for piece in pieces:
         match piece:
             case Block():
-                _read_back(piece.summary.text, evidence)
+                _read_back(piece.summary, evidence)
             case Live():
                 evidence.read(piece.message.id, piece.message.content)
     worth = {name: math.log2(1 + n) for name, n in evidence.names.items() if 4 <= len(name) <= _LONGEST_NAME}
@@ -78,10 +79,10 @@ def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: C
     return "\n".join(parts) or f"{counted(len(pieces), 'message')} without text."
 
 
-def _read_back(text: str, evidence: Evidence) -> None:
-    """The lines of a lower summary."""
+def _read_back(summary: Summary, evidence: Evidence) -> None:
+    """The lines of a lower summary. One that names no message is of the first that the summary stands for."""
     heading = ANSWERED
-    for line in text.splitlines():
+    for line in summary.text.splitlines():
         if line.startswith("## "):
             # A model's own headings are no store of ours: what stands under them was answered.
             heading = line[3:] if line[3:] in (SAID, DONE, ANSWERED, EXCERPTS, _NAMES) else ANSWERED
@@ -90,7 +91,7 @@ def _read_back(text: str, evidence: Evidence) -> None:
         elif (stored := STORED.match(line)) is not None:
             evidence.read_back(heading, int(stored[1]), stored[2])
         elif line.strip():
-            evidence.read_back(ANSWERED, 0, squeeze(line))
+            evidence.read_back(ANSWERED, summary.start, squeeze(line))
 
 
 def _heaviest(lines: Sequence[Line], room: float, count: CountText) -> list[Line]:

@@ -140,7 +140,7 @@ _QUOTABLE: Final = {FILES: "Done", COMMANDS: "Done", ERRORS: "Done"}
 def as_quotable(piece: Piece) -> Piece:
     """A block of a model's summary with its lines as the extractive summarizer reads them; other pieces as they are.
 
-    That one knows its own headings only, and takes a line without a message id for one of message 0.
+    That one knows its own headings only.
     """
     if not isinstance(piece, Block) or piece.summary.kind == EXTRACTIVE:
         return piece

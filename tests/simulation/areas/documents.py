@@ -109,6 +109,8 @@ def _open(world: World, op: Op) -> None:
         if not result or not editor.is_connected or documents.of(editor, result["uri"]) is not None:
             return
         path, conversation_id = Path(result["path"]), result["conversationId"]
+        if not path.exists():  # the user has deleted it in another editor
+            return
         world.part(Editors).learn(conversation_id, is_here=True)
         document = Document(editor, result["uri"], path, habit, path.read_text(), conversation_id)
         if (before := documents.saved.get(path)) is not None:
