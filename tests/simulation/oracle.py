@@ -30,6 +30,8 @@ from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.storage import conversations, health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
+_ON_ITS_WAY = 10
+"""Steps between the last look at what is sent to a helper, and the sending."""
 _FINAL = tuple(state.value for state in FINAL_STATES)
 
 
@@ -82,6 +84,8 @@ class Oracle:
         if not present or FOLDER.get() not in (None, self.world.root):
             return
         self._renew()
+        if not context.tools and self._was_on_its_way():
+            return
         to = "to the model" if context.tools else "to a helper"
         for word in sorted(present & self.view.purged_words()):
             self.world.problem("purged word sent", f"{word} {to}")
@@ -89,6 +93,14 @@ class Oracle:
             hidden = present & self.view.hidden_words(context.conversation_id)
             for word in sorted(hidden - self.view.verified_words() if hidden else hidden):
                 self.world.problem("hidden word sent", f"{word} {to}")
+
+    def _was_on_its_way(self) -> bool:
+        """Whether the server lost the processor between its last look and this call, which nothing can be closer to:
+        the one call that may still be made. What it brings is not kept, and that is looked at when all is quiet."""
+        if self.world.woken is None:
+            return False
+        node, woken_at = self.world.woken
+        return NODE.get(None) is node and self.world.loop.n_steps - woken_at < _ON_ITS_WAY
 
     def _look_at_the_writers_state(self, conversation_id: ConversationId) -> None:
         """What others are told of a conversation that is written is what its writer has, unless it was taken for dead:

@@ -181,6 +181,8 @@ class World:
     """What is wrong: a short name, and what was seen."""
     wall_s: float = 0.0
     """By how much the wall clock is off."""
+    woken: tuple[Node, int] | None = None
+    """The server that got a processor again last, and the step at which it did."""
     kept: set[str] = field(default_factory=set)
     """Words of messages that a user has moved into an input, which is the user's own."""
     has_unlocked: bool = False

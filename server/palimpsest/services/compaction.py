@@ -152,8 +152,10 @@ class Compactor:
             operation.changed(now(pieces))
         gain = raw_before - fixed - total_tokens(pieces)
         is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
-        is_unsure = state.estimate_of(front, pieces).upper > self._surely_free(state, limit_tokens)
-        if gain <= 0 or ((is_little or is_unsure) and not needed):
+        upper = state.estimate_of(front, pieces).upper
+        is_unsure = upper > self._surely_free(state, limit_tokens)
+        is_worse = is_unsure and upper >= self._upper_with(state, raw_before - state.raw_tokens)
+        if gain <= 0 or is_worse or ((is_little or is_unsure) and not needed):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             if not operations.begun:
                 operations.begin(choice.name)
@@ -177,14 +179,19 @@ class Compactor:
         with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
         kept = await asyncio.to_thread(hand_over, state, kept, room, with_rules.union(state.kept))
         now = state.estimate_of(front_of(state, rules, gone), kept)
-        surely_free = self._surely_free(state, limit_tokens)
-        is_unsure = now.upper > surely_free >= state.estimate.upper
-        if total_tokens(kept) >= total_tokens(current) or is_unsure:
+        is_worse = now.upper > self._surely_free(state, limit_tokens) and now.upper >= state.estimate.upper
+        if total_tokens(kept) >= total_tokens(current) or is_worse:
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             return
         with operations:
             operations.begin(LEAVING_OUT).changed(now.mean)
             await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
+
+    @staticmethod
+    def _upper_with(state: ContextState, more_tokens: int) -> int:
+        """What the request as it stands takes at most, with `more_tokens` (raw) behind it."""
+        estimator = state.cut.estimator
+        return state.estimate.upper + (estimator.upper(more_tokens) - estimator.overhead if more_tokens else 0)
 
     @staticmethod
     def _surely_free(state: ContextState, limit_tokens: int) -> int:

@@ -95,7 +95,7 @@ async def news_of(store: Store, state: ContextState) -> str:
     """What the user ruled by command since the cut was chosen and no message of the context says; empty for nothing."""
     rules = await read_rules(store, state)
     told = [state.front.text, *(piece.injection for piece in state.pieces if isinstance(piece, Live))]
-    return news_text(rules.lines(state.cut.left_out), rules.basis.closed_pins, "\n".join(told))
+    return news_text(rules.lines(state.cut.left_out), rules.basis.closed_pins, "\n".join(filter(None, told)))
 
 
 def _those_that_rule(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:

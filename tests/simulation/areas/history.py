@@ -180,6 +180,7 @@ def _overtake(world: World, op: Op) -> None:
         if request.is_answered or not world.loop.step(may_wait=False):
             break
     world.loop.nodes.insert(0, reader.node)
+    world.woken = reader.node, world.loop.n_steps
 
 
 async def _open(world: World, request: Request) -> None:
