@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tests.clients.fake_provider import Call, Fault, Raw, Reply
 
-from palimpsest.services import recalling
+from palimpsest.domain import recalled
 
 MARK: Final = "SCRIPT "
 README: Final = "# Greenhouse\n\nThe pump starts below 18 percent.\n"
@@ -56,7 +56,7 @@ class Script:
         return f"Turn {self.name}.\n{MARK}{json.dumps(steps)}"
 
 
-_RECALLED = re.compile(f"{re.escape(recalling.HEAD)}.*?{re.escape(recalling.FOOT)}", re.DOTALL)
+_RECALLED = re.compile(f"{re.escape(recalled.HEAD)}.*?{re.escape(recalled.FOOT)}", re.DOTALL)
 
 
 def reply_to(body: Mapping[str, Any]) -> Reply | Fault | Raw:

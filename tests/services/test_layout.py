@@ -7,7 +7,8 @@ from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.recalling import HEAD, Recall
+from palimpsest.domain.recalled import HEAD
+from palimpsest.services.recalling import Recall
 
 SECRET = "The pump of the greenhouse is called Rosalind."
 

@@ -10,12 +10,13 @@ from tests.services.scripted import Bench, Opener, says
 from palimpsest.domain.cut import Block, CutCause, Live
 from palimpsest.domain.facts import Evidence, Fact, FactType, Origin
 from palimpsest.domain.messages import MessageId, user_message
+from palimpsest.domain.recalled import FOOT, HEAD
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.purging import Purging
-from palimpsest.services.recalling import FOOT, HEAD, Recall
+from palimpsest.services.recalling import Recall
 from palimpsest.storage import facts
 from palimpsest.storage.tables import execute
 

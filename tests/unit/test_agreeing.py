@@ -74,6 +74,23 @@ def test_what_the_ledger_ends_no_fact_says_any_more(said: Sequence[str], holds: 
     assert after(said) == (holds, holds)
 
 
+@pytest.mark.parametrize(
+    ("before", "after_"),
+    [
+        ("Committe niemals direkt auf main.", "Committe ab jetzt immer direkt auf main."),
+        ("Nunca uses tabs.", "Usa siempre tabs."),
+        ("use spaces, not tabs", "use tabs, not spaces"),
+        ("Don\u2019t use tabs in this project.", "Use tabs in this project."),
+        ("Prefer composition over inheritance.", "Prefer inheritance over composition."),
+        ("永远不要使用制表符。", "请始终使用制表符。"),
+    ],
+)
+def test_the_same_words_may_rule_the_opposite(before: str, after_: str) -> None:
+    rules, known = after((before, after_))
+    assert known == rules
+    assert after_ in known
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_rules_and_facts_agree_whatever_is_said(seed: int) -> None:
     chance = random.Random(seed)

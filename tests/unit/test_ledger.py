@@ -125,9 +125,11 @@ def test_a_rule_said_again_after_it_was_taken_back_holds_again() -> None:
     assert states(ledger) == [("Use tabs.", WITHDRAWN), ("Use tabs.", OPEN)]
 
 
-def test_the_users_withdrawal_by_command_goes_before_everything() -> None:
-    ledger = ledger_of("Use tabs.", pins=[Pin(1, "Use tabs."), Pin(2, "ship on Friday")], withdrawn=[entry_id(0)])
-    assert [entry.text for entry in ledger.open_entries()] == ["ship on Friday"]
+def test_what_was_taken_back_by_command_holds_again_where_it_was_pinned_since() -> None:
+    withdrawn = ledger_of("Use tabs.", pins=[Pin(2, "ship on Friday")], withdrawn=[entry_id(0)])
+    assert [entry.text for entry in withdrawn.open_entries()] == ["ship on Friday"]
+    pinned = ledger_of("Use tabs.", pins=[Pin(3, "Use tabs.")], withdrawn=[entry_id(0)])
+    assert states(pinned) == [("Use tabs.", OPEN), ("Use tabs.", WITHDRAWN)]
 
 
 def test_what_is_pinned_is_not_superseded_nor_taken_back_by_a_sentence() -> None:

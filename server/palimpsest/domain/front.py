@@ -97,13 +97,14 @@ def front_lines(
     say that they hold, so that they do not is said whatever the rules take.
     """
     lines: list[str] = []
+    pinned = {entry.text for entry in ledger.entries if entry.is_pin and entry.state is EntryState.OPEN}
     for entry in ledger.entries:
         is_homeless = entry.id.message_id == NO_MESSAGE or any(
             start <= entry.id.message_id < end for start, end in left_out
         )
         if entry.state is EntryState.OPEN and is_homeless and entry not in demoted:
             lines.append(f"- {entry.text}")
-        elif entry.id in taken_back:
+        elif entry.id in taken_back and entry.text not in pinned:
             lines.append(f"- {_TAKEN_BACK}{entry.text}")
     return tuple(dict.fromkeys(lines))
 

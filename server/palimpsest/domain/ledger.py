@@ -121,6 +121,8 @@ def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Col
     newest_of = {entry.text: entry.id for entry in entries.values()}
     for pin in pin_of.values():
         id_ = newest_of.get(pin.text, pin.entry.id)
+        if id_ in withdrawn:  # it was pinned since: taking an entry back takes its pin
+            id_ = pin.entry.id
         entries[id_] = replace(entries.get(id_, pin.entry), is_pin=True)
     for id_ in withdrawn:
         if id_ in entries:

@@ -20,6 +20,7 @@ from palimpsest.domain.measured import Measured
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.domain.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.provider import TokenUsage
+from palimpsest.domain.recalled import HEAD
 from palimpsest.domain.recut_sizes import KEEP_SHARE
 from palimpsest.domain.settings import ContextSettings
 from palimpsest.machine import utc_now
@@ -43,7 +44,7 @@ from palimpsest.services.going_on import GoingOn, read_going_on
 from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
-from palimpsest.services.recalling import DISTILLED, HEAD, USUAL, Recall
+from palimpsest.services.recalling import DISTILLED, USUAL, Recall
 from palimpsest.services.standing_rules import front_of, news_of, read_rules
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
@@ -311,7 +312,11 @@ class ContextEngine:
         if self.is_due(state, limit_tokens, news_tokens):
             if turn_id is not None:
                 rules = await read_rules(self.store, state)
-                fitting(self.settings, state, rules, limit_tokens, news_tokens).check()
+                fits = fitting(self.settings, state, rules, limit_tokens, news_tokens)
+                if news and fits.fit is Fit.NEVER:  # pinned since the message was admitted: the next turn hears of it
+                    news, news_tokens = "", 0
+                    fits = fitting(self.settings, state, rules, limit_tokens)
+                fits.check()
             await self._compact(state, lease, limit_tokens, news_tokens)
             news = await news_of(self.store, state) if news else ""
         if news and turn_id is not None:
@@ -523,7 +528,7 @@ class ContextEngine:
         news = await news_of(self.store, state)
         asked = [] if content is None else await self._asked(state, content)
         if self._is_to_be_restored(state):
-            pieces, gone = await self._chosen_anew(state, asked)
+            pieces, gone = await self.chosen_anew(state, asked)
             cut = replace(state.cut, left_out=gone, estimator=state.model.estimator)
             state, asked = replace(state, pieces=pieces, cut=cut, n_sent=0), []
         found = first = self._tried(state, rules, going_on, news, asked)
@@ -536,7 +541,7 @@ class ContextEngine:
             rules = await read_rules(self.store, with_model)
             if rules.pin_tokens <= rules.cap_tokens:
                 asked = [] if content is None else await self._asked(with_model, content)
-                with_model.pieces, gone = await self._chosen_anew(with_model, asked)
+                with_model.pieces, gone = await self.chosen_anew(with_model, asked)
                 with_model.cut = replace(with_model.cut, left_out=gone)
                 found = self._tried(with_model, rules, going_on, news, [])
                 if found.fitting.fit is not Fit.NEVER:
@@ -608,11 +613,11 @@ class ContextEngine:
         self, state: ContextState, lease: HeldLease, cause: CutCause, *, frame_digest: str = ""
     ) -> None:
         """A cut chosen over everything visible, originals first, for the state's model and budget."""
-        pieces, left_out = await self._chosen_anew(state, ())
+        pieces, left_out = await self.chosen_anew(state, ())
         compactor = await self.compactor(state)
         await compactor.adopt(state, lease, pieces, cause, frame_digest=frame_digest, left_out=left_out)
 
-    async def _chosen_anew(
+    async def chosen_anew(
         self, state: ContextState, asked: Sequence[Live]
     ) -> tuple[list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
         """The pieces of such a cut, and what it leaves out. `asked`: behind the stored messages."""

@@ -35,10 +35,12 @@ def _has_told(state: ContextState) -> bool:
 async def check_again(contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun) -> None:
     """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
     bounds it, since it was sent before. Raises NotFound, and RecentMessagesTooLarge when its request could not be sent
-    whatever is summarized. Where a summary stands for the message, all is chosen anew, and nothing is known before."""
+    whatever is summarized. Where a summary stands for the message, all is chosen anew."""
     state = await contexts.state(conversation_id)
     if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
-        return
+        pieces, gone = await contexts.chosen_anew(state, ())
+        cut = replace(state.cut, estimator=state.model.estimator, left_out=gone)
+        state = replace(state, pieces=pieces, cut=cut, n_sent=0)
     is_continued = how is Resolution.CONTINUE
     pieces = [piece for piece in state.pieces if is_continued or piece.start <= asked]
     tried = replace(state, pieces=pieces)
@@ -46,7 +48,7 @@ async def check_again(contexts: ContextEngine, conversation_id: ConversationId, 
     if not is_continued or news or _has_told(state):
         tried = replace(tried, cut=replace(state.cut, estimator=state.model.estimator))
     behind = (await read_going_on(contexts.store, conversation_id)).behind
-    last = pieces[-1]
+    last = pieces[-1] if pieces else None
     if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
         behind |= {last.message.id}
     rules = await read_rules(contexts.store, state)

@@ -28,6 +28,7 @@ from palimpsest.domain.facts import (
     StoredFact,
 )
 from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.recalled import harmless
 from palimpsest.storage import fact_search
 from palimpsest.storage.tables import execute
 
@@ -258,11 +259,23 @@ def close_from(conversation_id: ConversationId, start: int, end: int, now: str) 
 
 def told_in(ids: Sequence[FactId]) -> set[ConversationId]:
     """The conversations whose turns were told one of these facts."""
-    contents = [fact.fact.content for fact in read(ids)]
+    contents = [harmless(fact.fact.content) for fact in read(ids)]
     if not contents:
         return set()
     told = execute("SELECT conversation, text FROM injection WHERE kind = 'recall'")
     return {ConversationId(owner) for owner, text in told if any(content in text for content in contents)}
+
+
+def merged_from(ids: Sequence[FactId]) -> list[FactId]:
+    """The facts into which these statements about code went, also through others: what one says stands in the next."""
+    found = execute(
+        """WITH RECURSIVE later (id) AS (
+            SELECT superseded_by FROM fact WHERE id IN (SELECT value FROM json_each(?)) AND fact_type = ?
+            UNION SELECT superseded_by FROM fact JOIN later ON fact.id = later.id WHERE fact_type = ?
+        ) SELECT id FROM later WHERE id IS NOT NULL""",
+        *(json.dumps(list(ids)), FactType.CODE_STATE.value, FactType.CODE_STATE.value),
+    )
+    return [FactId(fact_id) for (fact_id,) in found]
 
 
 def is_forgotten(fact: Fact) -> bool:

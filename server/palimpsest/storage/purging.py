@@ -123,12 +123,13 @@ def purge(
 
 
 def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
-    """The facts that rest on words of the messages."""
-    return [
+    """The facts that rest on words of the messages, and those that say the same of code in one with later changes."""
+    found = [
         fact_id
         for owner, first, after in stretches
         for fact_id in facts.from_messages(ConversationId(owner), first, after)
     ]
+    return list(dict.fromkeys([*found, *facts.merged_from(found)]))
 
 
 def rewrite_files(directory: Path) -> None:

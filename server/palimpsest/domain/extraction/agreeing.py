@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from palimpsest.domain.constraints import normal_form
 from palimpsest.domain.extraction.admission import Admission, Refusal
-from palimpsest.domain.extraction.likeness import RULINGS, says_same
-from palimpsest.domain.extraction.names import entities_in
+from palimpsest.domain.extraction.likeness import RULINGS
 from palimpsest.domain.facts import Candidate, Evidence, Fact, FactId, FactType, StoredFact
 from palimpsest.domain.ledger import EntryState, Ledger, LedgerEntry
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -51,8 +51,7 @@ class _Rules:
 
 
 def _says_again(later: LedgerEntry, earlier: LedgerEntry) -> bool:
-    one, other = (Fact(FactType.CONSTRAINT, each.text, tuple(entities_in(each.text))) for each in (later, earlier))
-    return later.text == earlier.text or says_same(one, other)
+    return normal_form(later.text) == normal_form(earlier.text)
 
 
 def agree(

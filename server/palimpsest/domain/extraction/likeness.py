@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from palimpsest.domain.constraints import Constraint, Withdrawal, as_rule, subject_words
+from palimpsest.domain.constraints import Constraint, Withdrawal, as_rule, normal_form, subject_words
 from palimpsest.domain.facts import Evidence, Fact, FactType
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.rules.languages import LANGUAGES
@@ -97,7 +97,7 @@ class LikenessIndex:
         for root in rarest[: len(roots) - math.ceil(SAME_SHARE * len(roots)) + 1]:
             near.update(dict.fromkeys(self._newest(kind, root)))
         for key in self._nearest(near, roots):
-            if says_same(fact, self._facts[key]):
+            if _says_same(fact, self._facts[key]):
                 return key
         return None
 
@@ -194,8 +194,11 @@ def _kind(fact: Fact) -> str:
     return "ruling" if fact.fact_type in RULINGS else fact.fact_type.value
 
 
-def says_same(one: Fact, other: Fact) -> bool:
-    """Whether two statements of one kind say the same in nearly the same words, about the same names and numbers."""
+def _says_same(one: Fact, other: Fact) -> bool:
+    """Whether two statements of one kind say the same in nearly the same words, about the same names and numbers. Of
+    rulings only in the same words: the same words in another order may rule the opposite."""
+    if one.fact_type in RULINGS:
+        return normal_form(one.content) == normal_form(other.content)
     ours, theirs = set(subject_words(one.content)), set(subject_words(other.content))
     if not ours or len(ours & theirs) < SAME_SHARE * len(ours | theirs):
         return False
