@@ -458,15 +458,18 @@ class ContextEngine:
         index, version = state.asked_at(turn_id), state.cut.version
         added = state.with_injection(turn_id, text).pieces[index]
 
-        def follow(last_injection: int) -> None:
+        def follow(written: tuple[int, int]) -> None:
+            before, last_injection = written
             state.pieces[index] = added
-            state.last_injection = last_injection
+            if state.last_injection == before:  # else something was taken away, and the next turn reads all anew
+                state.last_injection = last_injection
             state.n_sent = min(state.n_sent, index)
 
-        def write() -> int:
+        def write() -> tuple[int, int]:
             if known is not None:
                 knowledge.require(known)
-            return contexts.write_injection(lease, turn_id, version, kind, text, utc_now())
+            before = contexts.last_injection(state.id)
+            return before, contexts.write_injection(lease, turn_id, version, kind, text, utc_now())
 
         await self.store.commit(write, follow)
 

@@ -251,10 +251,11 @@ def write_injection(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: s
 
 
 def last_injection(conversation_id: ConversationId) -> int:
-    """What was added last behind a message, under any cut; 0 when nothing was. Memory that knows another one is not in
-    step."""
-    ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM injection WHERE conversation = ?", conversation_id)
-    return int(newest)
+    """A number for what was added behind messages, under any cut: another one when something was added or taken away,
+    0 when there is nothing. Memory that knows another one is not in step."""
+    query = "SELECT COALESCE(MAX(id), 0), COUNT(*) FROM injection WHERE conversation = ?"
+    ((newest, n),) = execute(query, conversation_id)
+    return int(newest) << 20 | int(n)
 
 
 def read_injections(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
