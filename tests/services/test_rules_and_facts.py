@@ -110,3 +110,18 @@ async def test_a_change_of_mind_in_another_conversation_ends_the_fact_of_the_fol
     b.conversation_id = other.id
     held, known = await said(b, tmp_path, "Actually, drop Redis: RabbitMQ instead.")
     assert held == known == {"Actually, drop Redis: RabbitMQ instead."}
+
+
+@pytest.mark.parametrize("is_learned_first", [True, False])
+async def test_a_rule_that_a_command_takes_back_is_no_fact_any_more(
+    bench: Opener, tmp_path: Path, *, is_learned_first: bool
+) -> None:
+    b = await bench([says("Understood."), says("Yes.")])
+    await b.ask(BESIDE, "first")
+    librarian = librarian_of(b, tmp_path)
+    if is_learned_first:
+        await librarian.extract_and_store(b.conversation_id)
+    await Pinning(b.session.contexts).withdraw(b.conversation_id, "0.0")
+    await b.ask(REDIS, "second")
+    await librarian.extract_and_store(b.conversation_id)
+    assert [each.evidence.quote for each in await librarian.all_facts() if each.evidence is not None] == [REDIS]

@@ -15,7 +15,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, clean_text
 from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.standing_rules import read_rules
-from palimpsest.storage import ledger
+from palimpsest.storage import facts, ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class Pinning:
         return await read_rules(self.engine.store, state)
 
     async def withdraw(self, conversation_id: ConversationId, rule_id: str) -> StandingRules:
-        """Takes back a rule of the conversation, or a pin of the folder. Raises NotFound when none of that id holds."""
+        """Takes back a rule of the conversation with the fact that was made of it, or a pin of the folder. Raises
+        NotFound when none of that id holds."""
         state = await self.engine.state(conversation_id)
         rules = await read_rules(self.engine.store, state)
         entry = next((each for each in rules.whole.open_entries() if str(each.id) == rule_id), None)
@@ -61,6 +62,7 @@ class Pinning:
                     ledger.close_pin(pin.number)
             if entry.id.message_id != NO_MESSAGE:
                 ledger.withdraw(conversation_id, entry.id, utc_now())
+                facts.close_ruled(conversation_id, entry.id.message_id, entry.text, utc_now())
 
         await self.engine.store.run(write)
         return await read_rules(self.engine.store, state)

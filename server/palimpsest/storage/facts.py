@@ -170,6 +170,15 @@ def close(fact_id: FactId, now: str, superseded_by: FactId | None = None) -> Non
     )
 
 
+def close_ruled(conversation_id: ConversationId, message_id: MessageId, quote: str, now: str) -> None:
+    """The user took a rule back by command: what was learned of those words holds no longer."""
+    execute(
+        """UPDATE fact SET closed_at = ? WHERE conversation = ? AND message_id = ? AND quote = ? AND closed_at IS NULL
+        AND fact_type IN (?, ?)""",
+        *(now, conversation_id, message_id, quote, FactType.CONSTRAINT.value, FactType.DECISION.value),
+    )
+
+
 def take_back(fact_id: FactId, now: str, conversation_id: ConversationId, message_id: MessageId) -> None:
     """The user has taken it back by that message, with nothing in its place."""
     execute(

@@ -69,7 +69,7 @@ def agree(
             refused.append((candidate, why))
     for candidate in admission.new:
         entry = rules.find(candidate.fact, candidate.evidence)
-        if entry is not None and entry.ended_by is not None:
+        if entry is not None and entry.state is not EntryState.OPEN:
             refused.append((candidate, Refusal.OVERTAKEN))
         else:
             new.append(candidate)
@@ -80,14 +80,15 @@ def agree(
     is_new = {id(each) for each in new}
     entries = {fact.id: rules.find(fact.fact, fact.evidence) for fact in known if fact.is_open}
     for fact_id, entry in entries.items():
-        if entry is None or entry.ended_by is None:
+        if entry is None or entry.state is EntryState.OPEN:
             continue
         after = None if entry.superseded_by is None else rules.by_id[entry.superseded_by]
         successor = None if after is None else by_words.get((after.id.message_id, after.text))
         if successor is not None:
             closes.append((fact_id, successor))
         else:
-            taken_back.append((fact_id, entry.ended_by))
+            # What a command took back, no message did: it stays so for as long as the rule's own is there.
+            taken_back.append((fact_id, entry.id.message_id if entry.ended_by is None else entry.ended_by))
     for fact_id, by in admission.closes:
         if entries.get(fact_id) is None:
             if id(by) in is_new:
