@@ -1,4 +1,4 @@
-"""The facts that were made of a conversation's rules hold just as long as the rules do."""
+"""The facts that were made of a conversation's rules hold just as long as the rules do, whatever is said."""
 
 from __future__ import annotations
 

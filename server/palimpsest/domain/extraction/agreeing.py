@@ -1,8 +1,9 @@
-"""Facts that were made of a conversation's rules hold as long as the rules do.
+"""Facts that were made of a conversation's rules end when the rules do.
 
 Admission compares the statements of a folder, as far as they are facts. Inside one conversation the ledger knows more:
 every rule in the order it was said, also what is too short for a fact or was said twice. So what it says of a rule
-counts for the fact that rests on the same words, and the two never disagree.
+counts for the fact that rests on the same words, whenever something that was said is read for facts. What nobody reads
+again is not looked at: a fact that was restored, a rule whose first telling was rolled back.
 """
 
 from __future__ import annotations
