@@ -213,13 +213,19 @@ def _count_message(text: str, labels: Sequence[str], label: str, counts: Counts,
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rules", description=__doc__.partition("\n")[0])
-    parser.add_argument("languages", nargs="*", help="such as en; all of them by default")
+    names = sorted({path.stem for path, _, _ in _sets()})
+    sets = sorted({label for _, label, _ in _sets()})
+    parser.add_argument(
+        "languages", nargs="*", metavar="LANGUAGE", help=f"of {', '.join(names)}; all of them by default"
+    )
     parser.add_argument("--sessions", type=Path, help="a folder of recorded sessions")
     parser.add_argument(
-        "--set", action="append", default=[], dest="sets", help="such as held_out; all of them by default"
+        "--set", action="append", default=[], choices=sets, dest="sets", help="such as held_out; all of them by default"
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="name what went wrong")
     args = parser.parse_args(arguments)
+    if unknown := sorted(set(args.languages) - set(names)):
+        parser.error(f"there are no sentences in {', '.join(unknown)}; there are in {', '.join(names)}")
     print("precision / recall in %")
     report_sentences(args.languages, args.sets, args.verbose)
     if args.sessions is not None:

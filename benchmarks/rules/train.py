@@ -120,10 +120,10 @@ def end_examples(paths: Iterable[Path], own: Forms, chance: random.Random) -> It
                 continue
             for part in parts:
                 later = _reading(part, own)
-                if near or features.share_a_word(
-                    later.rule(0).subject_words, _reading(before, own).rule(0).subject_words
-                ):
-                    yield Example(tuple(sorted(features.of_pair(before, part, later.forms, near=near))), is_so, is_new)
+                rule = _reading(before, own).rule(0)
+                if near or features.share_a_word(later.rule(0).subject_words, rule.subject_words):
+                    seen = features.of_pair(before, part, later.forms, near=near, forbids=rule.is_prohibition)
+                    yield Example(tuple(sorted(seen)), is_so, is_new)
 
 
 def _read(paths: Iterable[Path]) -> Iterator[tuple[bool, Mapping[str, Any]]]:

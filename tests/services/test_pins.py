@@ -17,6 +17,7 @@ from tests.waiting import WAIT_S
 from palimpsest.domain.cut import Block
 from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
 from palimpsest.domain.front import HEAD, NEWS_HEAD
+from palimpsest.domain.layout import Frame
 from palimpsest.domain.ledger import EntryState, missing
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId, user_message
@@ -368,3 +369,23 @@ async def test_a_rule_that_is_hidden_while_the_rules_are_read_does_not_come_back
     async with while_reading(b):
         await b.session.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(4), utc_now())
     assert await rule_states(b) == []
+
+
+async def test_what_is_pinned_between_admission_and_the_first_request_is_told_to_the_next_turn(bench: Opener) -> None:
+    """The message was admitted without it, so with it there may be no room."""
+    b = await bench([])
+    turns, contexts, n_asked = b.session.turns, b.session.contexts, 0
+
+    async def pins_when_the_turn_begins() -> Frame:
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 2:
+            await Pinning(contexts).pin(b.conversation_id, PIN)
+        return contexts.frame
+
+    turns.frame_now = pins_when_the_turn_begins
+    await ask(b, "What is new?", "And now?")
+    first, second = (text_of(context) for context in b.provider.seen)
+    assert PIN not in first
+    assert second.count(PIN) == 1
+    assert (PIN, EntryState.OPEN) in await rule_states(b)

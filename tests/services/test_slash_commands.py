@@ -224,6 +224,24 @@ async def test_a_conversation_is_rolled_back_forked_and_named(bench: Opener) -> 
     assert "“Colors” now" in await said(b, "/rename Colors")
 
 
+async def test_what_was_said_is_purged_only_when_that_was_confirmed(bench: Opener) -> None:
+    b = await bench([says("Blue."), says("Red.")])
+    await b.ask("Which color?")
+    await b.ask("And the door of amber?")
+    would = plain_back(await said(b, "/purge 2-3"))
+    assert "the content of messages 2 to 3 (still there: 2)" in would
+    assert "`/purge 2-3 yes`" in would
+    assert "amber" in await said(b, "/search amber")
+    assert "The content of 2 messages is gone" in await said(b, "/purge 2-3 yes")
+    assert "No message" in await said(b, "/search amber")
+    assert "`/purge yes`" in await said(b, "/purge")
+    for wrong in ("/purge 3-2 yes", "/purge all", "/purge YES"):
+        with pytest.raises(InvalidRequest, match="/purge A-B"):
+            await run(b, wrong)
+    assert "The content of 2 messages is gone" in await said(b, "/purge yes")
+    assert "No message" in await said(b, "/search color")
+
+
 async def test_an_answer_is_asked_for_again_and_its_turn_can_be_followed(bench: Opener) -> None:
     b = await bench([says("Blue."), says("Red.")])
     await b.ask("Which color?")

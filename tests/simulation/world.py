@@ -46,8 +46,8 @@ BASE: Final = Path(os.environ.get("SIMULATION_DIR") or ("/dev/shm" if os.path.is
     f"palimpsest-simulation-{os.getpid()}"
 )
 """Of this process; in memory where there is such a place."""
-_MOST_STEPS: Final = 60_000
-"""Until it must be quiet."""
+_MOST_STEPS: Final = 400_000
+"""Until it must be quiet: ten sessions that follow each other take 200 a second."""
 
 
 FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)

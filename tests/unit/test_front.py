@@ -11,6 +11,7 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.front import (
     HEAD,
     NEWS_HEAD,
+    Commands,
     RulesBasis,
     StandingRules,
     derive,
@@ -36,7 +37,7 @@ def rules_of(
         StoredMessage(ConversationId("c"), MessageId(n), user_message(text), "", None, Digest(""))
         for n, text in enumerate(said)
     )
-    return derive(RulesBasis(messages, tuple(pins), (), tuple(taken_back), cap), count_bytes)
+    return derive(RulesBasis(messages, Commands(tuple(pins), (), tuple(taken_back)), cap), count_bytes)
 
 
 def lines_of(*texts: str) -> tuple[str, ...]:

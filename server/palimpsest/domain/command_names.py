@@ -13,6 +13,7 @@ class CommandName(StrEnum):
     UNDO = "undo"
     REDO = "redo"
     ROLLBACK = "rollback"
+    PURGE = "purge"
     FORK = "fork"
     RETRY = "retry"
     CONTINUE = "continue"

@@ -32,15 +32,22 @@ _TAKEN_BACK: Final = "No longer in force: "
 
 
 @dataclass(frozen=True, slots=True)
+class Commands:
+    """What the user has ruled by command, at one moment."""
+
+    pins: tuple[Pin, ...] = ()
+    closed_pins: tuple[Pin, ...] = ()
+    taken_back: tuple[EntryId, ...] = ()
+    """Rules of the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
 class RulesBasis:
     """What the standing rules of a conversation follow from."""
 
     messages: tuple[StoredMessage, ...]
     """Of the user, visible, that make or take back a rule; oldest first."""
-    pins: tuple[Pin, ...]
-    closed_pins: tuple[Pin, ...]
-    taken_back: tuple[EntryId, ...]
-    """By command."""
+    commands: Commands
     cap_tokens: int
     """Raw tokens that standing rules may take."""
 
@@ -75,12 +82,12 @@ class StandingRules:
 
     def lines(self, left_out: Sequence[tuple[MessageId, MessageId]]) -> tuple[str, ...]:
         """What must stand in front of a conversation of which those messages are not sent."""
-        return front_lines(self.whole, self.demoted, self.basis.taken_back, left_out)
+        return front_lines(self.whole, self.demoted, self.basis.commands.taken_back, left_out)
 
 
 def derive(basis: RulesBasis, count: CountText) -> StandingRules:
     """The rules that follow from it."""
-    whole = build(basis.messages, basis.pins, basis.taken_back)
+    whole = build(basis.messages, basis.commands.pins, basis.commands.taken_back)
     demoted = over_cap(whole.entries, basis.cap_tokens, count)
     return StandingRules(basis, whole, demoted, pin_tokens(whole.entries, count))
 

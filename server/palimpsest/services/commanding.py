@@ -22,12 +22,14 @@ from palimpsest.domain.ledger import EntryState
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
 from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.services import context_reports
+from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.context_reports import Plan
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.history import Recut
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.pinning import Pinning, is_ordinary
+from palimpsest.services.purging import Purging, set_aside
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.search import Wanted, find
@@ -81,6 +83,8 @@ class Commanding:
                 return await self._recut(conversations.redo(self._conversation))
             case CommandName.ROLLBACK:
                 return await self._roll_back(argument)
+            case CommandName.PURGE:
+                return Reply(await self._purge(argument))
             case CommandName.FORK:
                 after = (
                     MessageId(_number(argument, "/fork N, with the last message to take along")) if argument else None
@@ -141,7 +145,9 @@ class Commanding:
         return Pinning(self.session.contexts)
 
     async def _summarize(self, argument: str) -> str:
-        done = await self.session.conversations.summarize(self._conversation, _range_of(argument), self.asked_by)
+        done = await self.session.conversations.summarize(
+            self._conversation, _range_of(argument, "/summarize A-B"), self.asked_by
+        )
         if done.block is None:
             return plain(done.reason)
         report = await context_reports.usage_status(self.session.contexts, self._conversation)
@@ -159,6 +165,28 @@ class Commanding:
         done = await self.session.conversations.roll_back(self._conversation, to)
         said = f"Messages {done.start} to {done.end - 1} are taken back; they can still be read."
         return Reply(f"{said} What you had said there is your draft now." if done.draft else said)
+
+    async def _purge(self, argument: str) -> str:
+        match = re.fullmatch(r"(.*?)\s*(yes)?", argument, re.DOTALL)
+        which, is_confirmed = (match[1], bool(match[2])) if match else (argument, False)
+        wanted, session = _range_of(which, "/purge A-B"), self.session
+        documents = ChatDocuments(session.root, session.store)
+        purging = Purging(session.contexts, session.listeners, documents)
+        if not is_confirmed:
+            would = await purging.what_would_go(self._conversation, wanted)
+            return f"{plain(would)}\n\nTo do it: `/purge {f'{which} ' if which else ''}yes`"
+        scope = await purging.purge(self._conversation, wanted, is_confirmed=True)
+        said = [f"The content of {counted(scope.n_contents, 'message')} is gone, for good, and what was made of it."]
+        if scope.others:
+            said.append(f"So are the same messages in {counted(len(scope.others), 'other conversation')}.")
+        said.append(
+            "What a model's service was sent is out of reach here; so is what your terminal keeps of what you type."
+        )
+        said += [
+            f"{_code(path)} may still hold it: delete it if you do not need it."
+            for path in set_aside(session.store.directory)
+        ]
+        return " ".join(said)
 
     async def _run_again(self, how: Rerun) -> Reply:
         recovery = Recovery(self.session.turns)
@@ -360,13 +388,13 @@ def _help() -> str:
     return _table(("Command", "What it does"), rows) + "\n\nA message that begins with a slash: type a blank before it."
 
 
-def _range_of(argument: str) -> tuple[MessageId, MessageId] | None:
+def _range_of(argument: str, usage: str) -> tuple[MessageId, MessageId] | None:
     """`3-7`, both ends included, or nothing for the default."""
     if not argument:
         return None
     match = re.fullmatch(r"(\d{1,9})\s*-\s*(\d{1,9})", argument, re.ASCII)
     if match is None or int(match[1]) > int(match[2]):
-        raise InvalidRequest("Say which messages: /summarize A-B, with the numbers of the first and the last.")
+        raise InvalidRequest(f"Say which messages: {usage}, with the numbers of the first and the last.")
     return MessageId(int(match[1])), MessageId(int(match[2]) + 1)
 
 

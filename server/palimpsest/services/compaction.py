@@ -51,7 +51,7 @@ from palimpsest.services.fitting import foldable
 from palimpsest.services.handing_over import hand_over
 from palimpsest.services.least_cut import least_cut
 from palimpsest.services.operations import Operation, Operations
-from palimpsest.services.standing_rules import front_of, read_rules
+from palimpsest.services.standing_rules import front_of, read_rules_of_turn
 from palimpsest.services.summarizers import Written
 from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.storage import contexts
@@ -118,7 +118,7 @@ class Compactor:
     async def _recut(
         self, state: ContextState, lease: HeldLease, limit_tokens: int, raw_before: int, operations: Operations
     ) -> None:
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         front = front_of(state, rules, state.cut.left_out)
         fixed = state.frame_tokens.total + front.tokens
@@ -171,7 +171,7 @@ class Compactor:
     async def _by_leaving_out(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
         """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
         operations = self.operations(state, limit_tokens)
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         current, kept, gone = self.leaving_out(state, rules, limit_tokens)
         fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
@@ -203,7 +203,7 @@ class Compactor:
         """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
         not either."""
         with _collapsed(state), self.operations(state, limit_tokens) as operations:
-            rules = await read_rules(self.store, state)
+            rules = await read_rules_of_turn(self.store, state)
             n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
             operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
             pieces, gone = await least_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
@@ -241,7 +241,7 @@ class Compactor:
         Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
         """
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         # What lies before this place will not be among the newest any more when the threshold is passed.
         keep = self._sizes(state, state.fixed_tokens).keep
         threshold = self.settings.threshold * budget_raw
@@ -294,7 +294,7 @@ class Compactor:
 
     async def on_request(self, state: ContextState, lease: HeldLease, pending: PendingSummarization) -> Block | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
@@ -306,7 +306,7 @@ class Compactor:
     ) -> Block | None:
         """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
         `pending` says that it is made of."""
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
@@ -317,7 +317,7 @@ class Compactor:
         self, state: ContextState, lease: HeldLease, pending: PendingSummarization, written: Written
     ) -> Block | None:
         """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operations.begin(MANUAL, _n_messages(pending.pieces))
             new = await self.writer.complete(state, pending, written, rules.ledger, machine.monotonic_s())
@@ -368,7 +368,7 @@ class Compactor:
         left_out = state.cut.left_out if left_out is None else left_out
         if operations is None:
             operations = self.operations(state, state.budget.budget)
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         front = front_of(state, rules, left_out)
         plain = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
         lost = missing(rules.ledger, plain, front.text)

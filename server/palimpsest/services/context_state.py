@@ -6,13 +6,14 @@ live messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Block, CutCause, Live, Piece, running_request, total_tokens
 from palimpsest.domain.forest import Summary, render_summary
-from palimpsest.domain.front import StandingRules, render_front
+from palimpsest.domain.front import Commands, StandingRules, render_front
 from palimpsest.domain.layout import Frame, FrameTokens, Front, segments_of
 from palimpsest.domain.ledger import EntryId
 from palimpsest.domain.limits import Budget, Model
@@ -57,6 +58,8 @@ class ContextState:
     """Standing rules over their share of the budget, as they were last told."""
     rules: StandingRules | None = None
     """As they were last derived; None when they were not yet."""
+    commands: Commands | None = None
+    """What counts as ruled by command for the request that is being made; None: what was up to now."""
     written_ahead: int = -1
     """The version of the cut for which summaries were begun ahead of need."""
     measured: Measured = field(default_factory=Measured)
@@ -140,6 +143,15 @@ class ContextState:
     @property
     def n_blocks(self) -> int:
         return sum(isinstance(piece, Block) for piece in self.pieces)
+
+    @contextlib.contextmanager
+    def ruled_by(self, commands: Commands | None) -> Iterator[None]:
+        """What is made of the state in the block is made as if the user had ruled by command no more than that."""
+        before, self.commands = self.commands, commands
+        try:
+            yield
+        finally:
+            self.commands = before
 
     def hide(self, start: MessageId, last_hidden: int) -> None:
         """The messages from `start` on were rolled back, and no summary in the context speaks of them."""

@@ -13,7 +13,7 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.cut import Block, CutCause, Live, Piece, choose, keep_from, leave_out, running_request
 from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
 from palimpsest.domain.forest import Summary
-from palimpsest.domain.front import StandingRules
+from palimpsest.domain.front import Commands, StandingRules
 from palimpsest.domain.layout import Frame, FrameTokens, lay_out
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.measured import Measured
@@ -45,7 +45,7 @@ from palimpsest.services.leases import Leases
 from palimpsest.services.models import Models
 from palimpsest.services.near_limit import counted, is_near
 from palimpsest.services.recalling import DISTILLED, USUAL, Recall
-from palimpsest.services.standing_rules import front_of, news_of, read_rules
+from palimpsest.services.standing_rules import front_of, news_of, read_rules, read_rules_of_turn
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.services.tokenizers import Tokenizer, Tokenizers
@@ -66,6 +66,14 @@ class Switch:
 
     model: Model
     adaptation: ContextAdaptation
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a turn was admitted beside: what comes after that comes with the next turn, where it must."""
+
+    frame: Frame
+    commands: Commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,16 +293,28 @@ class ContextEngine:
         limit_tokens: int,
         tool_choice: ToolChoice = "auto",
         turn_id: TurnId | None = None,
-        admitted_beside: Frame | None = None,
+        beside: Beside | None = None,
     ) -> PreparedContext:
         """The next request, compacted first where that is due. The only way to a prepared context (invariant 4).
 
-        `turn_id`: of the turn whose first request it is, None for later ones. `admitted_beside`: the frame that its
-        message was admitted beside, None where it was so before. Raises RecentMessagesTooLarge when what must be sent
-        verbatim does not fit.
+        `turn_id`: of the turn whose first request it is, None for later ones. `beside`: what that turn was admitted
+        beside; what the user rules by command since then is told to the next turn. Raises RecentMessagesTooLarge when
+        what must be sent verbatim does not fit.
         """
+        with state.ruled_by(None if turn_id is None or beside is None else beside.commands):
+            return await self._prepare(state, lease, limit_tokens, tool_choice, turn_id, beside)
+
+    async def _prepare(
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        limit_tokens: int,
+        tool_choice: ToolChoice,
+        turn_id: TurnId | None,
+        beside: Beside | None,
+    ) -> PreparedContext:
         if turn_id is not None:
-            frame = await self._frame_for(state, limit_tokens, admitted_beside or self.frame)
+            frame = self.frame if beside is None else await self._frame_for(state, limit_tokens, beside.frame)
             if state.cut.frame_digest != frame.digest():
                 await self._take_up_frame(state, lease, frame)
         is_distilled = self.is_distilled(state)
@@ -307,18 +327,16 @@ class ContextEngine:
             state.cut = replace(state.cut, estimator=state.model.estimator)
         if (as_counted := await self._as_counted(state, limit_tokens, tool_choice)) is not None:
             return as_counted
-        news = "" if turn_id is None else await news_of(self.store, state)
+        news = ""
+        if turn_id is not None:
+            news = news_of(state, await read_rules_of_turn(self.store, state))
         news_tokens = state.tokenizer.count(news) if news else 0
         if self.is_due(state, limit_tokens, news_tokens):
             if turn_id is not None:
-                rules = await read_rules(self.store, state)
-                fits = fitting(self.settings, state, rules, limit_tokens, news_tokens)
-                if news and fits.fit is Fit.NEVER:  # pinned since the message was admitted: the next turn hears of it
-                    news, news_tokens = "", 0
-                    fits = fitting(self.settings, state, rules, limit_tokens)
-                fits.check()
+                rules = await read_rules_of_turn(self.store, state)
+                fitting(self.settings, state, rules, limit_tokens, news_tokens).check()
             await self._compact(state, lease, limit_tokens, news_tokens)
-            news = await news_of(self.store, state) if news else ""
+            news = news_of(state, await read_rules_of_turn(self.store, state)) if news else ""
         if news and turn_id is not None:
             await self._inject(state, lease, turn_id, "rules", news)
         if turn_id is not None and self.recall is not None:
@@ -363,11 +381,11 @@ class ContextEngine:
         return asked.counted_as(tokens, limit_tokens)
 
     async def _frame_for(self, state: ContextState, limit_tokens: int, admitted: Frame) -> Frame:
-        """The frame of now; that of the admission where the message fits no longer for the tools that came since. Then
-        they come with the next turn."""
-        if admitted.tools == self.frame.tools or admitted.system != self.frame.system:
+        """The frame of now; that of the admission where the message fits no longer for what came to it since. Then that
+        comes with the next turn. A tool that was taken away is in none."""
+        if admitted == self.frame or any(tool not in self.frame.tools for tool in admitted.tools):
             return self.frame
-        rules = await read_rules(self.store, state)
+        rules = await read_rules_of_turn(self.store, state)
         fits = fitting(self.settings, self.framed(state, self.frame), rules, limit_tokens).fit is not Fit.NEVER
         return self.frame if fits else admitted
 
@@ -517,18 +535,20 @@ class ContextEngine:
             tool_choice=tool_choice,
         )
 
-    async def check_admission(self, state: ContextState, content: Content) -> Accepted:
-        """The user's message, counted. Raises RecentMessagesTooLarge when no compaction could make room for it, with no
-        target of the user's: then nothing is stored, and the text stays with the editor."""
+    async def check_admission(self, state: ContextState, content: Content) -> tuple[Accepted, Beside]:
+        """The user's message, counted, and what it is admitted beside. Raises RecentMessagesTooLarge when no compaction
+        could make room for it, with no target of the user's: then nothing is stored, and the text stays with the
+        editor."""
         accepted = await self.accept(state, [content])
+        frame = self.frame
         trial = await self.try_out(state, content)
         trial.fitting.check()
-        return accepted
+        return accepted, Beside(frame, trial.rules.basis.commands)
 
     async def try_out(self, state: ContextState, content: Content | None) -> Trial:
         """What a turn with that message would begin with; None: without a new one. Changes nothing."""
         rules, going_on = await read_rules(self.store, state), await read_going_on(self.store, state.id)
-        news = await news_of(self.store, state)
+        news = news_of(state, rules)
         asked = [] if content is None else await self._asked(state, content)
         if self._is_to_be_restored(state):
             pieces, gone = await self.chosen_anew(state, asked)

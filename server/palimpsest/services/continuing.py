@@ -8,22 +8,32 @@ from palimpsest.domain.cut import CutCause, Live
 from palimpsest.domain.messages import ConversationId, MessageId, Role
 from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.services.context_state import ContextState
-from palimpsest.services.contexts import ContextEngine
+from palimpsest.services.contexts import Beside, ContextEngine
 from palimpsest.services.fitting import fitting
 from palimpsest.services.going_on import GoingOn, read_going_on
-from palimpsest.services.standing_rules import news_of, read_rules
+from palimpsest.services.standing_rules import news_of, read_rules, read_rules_of_turn
 from palimpsest.storage.leases import HeldLease
 
 
-async def choose_cut(contexts: ContextEngine, lease: HeldLease, asked: MessageId, *, has_hidden: bool) -> None:
-    """A cut without what was just hidden, in which the user's message `asked` stands verbatim, and with the rules of
-    now: those that came since the last cut would be told behind that message, which was sent before."""
+async def choose_cut(
+    contexts: ContextEngine, lease: HeldLease, asked: MessageId, beside: Beside | None, *, has_hidden: bool
+) -> None:
+    """A cut without what was just hidden, in which the user's message `asked` stands verbatim, and with the rules that
+    came since the last cut: they would be told behind that message, which was sent before."""
     state = await contexts.writable(lease)
+    with state.ruled_by(None if beside is None else beside.commands):
+        await _choose_cut(contexts, state, lease, asked, has_hidden=has_hidden)
+
+
+async def _choose_cut(
+    contexts: ContextEngine, state: ContextState, lease: HeldLease, asked: MessageId, *, has_hidden: bool
+) -> None:
     cause = CutCause.ROLLBACK if has_hidden else CutCause.USER
     if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
         await contexts.adopt_anew(state, lease, cause)  # a summary stands for it
         return
-    if has_hidden or _has_told(state) or await news_of(contexts.store, state):
+    news = news_of(state, await read_rules_of_turn(contexts.store, state))
+    if has_hidden or _has_told(state) or news:
         await (await contexts.compactor(state)).adopt(state, lease, state.pieces, cause)
 
 
@@ -32,7 +42,7 @@ def _has_told(state: ContextState) -> bool:
     return any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
 
 
-async def check_again(contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun) -> None:
+async def check_again(contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun) -> Beside:
     """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
     bounds it, since it was sent before. Raises NotFound, and RecentMessagesTooLarge when its request could not be sent
     whatever is summarized. Where a summary stands for the message, all is chosen anew."""
@@ -44,14 +54,16 @@ async def check_again(contexts: ContextEngine, conversation_id: ConversationId, 
     is_continued = how is Resolution.CONTINUE
     pieces = [piece for piece in state.pieces if is_continued or piece.start <= asked]
     tried = replace(state, pieces=pieces)
-    news = await news_of(contexts.store, state)
+    rules = await read_rules(contexts.store, state)
+    news = news_of(state, rules)
     if not is_continued or news or _has_told(state):
         tried = replace(tried, cut=replace(state.cut, estimator=state.model.estimator))
     behind = (await read_going_on(contexts.store, conversation_id)).behind
     last = pieces[-1] if pieces else None
     if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
         behind |= {last.message.id}
-    rules = await read_rules(contexts.store, state)
     limit = state.budget.wall - GoingOn(behind).tokens(tried)
     news_tokens = tried.tokenizer.count(news) if news else 0
-    fitting(contexts.settings, contexts.framed(tried, contexts.frame), rules, limit, news_tokens).check()
+    frame = contexts.frame
+    fitting(contexts.settings, contexts.framed(tried, frame), rules, limit, news_tokens).check()
+    return Beside(frame, rules.basis.commands)

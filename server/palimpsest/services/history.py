@@ -145,7 +145,9 @@ class HistoryEditor:
         if len(walked.done) > 1:
             return await self._put_back(state, lease, walked.done[-2], CutCause.UNDO)
         if walked.ends_at_roll_back:
-            raise InvalidRequest("A roll back is not undone here: what it hid was offered as a draft, and can be read.")
+            raise InvalidRequest(
+                "Undo is for summaries, not what was rolled back or answered anew: that can still be read."
+            )
         raise InvalidRequest("Nothing to undo: the context is as it was before any summary was written.")
 
     async def redo(self, state: ContextState, lease: HeldLease) -> Recut:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.journal import Ending, Numbered
-from palimpsest.domain.layout import Frame
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.services.contexts import Beside
 from palimpsest.services.editor_models import EditorId
 from palimpsest.storage.turns import TurnEnd
 
@@ -26,8 +26,8 @@ class RunningTurn:
     user_message_id: MessageId
     asked_by: EditorId | None = None
     """The editor that asked for it; None for what is no editor."""
-    admitted_beside: Frame | None = None
-    """What stood before the conversation when its message was admitted; None for a turn without one of its own."""
+    beside: Beside | None = None
+    """What it was admitted beside."""
     shown: list[Numbered] = field(default_factory=list)
     """Every event that is durable, in order, of all steps."""
     task: asyncio.Task[TurnEnd] | None = None

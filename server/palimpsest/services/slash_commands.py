@@ -41,6 +41,7 @@ COMMANDS: Final = (
     SlashCommand(CommandName.UNDO, "", "Take the last change of summaries back; again: the one before it."),
     SlashCommand(CommandName.REDO, "", "Take the last undo back."),
     SlashCommand(CommandName.ROLLBACK, "[N]", "Take back the newest message, or those from N on; they can be read."),
+    SlashCommand(CommandName.PURGE, "[A-B] [yes]", "Say what deleting messages for good would take; yes: delete them."),
     SlashCommand(CommandName.FORK, "[N]", "Go on in another conversation, with the messages up to N."),
     SlashCommand(CommandName.RETRY, "", "Answer the last message again."),
     SlashCommand(CommandName.CONTINUE, "", "Go on with the last answer where it broke off."),

@@ -11,9 +11,8 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.constraints import read_rulings, readers_version
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import StoreError
-from palimpsest.domain.front import RulesBasis, StandingRules, derive, front_text, news_text
+from palimpsest.domain.front import Commands, RulesBasis, StandingRules, derive, front_text, news_text
 from palimpsest.domain.layout import Front
-from palimpsest.domain.ledger import EntryId, Pin
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context_state import ContextState, front
 from palimpsest.storage import conversations, rule_marks
@@ -32,7 +31,17 @@ _WORTH_KEEPING: Final = 100
 
 
 async def read_rules(store: Store, state: ContextState) -> StandingRules:
-    """The rules as they hold now. A message is looked at once, and what follows from all of them is derived again only
+    """The rules as they hold now."""
+    return await _read_rules(store, state, None)
+
+
+async def read_rules_of_turn(store: Store, state: ContextState) -> StandingRules:
+    """The rules as they hold for the request that is being made."""
+    return await _read_rules(store, state, state.commands)
+
+
+async def _read_rules(store: Store, state: ContextState, commands: Commands | None) -> StandingRules:
+    """`commands`: None for those of now. A message is looked at once, and what follows from all is derived again only
     when something changed: the one costs about 1 ms a message, the other a rule.
 
     Needs no lease: while this waits, a turn may add messages, a roll back may hide some, and another call may do the
@@ -40,14 +49,14 @@ async def read_rules(store: Store, state: ContextState) -> StandingRules:
     """
     ruling = await _ruling(store, state)
 
-    def read() -> tuple[list[HiddenRange], list[Pin], list[Pin], list[EntryId]]:
-        hidden = conversations.hidden_ranges(state.id)
-        return hidden, stored.pins(), stored.closed_pins(), stored.withdrawals(state.id)
+    def read() -> tuple[list[HiddenRange], Commands]:
+        now = Commands(tuple(stored.pins()), tuple(stored.closed_pins()), tuple(stored.withdrawals(state.id)))
+        return conversations.hidden_ranges(state.id), now
 
-    hidden, pins, closed, taken_back = await store.read(read)
+    hidden, now = await store.read(read)
     visible = tuple(each for each in ruling if not any(h.start <= each.id < h.end for h in hidden))
     cap = int(LEDGER_SHARE * state.cut.estimator.raw_within(state.budget.budget))
-    basis = RulesBasis(visible, tuple(pins), tuple(closed), tuple(taken_back), cap)
+    basis = RulesBasis(visible, now if commands is None else commands, cap)
     rules = state.rules
     if rules is None or not rules.basis.is_same(basis):
         rules = state.rules = await asyncio.to_thread(derive, basis, state.tokenizer.count)
@@ -91,11 +100,10 @@ def front_of(state: ContextState, rules: StandingRules, left_out: Sequence[tuple
     return front(front_text(rules.lines(left_out)), state.tokenizer)
 
 
-async def news_of(store: Store, state: ContextState) -> str:
+def news_of(state: ContextState, rules: StandingRules) -> str:
     """What the user ruled by command since the cut was chosen and no message of the context says; empty for nothing."""
-    rules = await read_rules(store, state)
     told = [state.front.text, *(piece.injection for piece in state.pieces if isinstance(piece, Live))]
-    return news_text(rules.lines(state.cut.left_out), rules.basis.closed_pins, "\n".join(filter(None, told)))
+    return news_text(rules.lines(state.cut.left_out), rules.basis.commands.closed_pins, "\n".join(filter(None, told)))
 
 
 def _those_that_rule(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:

@@ -47,7 +47,7 @@ from palimpsest.machine import machine, utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal
 from palimpsest.services.context_state import ContextState
-from palimpsest.services.contexts import ContextEngine
+from palimpsest.services.contexts import Beside, ContextEngine
 from palimpsest.services.continuing import check_again, choose_cut
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.fallback import Fallback
@@ -140,8 +140,7 @@ class TurnEngine:
             raise InvalidRequest("The message holds no readable character. Write something, then send it.")
         if self.frame_now is not None:
             self.contexts.frame = await self.frame_now()  # what is admitted must fit beside it
-        accepted = await self.contexts.check_admission(state, content)
-        frame = self.contexts.frame
+        accepted, beside = await self.contexts.check_admission(state, content)
         await self.contexts.leases.settle(conversation_id)
         admission = await self.store.run(
             turns.admit,
@@ -162,7 +161,7 @@ class TurnEngine:
         # behind the store, and read anew when the turn runs.
         if admission.message is not None and admission.message.id == state.n_messages:
             self.contexts.appended(state, [admission.message], accepted)
-        return self._set_going(turn, lease, None, asked_by, frame)
+        return self._set_going(turn, lease, None, asked_by, beside)
 
     async def _go_on(
         self, ended: TurnId, how: Rerun, fork: ConversationId | None, asked_by: EditorId | None
@@ -175,7 +174,7 @@ class TurnEngine:
             return self.running.get(made.id) or made.id
         if self.frame_now is not None:
             self.contexts.frame = await self.frame_now()
-        await check_again(self.contexts, conversation_id, record.user_message_id, how)
+        beside = await check_again(self.contexts, conversation_id, record.user_message_id, how)
         await self.contexts.leases.settle(conversation_id)
         reopened = await self.store.run(
             recovering.reopen,
@@ -189,7 +188,7 @@ class TurnEngine:
         )
         if reopened.lease is None:
             return self.running.get(reopened.turn.id) or reopened.turn.id
-        return self._set_going(reopened.turn, reopened.lease, reopened, asked_by)
+        return self._set_going(reopened.turn, reopened.lease, reopened, asked_by, beside)
 
     def _set_going(
         self,
@@ -197,9 +196,9 @@ class TurnEngine:
         lease: HeldLease,
         reopened: Reopened | None,
         asked_by: EditorId | None,
-        admitted_beside: Frame | None = None,
+        beside: Beside,
     ) -> RunningTurn:
-        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id, asked_by, admitted_beside)
+        running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id, asked_by, beside)
         self.running[turn.id] = running
         running.task = asyncio.create_task(self._run(running, lease, reopened), name=f"turn {turn.id}")
         running.task.add_done_callback(lambda task: self._forget(turn.id, lease, task))
@@ -231,7 +230,9 @@ class TurnEngine:
         try:
             turn.begin()
             if reopened is not None:
-                await choose_cut(self.contexts, lease, turn.user_message_id, has_hidden=reopened.has_hidden)
+                await choose_cut(
+                    self.contexts, lease, turn.user_message_id, turn.beside, has_hidden=reopened.has_hidden
+                )
             going_on = await read_going_on(self.store, turn.conversation_id)
             state = await self.contexts.writable(lease)
             fallback = Fallback(self.contexts)
@@ -317,7 +318,7 @@ class TurnEngine:
         limit = fallback.limit(state.budget.budget if asked_in == turn.id else state.budget.wall)
         room = limit - going_on.tokens(state)
         tool_choice: ToolChoice = "none" if is_last else "auto"
-        context = await self.contexts.prepare(state, lease, room, tool_choice, asked_in, turn.admitted_beside)
+        context = await self.contexts.prepare(state, lease, room, tool_choice, asked_in, turn.beside)
         context = going_on.add_to(context, state, limit)
         counters = counters_of(state)
         context_debug.loop_init(

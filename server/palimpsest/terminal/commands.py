@@ -328,6 +328,9 @@ class Commands:
     async def withdraw(self, argument: str) -> None:
         await self._on_server(f"/withdraw {argument}")
 
+    async def purge(self, argument: str) -> None:
+        await self._on_server(f"/purge {argument}")
+
     async def stats(self, argument: str) -> None:
         await self._on_server("/stats")
 
@@ -466,6 +469,12 @@ COMMANDS = (
     Command("rename", "TITLE", "Name this conversation.", Commands.rename),
     Command("fork", "[N]", "Go on from message N in another conversation.", Commands.fork),
     Command("rollback", "[N]", "Take back the newest message, or those from N on.", Commands.rollback),
+    Command(
+        "purge",
+        "[A-B] [yes]",
+        "Say what deleting messages for good would take; yes: delete them.",
+        Commands.purge,
+    ),
     Command("continue", "", "Go on with the last answer where it broke off.", Commands.go_on),
     Command("retry", "", "Answer the last message again.", Commands.retry),
     Command(

@@ -16,7 +16,7 @@ from typing import Final
 from palimpsest.domain.rules.forms import Forms
 from palimpsest.domain.rules.languages import folded, has_han, n_words, plain, stem, stems
 
-FEATURES_VERSION: Final = 1
+FEATURES_VERSION: Final = 2
 """Grows whenever a text may have other features than before: the models are to be trained anew."""
 _CODE = re.compile(r"`[^`\n]*`")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]")
@@ -48,16 +48,21 @@ def of_sentence(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def of_pair(older: str, newer: str, forms: Forms, *, near: bool) -> frozenset[str]:
-    """What is seen of a sentence, in the language of `forms`, that was said after a rule; `near`: right after it."""
+def of_pair(older: str, newer: str, forms: Forms, *, near: bool, forbids: bool) -> frozenset[str]:
+    """What is seen of a sentence, in the language of `forms`, that was said after a rule; `near`: right after it.
+
+    `forbids`: the rule is a prohibition; what is allowed again ends only those.
+    """
     tokens, of_newer, of_older = (_shared_signs if has_han(newer) else _shared_words)(older, newer, forms)
     shares = f"{_quarter(of_newer)}{_quarter(of_older)}"
     where = f"{'near' if near else 'far'}{'=' if of_older else '!'}"
-    found = {_length(newer), _end(newer), where, f"shares {shares}", f"{where} newer {_quarter(of_newer)}"}
+    what = "not" if forbids else "do"
+    found = {_length(newer), _end(newer), where, what, f"shares {shares}", f"{where} newer {_quarter(of_newer)}"}
     found.add(f"{where} older {_quarter(of_older)}")
     runs = set(_runs(tokens, 2))
     found.update(runs)
     found.update(f"{where} {run}" for run in runs)
+    found.update(f"{what} {token}" for token in tokens)
     found.update(f"^{token}" for token in tokens[:_HEAD])
     return frozenset(found)
 

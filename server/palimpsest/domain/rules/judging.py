@@ -83,10 +83,10 @@ def language_of(text: str) -> Forms:
 
 
 @functools.lru_cache(maxsize=_PAIRS_REMEMBERED)
-def end_odds(older: str, newer: str, *, near: bool) -> float:
-    """That a later sentence ends a rule. `near`: nothing but an answer was said between them."""
+def end_odds(older: str, newer: str, *, near: bool, forbids: bool) -> float:
+    """That a later sentence ends a rule. `near`: nothing but an answer was said between; `forbids`: it is a ban."""
     forms = language_of(newer)
-    return _odds(weights_of(forms).end, features.of_pair(older, newer, forms, near=near))
+    return _odds(weights_of(forms).end, features.of_pair(older, newer, forms, near=near, forbids=forbids))
 
 
 def _odds(weights: Mapping[str, int], seen: Iterable[str]) -> float:

@@ -24,9 +24,9 @@ _MOST_BESIDE: Final = 1
 """Words that a rule may have beside what it chose, where its form does not tell which is which."""
 _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
-_LIKELY: Final = 1.0
-_VERY_LIKELY: Final = 2.0
-_SURE: Final = 3.0
+_LIKELY: Final = 0.0
+_VERY_LIKELY: Final = 1.0
+_SURE: Final = 2.0
 """Logarithms of the odds from which a model is believed that a sentence ends a rule: one it shares a word with and that
 was just said; any other; and where nothing in the sentence says that it changes anything."""
 _NEAR: Final = 2
@@ -62,9 +62,8 @@ def ends(withdrawal: Withdrawal, rule: Constraint, near: Nearness = Nearness.FAR
     """Whether the withdrawal is about the rule; one without a name is about none by its words."""
     if not withdrawal.is_judged and _ends_by_form(withdrawal, rule):
         return True
-    if withdrawal.permits or (withdrawal.drops and rule.is_prohibition):
-        return False
-    return _is_judged_ended(rule, withdrawal.text, withdrawal.subject_words, near, turns=True)
+    is_of_another_kind = withdrawal.permits or (withdrawal.drops and rule.is_prohibition)
+    return _is_judged_ended(rule, withdrawal.text, withdrawal.subject_words, near, turns=not is_of_another_kind)
 
 
 def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near: Nearness, *, turns: bool) -> bool:
@@ -76,7 +75,7 @@ def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near:
     if near is not Nearness.JUST_BEFORE and not share:
         return False
     older = (rule.whole or rule.text)[:LONGEST_SENTENCE]
-    odds = end_odds(older, later[:LONGEST_SENTENCE], near=near is not Nearness.FAR)
+    odds = end_odds(older, later[:LONGEST_SENTENCE], near=near is not Nearness.FAR, forbids=rule.is_prohibition)
     if not turns:
         return odds > _SURE
     return odds > (_LIKELY if share and near is not Nearness.FAR else _VERY_LIKELY)
