@@ -163,6 +163,7 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "held_out", None) for path in _paths("held_out/*.toml")),
         *((path, "final", None) for path in _paths("final/*.toml")),
         *((path, "last", None) for path in _paths("last/*.toml")),
+        *((path, "newest", None) for path in _paths("newest/*.toml")),
     ]
 
 
