@@ -175,7 +175,7 @@ def _send(world: World, op: Op) -> None:
         if "turnId" in (message.get("result") or {}):
             documents.sent.update(words)
             documents.leaving.update((document.editor, document.path, word) for word in words if takes_edits)
-        elif not takes_edits:
+        elif not takes_edits or document.is_scribbled:
             documents.sent.update(words)  # a send that was cancelled may have come too late, and nothing shows it
 
     _command(document, "chat.send", hear)
