@@ -11,7 +11,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, ScriptedProvider, says
 from tests.slow import slow
 
-from palimpsest.domain.cut import Block
+from palimpsest.domain.cut import Block, Live
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import with_window
@@ -147,6 +147,22 @@ async def test_what_a_service_was_measured_to_count_decides_admission_too(bench:
         found.append(await check(b, f"{share} " + "the " * int(share * 8_000 / 1.2)))
         found.append(await check(b, f"{share} between " + text(rng, 40)))
     assert "refused" in found
+
+
+async def test_what_is_told_beside_a_measured_conversation_is_counted_as_it_will_stand(bench: Opener) -> None:
+    """Estimates of what was measured do not add up: the whole is estimated, not the addition."""
+    b = await bench([], window=9_000, reserve=600)
+    b.provider = service = Counting([], factor=1.2)
+    models = b.session.contexts.models
+    b.session.contexts.models = replace(models, providers={**models.providers, "offline": service})
+    assert await b.ask("first " + text(random.Random(3), 100)) == "committed"
+    state = await b.session.contexts.state(b.conversation_id)
+    (turn_id,) = {each for piece in state.pieces if isinstance(piece, Live) and (each := piece.message.turn_id)}
+    count = state.tokenizer.count
+    assert state.measured.request
+    for n_words in (5, 40, 300):
+        told = text(random.Random(n_words), n_words)
+        assert state.with_more(count(told)).estimate == state.with_injection(turn_id, told).estimate
 
 
 async def test_what_a_user_expanded_gives_way_to_a_message_that_was_admitted(bench: Opener) -> None:

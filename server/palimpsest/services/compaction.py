@@ -154,7 +154,7 @@ class Compactor:
         is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
         upper = state.estimate_of(front, pieces).upper
         is_unsure = upper > self._surely_free(state, limit_tokens)
-        is_worse = is_unsure and upper >= self._upper_with(state, raw_before - state.raw_tokens)
+        is_worse = is_unsure and upper >= state.with_more(raw_before - state.raw_tokens).estimate.upper
         if gain <= 0 or is_worse or ((is_little or is_unsure) and not needed):
             state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
             if not operations.begun:
@@ -186,12 +186,6 @@ class Compactor:
         with operations:
             operations.begin(LEAVING_OUT).changed(now.mean)
             await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
-
-    @staticmethod
-    def _upper_with(state: ContextState, more_tokens: int) -> int:
-        """What the request as it stands takes at most, with `more_tokens` (raw) behind it."""
-        estimator = state.cut.estimator
-        return state.estimate.upper + (estimator.upper(more_tokens) - estimator.overhead if more_tokens else 0)
 
     @staticmethod
     def _surely_free(state: ContextState, limit_tokens: int) -> int:

@@ -18,7 +18,7 @@ from palimpsest.domain.layout import Frame, FrameTokens, Front, segments_of
 from palimpsest.domain.ledger import EntryId
 from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.measured import Estimate, Measured, Part
-from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
 from palimpsest.domain.prepared import Segment
 from palimpsest.domain.tokens import count_content
 from palimpsest.services.editor_models import EditorId
@@ -179,6 +179,16 @@ class ContextState:
         added = replace(asked, injection=whole, injection_tokens=self.tokenizer.count(whole))
         index = self.asked_at(turn_id)
         return replace(self, pieces=[*self.pieces[:index], added, *self.pieces[index + 1 :]])
+
+    def with_more(self, tokens: int) -> ContextState:
+        """A copy as large as the state will be when so many raw tokens are told behind the user's newest message: what
+        was measured makes an estimate of parts other than the sum of their estimates."""
+        for index in reversed(range(len(self.pieces)) if tokens else ()):
+            piece = self.pieces[index]
+            if isinstance(piece, Live) and piece.message.content.role is Role.USER:
+                larger = replace(piece, injection_tokens=piece.injection_tokens + tokens)
+                return replace(self, pieces=[*self.pieces[:index], larger, *self.pieces[index + 1 :]])
+        return self
 
     def append(
         self, stored: Sequence[StoredMessage], tokens: Sequence[int], previews: dict[MessageId, Content]

@@ -515,8 +515,7 @@ class ContextEngine:
 
     def is_due(self, state: ContextState, limit_tokens: int, more_tokens: int = 0) -> bool:
         """Whether a re-cut comes before the next request, with `more_tokens` (raw) added to it."""
-        estimator = state.cut.estimator
-        upper = state.estimate.upper + estimator.upper(more_tokens) - estimator.overhead
+        upper = state.with_more(more_tokens).estimate.upper
         if upper > limit_tokens:
             return True
         return upper > self.settings.threshold * state.budget.budget and state.raw_tokens >= state.futile_above

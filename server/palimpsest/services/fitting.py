@@ -70,11 +70,11 @@ class Fitting:
 def fitting(
     settings: ContextSettings, state: ContextState, rules: StandingRules, limit_tokens: int, more_tokens: int = 0
 ) -> Fitting:
-    """How the state's next request, with `more_tokens` (raw) added to it as it stands, fits the limit."""
+    """How the state's next request fits the limit. `more_tokens` (raw) are told behind the user's message while it
+    stands as it is."""
     now = replace(state, cut=replace(state.cut, estimator=state.model.estimator))
     is_frozen = now.cut.estimator.upper(state.raw_tokens) <= limit_tokens
-    upper = (state if is_frozen else now).estimate.upper
-    upper += state.cut.estimator.upper(more_tokens) - state.cut.estimator.overhead
+    upper = (state if is_frozen else now).with_more(more_tokens).estimate.upper
     if upper <= limit_tokens:
         return Fitting(Fit.WHOLE, upper, upper, limit_tokens, len(state.pieces) - state.n_blocks)
     front, pieces, _ = least(settings, now, rules)

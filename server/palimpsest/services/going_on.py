@@ -10,7 +10,7 @@ from palimpsest.domain.cut import Live
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.prepared import PreparedContext
 from palimpsest.domain.recovery import GO_ON, with_go_on
-from palimpsest.domain.tokens import count_content
+from palimpsest.domain.tokens import Estimator, count_content
 from palimpsest.services.context_state import ContextState
 from palimpsest.storage import recovering
 from palimpsest.storage.store import Store
@@ -23,17 +23,19 @@ class GoingOn:
     behind: frozenset[MessageId]
 
     def tokens(self, state: ContextState) -> int:
-        """What they add to the next request at most, in the model's tokens."""
+        """What they add to the next request at most, in the model's tokens, also after a re-cut."""
         n_live = sum(isinstance(piece, Live) and piece.message.id in self.behind for piece in state.pieces)
-        return n_live * self._each(state)
+        return n_live * max(_each(state, state.cut.estimator), _each(state, state.model.estimator))
 
     def add_to(self, context: PreparedContext, state: ContextState, limit_tokens: int) -> PreparedContext:
         """The request with them, proven to fit `limit_tokens`."""
-        return with_go_on(context, self.behind, self._each(state), limit_tokens) if self.behind else context
+        if not self.behind:
+            return context
+        return with_go_on(context, self.behind, _each(state, state.cut.estimator), limit_tokens)
 
-    def _each(self, state: ContextState) -> int:
-        estimator = state.cut.estimator
-        return estimator.upper(count_content(GO_ON, state.tokenizer.count)) - estimator.overhead
+
+def _each(state: ContextState, estimator: Estimator) -> int:
+    return estimator.upper(count_content(GO_ON, state.tokenizer.count)) - estimator.overhead
 
 
 async def read_going_on(store: Store, conversation_id: ConversationId) -> GoingOn:
