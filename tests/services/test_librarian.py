@@ -419,6 +419,38 @@ async def test_what_was_rolled_back_meanwhile_holds_no_more_when_it_is_restored(
     assert not (await librarian.restore(fact.id)).is_open
 
 
+@pytest.mark.parametrize("said", ["Always use spaces for indentation, not tabs.", "Forget the rule about tabs."])
+async def test_what_was_ruled_otherwise_meanwhile_holds_no_more_when_it_is_restored(
+    bench: Opener, folder: Path, said: str
+) -> None:
+    b = await bench([says("Understood."), says("Yes.")])
+    librarian = librarian_of(b, folder)
+    await b.ask("Always use tabs for indentation.", "first")
+    await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.all_facts()
+    await librarian.forget(fact.id)
+    await b.ask(said, "second")
+    await librarian.extract_and_store(b.conversation_id)
+    newer = [each.id for each in await librarian.all_facts()]
+    restored = await librarian.restore(fact.id)
+    assert not restored.is_open
+    assert [restored.superseded_by] == (newer or [None])
+    assert [each.id for each in await librarian.all_facts()] == newer
+
+
+async def test_what_closed_a_fact_is_known_of_it_again_when_it_is_restored(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood."), says("Yes.")])
+    librarian = librarian_of(b, folder)
+    for number, text in enumerate(("Always use tabs for indentation.", "Forget the rule about tabs.")):
+        await b.ask(text, f"request {number}")
+        await librarian.extract_and_store(b.conversation_id)
+    (fact,) = await librarian.select(Wanted(includes_closed=True))
+    await librarian.forget(fact.id)
+    assert not (await librarian.restore(fact.id)).is_open
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    assert (await librarian.get(fact.id)).is_open
+
+
 async def test_nothing_that_was_purged_can_be_restored(bench: Opener, folder: Path) -> None:
     b = await bench([says("Understood.")])
     librarian = librarian_of(b, folder)

@@ -207,7 +207,8 @@ class Commanding:
     async def _restore(self, argument: str) -> str:
         if argument:
             fact = await self._librarian.restore(FactId(_number(argument, "/restore N, with a number of /restore")))
-            return f"It is a fact again: {plain(fact.fact.content)}"
+            said = "It is a fact again" if fact.is_open else "It is kept again, but holds no longer"
+            return f"{said}: {plain(fact.fact.content)}"
         rows = [(f"{each.id}", each.content, each.forgotten_at) for each in await self._librarian.forgotten()]
         return _table(("No.", "Fact", "Forgotten at"), rows) if rows else "No fact was forgotten in the last 30 days."
 

@@ -20,7 +20,7 @@ from palimpsest.domain.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.extraction import from_model, restating
 from palimpsest.domain.extraction.admission import Admission, admit, most_open
-from palimpsest.domain.extraction.agreeing import agree
+from palimpsest.domain.extraction.agreeing import agree, has_ended, overtaken_by
 from palimpsest.domain.extraction.by_rules import Proposal, proposals
 from palimpsest.domain.extraction.exchange import Exchange
 from palimpsest.domain.extraction.names import entities_in
@@ -30,6 +30,7 @@ from palimpsest.domain.facts import (
     LONGEST_FACT,
     MOST_ENTITIES,
     Candidate,
+    Evidence,
     Fact,
     FactId,
     FactType,
@@ -58,7 +59,7 @@ from palimpsest.storage import (
     turns,
 )
 from palimpsest.storage.facts import FactCounts, Wanted
-from palimpsest.storage.forgotten_facts import Forgotten
+from palimpsest.storage.forgotten_facts import Forgotten, Ruled
 from palimpsest.storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -349,8 +350,23 @@ class Librarian:
         return await self.counts()
 
     async def restore(self, fact_id: FactId) -> StoredFact:
-        """Takes a forgetting back. Raises NotFound when the fact was not forgotten, or too long ago."""
-        return await self._commit(lambda: forgotten_facts.restore(fact_id, utc_now()))
+        """Takes a forgetting back. It is closed where what it says was ruled otherwise, taken back or rolled back
+        meanwhile. Raises NotFound when the fact was not forgotten, or too long ago."""
+
+        def read() -> tuple[Ruled, list[StoredFact], knowledge.Version]:
+            return forgotten_facts.find(fact_id), *_known()
+
+        while True:
+            was, known, version = await self.store.search(read)
+            since = [each for each in known if each.created_at >= was.forgotten_at]
+            by = await asyncio.to_thread(overtaken_by, was.fact, was.evidence, since)
+            is_over = by is not None or (was.evidence is not None and await self._has_ended(was.fact, was.evidence))
+            write = functools.partial(_restore, fact_id, version, by, is_over=is_over)
+            with contextlib.suppress(knowledge.Changed):
+                return await self._commit(write)
+
+    async def _has_ended(self, fact: Fact, said: Evidence) -> bool:
+        return has_ended(fact, said, (await self.rules(said.conversation_id)).whole)
 
     async def forgotten(self) -> list[Forgotten]:
         """What can be restored, the last that was forgotten first."""
@@ -403,6 +419,15 @@ class Librarian:
 
 def _restorable_since() -> str:
     return (machine.now() - RESTORABLE_FOR).isoformat()
+
+
+def _restore(fact_id: FactId, version: knowledge.Version, by: FactId | None, *, is_over: bool) -> FactId:
+    """In a transaction. Raises knowledge.Changed."""
+    knowledge.require(version)
+    restored = forgotten_facts.restore(fact_id, utc_now())
+    if is_over and restored == fact_id:
+        facts.close(restored, utc_now(), by)
+    return restored
 
 
 def _replace(known: StoredFact, fact: Fact, now: str) -> FactId:

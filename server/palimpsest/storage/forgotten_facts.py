@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts import FactId
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.facts import Evidence, Fact, FactId, FactType, Origin
+from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage import contexts, conversations, fact_search, facts
 from palimpsest.storage.tables import execute
 
 _FACT = (
     "fact_type, content, turn_number, conversation, message_id, quote, origin, created_at, closed_at, verified_at, "
-    "n_uses"
+    "n_uses, superseded_by, closed_by_conversation, closed_by_message"
 )
 _LINK = "anchor, symbol, start_line, end_line, state"
 _SOURCE = "file_path, sha256, updated_at"
@@ -31,6 +32,15 @@ class Forgotten:
     id: FactId
     """What it had been, and will be again."""
     content: str
+    forgotten_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What a forgotten fact says, and on what grounds."""
+
+    fact: Fact
+    evidence: Evidence | None
     forgotten_at: str
 
 
@@ -53,15 +63,33 @@ def forget(fact_id: FactId, now: str, before: str) -> None:
     facts.forget([fact_id])
 
 
+def find(fact_id: FactId) -> Ruled:
+    """Raises NotFound."""
+    kept, at = _find(fact_id)
+    fact_type, content, _, conversation, message_id, quote, origin = kept["fact"][:7]
+    evidence = None
+    if conversation is not None:
+        evidence = Evidence(ConversationId(conversation), MessageId(message_id), quote, Origin(origin))
+    return Ruled(Fact(FactType(fact_type), content, tuple(kept["entities"])), evidence, at)
+
+
+def _find(fact_id: FactId) -> tuple[dict[str, Any], str]:
+    found = next(iter(execute("SELECT kept, forgotten_at FROM forgotten WHERE fact = ?", fact_id)), None)
+    if found is None:
+        raise NotFound(f"There is no forgotten fact {fact_id} that could be restored. List those that can be.")
+    return json.loads(found[0]), found[1]
+
+
 def restore(fact_id: FactId, now: str) -> FactId:
     """Puts a fact back as it was: closed when what it rests on was rolled back meanwhile; one that was said again stays
     the one fact. The id it has now. Raises NotFound."""
-    found = next(iter(execute("SELECT kept FROM forgotten WHERE fact = ?", fact_id)), None)
-    if found is None:
-        raise NotFound(f"There is no forgotten fact {fact_id} that could be restored. List those that can be.")
+    kept, _ = _find(fact_id)
     execute("DELETE FROM forgotten WHERE fact = ?", fact_id)
-    kept = json.loads(found[0])
-    execute(f"INSERT INTO fact (id, {_FACT}) VALUES (?, {', '.join('?' * len(kept['fact']))})", fact_id, *kept["fact"])
+    columns = _FACT.split(", ")[: len(kept["fact"])]  # what was forgotten by an older version has fewer
+    row = dict(zip(columns, kept["fact"], strict=True))
+    if (by := row.get("superseded_by")) is not None and not facts.read([by]):
+        row["superseded_by"] = None
+    execute(f"INSERT INTO fact (id, {', '.join(row)}) VALUES (?, {', '.join('?' * len(row))})", fact_id, *row.values())
     for entity in kept["entities"]:
         execute("INSERT INTO fact_entity (fact, entity) VALUES (?, ?)", fact_id, entity)
     restored = facts.get(fact_id).fact

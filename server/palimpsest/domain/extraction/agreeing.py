@@ -2,8 +2,8 @@
 
 Admission compares the statements of a folder, as far as they are facts. Inside one conversation the ledger knows more:
 every rule in the order it was said, also what is too short for a fact or was said twice. So what it says of a rule
-counts for the fact that rests on the same words, whenever something that was said is read for facts. What nobody reads
-again is not looked at: a fact that was restored, a rule whose first telling was rolled back.
+counts for the fact that rests on the same words, whenever something that was said is read for facts, and when a fact
+that was forgotten is restored. What nobody reads again is not looked at: a rule whose first telling was rolled back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from palimpsest.domain.constraints import normal_form
 from palimpsest.domain.extraction.admission import Admission, Refusal
-from palimpsest.domain.extraction.likeness import RULINGS
+from palimpsest.domain.extraction.likeness import RULINGS, LikenessIndex
 from palimpsest.domain.facts import Candidate, Evidence, Fact, FactId, FactType, StoredFact
 from palimpsest.domain.ledger import EntryState, Ledger, LedgerEntry
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -100,3 +100,19 @@ def agree(
     return replace(
         admission, new=tuple(new), closes=tuple(closes), taken_back=tuple(taken_back), refused=tuple(refused)
     )
+
+
+def has_ended(fact: Fact, said: Evidence, ledger: Ledger) -> bool:
+    """Whether the rule that a fact was made of, in the conversation of the ledger, holds no longer."""
+    entry = _Rules.of(ledger, said.conversation_id).find(fact, said)
+    return entry is not None and entry.state is not EntryState.OPEN
+
+
+def overtaken_by(fact: Fact, said: Evidence | None, since: Iterable[StoredFact]) -> FactId | None:
+    """Of what was learned while a fact was forgotten the ruling that takes its place; None: there is none."""
+    index = LikenessIndex()
+    for known in since:
+        if known.is_open and known.fact.fact_type in RULINGS:
+            index.add(known.id, known.fact, known.evidence)
+    found = index.contradicting(fact, said) if fact.fact_type is not FactType.PINNED else ()
+    return FactId(found[-1]) if found else None
