@@ -22,7 +22,6 @@ from tests.waiting import WAIT_S
 from palimpsest.app import load_folders
 from palimpsest.domain.chat_document import HEAD, MARKER, whole
 from palimpsest.lsp.server import build_server
-from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.folders import Folders
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-16", "utf-8")
@@ -387,17 +386,22 @@ async def test_a_conversation_keeps_its_document(desk: Desk) -> None:
     assert Path(again["path"]) == editor.path
 
 
-async def test_a_conversation_that_is_gone_leaves_no_document(desk: Desk) -> None:
+async def test_what_is_purged_leaves_the_document_and_what_commands_quoted_in_it(desk: Desk) -> None:
     editor = await desk.chat()
-    session = await desk.folders.get(desk.root)
-    documents = ChatDocuments(session.root, session.store)
-    conversation_id = await documents.conversation_of(editor.path)
-    assert conversation_id is not None
-    await documents.remove(conversation_id)
-    assert await documents.document_of(conversation_id) is None
-    assert await documents.conversation_of(editor.path) is None
-    with pytest.raises(FileNotFoundError):
-        editor.path.read_text()
+    for text in ("The key is zqxsecret7731.", "/search zqxsecret7731", "/purge yes"):
+        editor.type(text)
+        await editor.command("send")
+        await editor.settled()
+    assert "is gone, for good" in editor.text
+    await editor.until("zqxsecret7731", is_there=False)
+    assert "zqxsecret7731" not in editor.path.read_text()
+    editor.close()
+    editor.open()
+    await editor.settled()
+    editor.type("And now?")
+    await editor.command("send")
+    await editor.settled()
+    assert "And now?" in editor.text
 
 
 async def test_an_empty_document_of_the_users_own_becomes_a_chat_when_they_say_so(desk: Desk) -> None:

@@ -23,11 +23,11 @@ from palimpsest.domain.messages import Content, Role, TextPart
 from palimpsest.domain.rules import features, judging
 from palimpsest.domain.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
 from palimpsest.domain.rules.judging import knows, language_of, rule_odds, turn_odds
-from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems
+from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain, rivals_of, stems, without_courtesy
 from palimpsest.domain.rules.own_words import is_quoted, without_foreign
 from palimpsest.domain.typed_text import sentences
 
-_FORMS_VERSION: Final = 10
+_FORMS_VERSION: Final = 11
 """Grows whenever a message may be read in another way than before, and the models are the same."""
 _ENOUGH: Final = 2
 """Marks that a sentence has which is a rule by its form."""
@@ -286,7 +286,7 @@ class Reading:
     def of(cls, own: str, forms: Forms, *, said: str | None = None) -> Reading:
         """`own`: those words of the sentence that are read; all of what was said unless that is given."""
         said = own if said is None else said
-        text = " ".join(plain(own).split())
+        text = without_courtesy(" ".join(plain(own).split()))
         quoted = " ".join(_QUOTED.findall(said)) if _holds_quotes(said) else ""
         if quoted:
             text = _QUOTED.sub(" ", text)

@@ -196,7 +196,7 @@ class OpenChats:
             if isinstance(event, ContextEvent) and event.type is not ContextEventType.RECUT:
                 return
             for chat in self._chats.values():
-                if chat.conversation_id == event.conversation_id:
+                if chat.conversation_id == event.conversation_id or chat.has_asides:
                     chat.changed_elsewhere()
 
         if session.root not in self._unsubscribe:

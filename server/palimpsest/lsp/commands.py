@@ -51,6 +51,8 @@ def register(server: PalimpsestServer) -> None:
     server.feature("palimpsest/mentions/complete")(complete)
     server.feature("palimpsest/command/run")(run)
     for name in CommandName:
+        if name is CommandName.PURGE:  # `palimpsest.conversation.purge` asks first
+            continue
         server.command(f"palimpsest.command.{name}")(_executed(name))
 
 

@@ -75,6 +75,10 @@ class OpenChat:
         """What we have put above the input."""
         self.summaries: Sequence[Summary] = ()
         self._asides: list[tuple[int, str]] = []
+        """What commands answered: behind how many messages, and the text."""
+        self._aside_since = 0
+        """The newest thing that was hidden or purged in the folder when they were answered: what they quote may be
+        gone when there is a newer one."""
         self._placement: Placement | None = None
         self._is_held = False
         """Whether the placement waits for the turn to be admitted."""
@@ -177,6 +181,7 @@ class OpenChat:
         from palimpsest.domain.cut import Block
 
         session = await self.session()
+        await self._forget_asides(session)
         conversations = session.conversations
         record = (await conversations.read(self.conversation_id, 0, 1)).record
         page = await conversations.read(self.conversation_id, max(0, record.n_messages - MOST_SHOWN), MOST_SHOWN + 1)
@@ -184,6 +189,19 @@ class OpenChat:
         self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
         visible = [each for each in page.messages if each.id not in page.hidden]
         return Shown(page.record.title, visible, self.summaries, self._asides)
+
+    async def _forget_asides(self, session: FolderSession) -> None:
+        """Those that may quote what is gone since."""
+        from palimpsest.storage import conversations
+
+        newest = await session.store.read(conversations.last_hidden_anywhere)
+        if newest != self._aside_since:
+            self._asides, self._aside_since = [], newest
+
+    @property
+    def has_asides(self) -> bool:
+        """Whether it shows what may quote other conversations."""
+        return bool(self._asides)
 
     async def send(self) -> dict[str, Any]:
         """Begins a turn with what stands in the input, and returns when it is admitted. Raises InvalidRequest for what
@@ -254,6 +272,7 @@ class OpenChat:
 
         session = await self.session()
         reply = await Commanding(session, self.conversation_id, self._ls.editor_models.id).run(message)
+        await self._forget_asides(session)
         n_messages = (await session.contexts.state(self.conversation_id)).n_messages
         self._asides.append((n_messages, aside(n_messages, message, reply.text)))
         self._write(f"{BREAK}{self._asides[-1][1]}")

@@ -8,6 +8,7 @@ alone. A file is made with a head and an input only; what else is in it the edit
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import json
@@ -58,9 +59,10 @@ class ChatDocuments:
                 f"The chat document could not be made ({type(error).__name__}). Look whether the folder can be written."
             ) from error
 
-    async def remove(self, conversation_id: ConversationId) -> None:
-        """Removes every document of the conversation and its records: an editor may have saved what was said there."""
-        await asyncio.to_thread(self._remove, conversation_id)
+    async def empty(self, conversation_id: ConversationId) -> None:
+        """Empties every document of the conversation: an editor may have saved what was said there. They go on showing
+        it, what is open as soon as the editor takes it."""
+        await asyncio.to_thread(self._empty, conversation_id)
 
     @property
     def _folder(self) -> Path:
@@ -80,10 +82,11 @@ class ChatDocuments:
         named = [(record, _path(record)) for record in (self._folder / _RECORDS).glob("*.json")]
         return [(one, path) for one, path in named if path is not None and _conversation(one, path) == conversation_id]
 
-    def _remove(self, conversation_id: ConversationId) -> None:
-        for record, path in self._all(conversation_id):
-            path.unlink(missing_ok=True)
-            record.unlink(missing_ok=True)
+    def _empty(self, conversation_id: ConversationId) -> None:
+        for _, path in self._all(conversation_id):
+            with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at that very moment
+                path.unlink()
+                _write_private(path, whole(HEAD, ""))
 
     def _write(self, path: Path, conversation_id: ConversationId) -> None:
         record = self._record(path)

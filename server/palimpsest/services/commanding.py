@@ -167,8 +167,9 @@ class Commanding:
         return Reply(f"{said} What you had said there is your draft now." if done.draft else said)
 
     async def _purge(self, argument: str) -> str:
-        match = re.fullmatch(r"(.*?)\s*(yes)?", argument, re.DOTALL)
-        which, is_confirmed = (match[1], bool(match[2])) if match else (argument, False)
+        said = argument.split()
+        is_confirmed = said[-1:] == ["yes"]
+        which = " ".join(said[:-1] if is_confirmed else said)
         wanted, session = _range_of(which, "/purge A-B"), self.session
         documents = ChatDocuments(session.root, session.store)
         purging = Purging(session.contexts, session.listeners, documents)
@@ -176,17 +177,17 @@ class Commanding:
             would = await purging.what_would_go(self._conversation, wanted)
             return f"{plain(would)}\n\nTo do it: `/purge {f'{which} ' if which else ''}yes`"
         scope = await purging.purge(self._conversation, wanted, is_confirmed=True)
-        said = [f"The content of {counted(scope.n_contents, 'message')} is gone, for good, and what was made of it."]
+        told = [f"The content of {counted(scope.n_contents, 'message')} is gone, for good, and what was made of it."]
         if scope.others:
-            said.append(f"So are the same messages in {counted(len(scope.others), 'other conversation')}.")
-        said.append(
+            told.append(f"So are the same messages in {counted(len(scope.others), 'other conversation')}.")
+        told.append(
             "What a model's service was sent is out of reach here; so is what your terminal keeps of what you type."
         )
-        said += [
+        told += [
             f"{_code(path)} may still hold it: delete it if you do not need it."
             for path in set_aside(session.store.directory)
         ]
-        return " ".join(said)
+        return " ".join(told)
 
     async def _run_again(self, how: Rerun) -> Reply:
         recovery = Recovery(self.session.turns)

@@ -325,11 +325,11 @@ class ContextEngine:
         if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
             # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
             state.cut = replace(state.cut, estimator=state.model.estimator)
-        if (as_counted := await self._as_counted(state, limit_tokens, tool_choice)) is not None:
-            return as_counted
         news = ""
         if turn_id is not None:
             news = news_of(state, await read_rules_of_turn(self.store, state))
+        if not news and (as_counted := await self._as_counted(state, limit_tokens, tool_choice)) is not None:
+            return as_counted
         news_tokens = state.tokenizer.count(news) if news else 0
         if self.is_due(state, limit_tokens, news_tokens):
             if turn_id is not None:

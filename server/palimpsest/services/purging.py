@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from palimpsest.domain.cut import CutCause
-from palimpsest.domain.errors import InvalidRequest, PalimpsestError
+from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.machine import utc_now
 from palimpsest.services.chat_documents import ChatDocuments
@@ -72,7 +72,7 @@ class Purging:
         try:
             if self.documents is not None:
                 for each in done.scope.touched:
-                    await self.documents.remove(each)
+                    await self.documents.empty(each)
         finally:
             await self.finish()
         return done.scope
@@ -107,8 +107,10 @@ async def resume(purges: Purging) -> None:
 
 
 def _log_failure(work: asyncio.Task[Scope]) -> None:
-    """Whoever asked may be gone, so nobody else would hear of it."""
-    if not work.cancelled() and (error := work.exception()) is not None:
+    """Whoever asked may be gone, so nobody else would hear of it. What could not be begun needs no word."""
+    if work.cancelled() or (error := work.exception()) is None:
+        return
+    if not isinstance(error, InvalidRequest | NotFound | ConversationBusy):
         kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
         log.warning("a purge has failed: %s", kind)
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from palimpsest.domain.rules.forms import Forms
-from palimpsest.domain.rules.languages import folded, has_han, n_words, plain, stem, stems
+from palimpsest.domain.rules.languages import folded, has_han, n_words, plain, stem, stems, without_courtesy
 
-FEATURES_VERSION: Final = 2
+FEATURES_VERSION: Final = 3
 """Grows whenever a text may have other features than before: the models are to be trained anew."""
 _CODE = re.compile(r"`[^`\n]*`")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]")
@@ -95,12 +95,12 @@ def _pieces(stems: tuple[str, ...]) -> frozenset[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    found = _TOKEN.findall(_CODE.sub(" x ", folded(plain(text).lower())))
+    found = _TOKEN.findall(_CODE.sub(" x ", folded(without_courtesy(plain(text)).lower())))
     return ["9" if token.isdigit() else token for token in found]
 
 
 def _signs(text: str) -> list[str]:
-    return list(_LATIN_RUN.sub("X", _SPACE.sub("", _CODE.sub("X", text.lower()))))
+    return list(_LATIN_RUN.sub("X", _SPACE.sub("", _CODE.sub("X", without_courtesy(text).lower()))))
 
 
 def _shared_words(older: str, newer: str, forms: Forms) -> tuple[list[str], float, float]:

@@ -41,6 +41,19 @@ def plain(text: str) -> str:
     return text.translate(_NOT_PLAIN)
 
 
+_COURTESY = re.compile(
+    r"(?:[\s,;]+(?:please|pls|plz|thanks|thank you|thx|sorry|bitte(?: schön)?|danke|merci|svp|stp"
+    r"|s'il (?:te|vous) pla[iî]t|por favor|porfa|gracias)|[,\uff0c\s]*(?:谢谢|多谢|拜托)(?:了)?)"
+    r"(?=[\s.!\u2026\u3002\uff01]*\Z)",
+    re.I,
+)
+
+
+def without_courtesy(text: str) -> str:
+    """The sentence without thanks and pleas at its end, which say nothing of what it asks for."""
+    return _COURTESY.sub("", text) or text
+
+
 @functools.lru_cache(maxsize=4_096)
 def languages_of(text: str) -> tuple[Forms, ...]:
     """The languages that have the most of a sentence's small words and letters, English first. Several only where they

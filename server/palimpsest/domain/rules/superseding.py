@@ -27,8 +27,10 @@ _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed
 _LIKELY: Final = 0.0
 _VERY_LIKELY: Final = 1.0
 _SURE: Final = 2.0
-"""Logarithms of the odds from which a model is believed that a sentence ends a rule: one it shares a word with and that
-was just said; any other; and where nothing in the sentence says that it changes anything."""
+"""Logarithms of the odds from which a model is believed that a sentence ends a rule that was just said: one it shares a
+word with; any other; and where nothing in the sentence says that it changes what it speaks of."""
+_FAR: Final = 2.0
+"""How much higher they must be, of those it shares a word with, when something else was said between."""
 _NEAR: Final = 2
 """Messages between a rule and what points at it: only an answer can stand between two messages so close."""
 
@@ -76,9 +78,8 @@ def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near:
         return False
     older = (rule.whole or rule.text)[:LONGEST_SENTENCE]
     odds = end_odds(older, later[:LONGEST_SENTENCE], near=near is not Nearness.FAR, forbids=rule.is_prohibition)
-    if not turns:
-        return odds > _SURE
-    return odds > (_LIKELY if share and near is not Nearness.FAR else _VERY_LIKELY)
+    needed = _SURE if not turns else _LIKELY if share else _VERY_LIKELY
+    return odds > needed + (_FAR if near is Nearness.FAR else 0.0)
 
 
 def _ends_by_form(withdrawal: Withdrawal, rule: Constraint) -> bool:
