@@ -120,6 +120,8 @@ def test_what_is_no_message_is_told_apart(message: str, problem: Unsendable | No
 def test_a_document_without_an_input_gives_up_what_is_not_of_the_view() -> None:
     view = render(Shown("A title", [stored(0, user_message("One.\nTwo."))]))
     assert rescued(view.replace("Two.", "Mine.\nTwo."), view) == "Mine."
+    assert rescued(f"{HEAD[:90]}Mine.\nToo.\n", view) == "Mine.\nToo."
+    assert rescued(f"{HEAD[:60]}{HEAD[70:]}\nMine.", view) == "Mine."
     with pytest.raises(ValueError, match="no input"):
         edit_of_view("nothing", view)
 

@@ -353,9 +353,18 @@ def whole(view: str, message: str) -> str:
 
 
 def rescued(text: str, view: str) -> str:
-    """What stands in a document without an input line and is not of the view: lines that the user may have written."""
-    known = set(view.split("\n"))
-    return "\n".join(line for line in text.split("\n") if line not in known and not line.startswith("<!-- palimpsest-"))
+    """What stands in a document without an input line and is not of the view: lines that the user may have written.
+    Of a line that was one of ours only what was put into it."""
+    known = {*view.split("\n"), HEAD, MARKER}
+    found = (_without_ours(line) for line in text.split("\n") if line not in known)
+    return "\n".join(line for line in found if line is not None)
+
+
+def _without_ours(line: str) -> str | None:
+    """None where nothing else stands in it."""
+    if not line.startswith("<!-- palimpsest-"):
+        return line
+    return min((change_between(ours, line).text.strip() for ours in (HEAD, MARKER)), key=len) or None
 
 
 def edit_of_view(text: str, view: str) -> Change:
