@@ -287,11 +287,12 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def spawn(self, node: Node, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """A task of a process."""
+        before = asyncio.events._get_running_loop()
         asyncio.events._set_running_loop(self)
         try:
             return node.context.copy().run(self.create_task, work)
         finally:
-            asyncio.events._set_running_loop(None)
+            asyncio.events._set_running_loop(before)
 
     def forget(self) -> None:
         """Closes it; what was under way is dropped, and nothing of it runs."""

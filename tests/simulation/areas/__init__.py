@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation import elsewhere, kept_facts
-from tests.simulation.areas import approvals, chat, documents, edge, files, folders, history, machines, transfers
+from tests.simulation.areas import approvals, chat, documents, edge, files, folders, history, machines, minds, transfers
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
 
@@ -26,6 +26,7 @@ AREAS: Final = (
     folders,
     documents,
     approvals,
+    minds,
 )
 
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
@@ -69,9 +70,13 @@ PROFILES: Final[Profiles] = {
         *("chat", *approvals.KINDS, "halt", "take back", "leave", "crash", "terminate", "watch"),
         *("cancel", "continue", "retry", "discard", "rollback", "purge"),
     ),
+    "minds": (
+        *("chat", *minds.KINDS, "new", "fork", "pin", "withdraw", "forget", "restore", "extract", "name"),
+        *("rollback", "rewind", "purge", "retry", "discard", "cancel", "second", "kill"),
+    ),
 }
 
-LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, approvals.look, kept_facts.look, elsewhere.look)
+LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, approvals.look, kept_facts.look, elsewhere.look, minds.look)
 """What areas hold true of their own, whenever nothing is under way."""
 
 ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end)

@@ -22,6 +22,7 @@ from palimpsest.services.folders import FolderSession
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.storage import conversations
+from palimpsest.storage.tables import execute
 
 _SENTENCES: Final = (
     "The pump in the north hall was checked again. ",
@@ -45,6 +46,13 @@ class Looks(list[Look]):
 
     def __init__(self, world: World) -> None:
         super().__init__()
+
+
+class Drafts:
+    """How often somebody began to write a draft."""
+
+    def __init__(self, world: World) -> None:
+        self.n_begun = 0
 
 
 class Sent(list[tuple[Op, ConversationId]]):
@@ -126,12 +134,26 @@ def chat_about(world: World, op: Op, word: str, text: str) -> None:
             at = conversation(world, op)
             world.part(Sent).append((op, at))
             starting = session.turns.start(at, request_id, content)
+        drafts = world.part(Drafts)
+        n_begun, draft = drafts.n_begun, await _draft(session, at)
         started = await starting
+        if draft and drafts.n_begun == n_begun and await _draft(session, at) == draft:
+            world.problem("draft of what was sent", draft[:40])
         if at not in world.conversations:
             world.conversations.append(at)
         await follow_to_the_end(world, request.server, started)
 
     world.request(op.kind, server_of(world, op), carry_out)
+
+
+async def _draft(session: FolderSession, at: ConversationId) -> str:
+    """Empty where the conversation is not stored yet."""
+    found = await session.store.read(_drafts)
+    return found.get(at, "")
+
+
+def _drafts() -> dict[str, str]:
+    return dict(execute("SELECT id, draft FROM conversation"))
 
 
 def _begin_again(world: World, op: Op) -> None:
@@ -229,6 +251,8 @@ async def _resolve(world: World, request: Request, session: FolderSession, at: C
         started: RunningTurn | TurnId | None = await session.turns.go_on(turn_id, choice, at)
     else:
         started = await recovery.resolve(turn_id, choice, "turn" if op.b % 2 else "answer")
+    if turn_id in {each.turn.id for each in await recovery.unresolved()}:
+        world.problem("still to be resolved", op.kind)
     if started is not None:
         await follow_to_the_end(world, request.server, started)
 

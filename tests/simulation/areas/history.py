@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tests.simulation.areas.chat import Drafts
 from tests.simulation.operations import Kind, Op, of_conversation
 from tests.simulation.world import Request, Server, World
 
@@ -14,7 +15,7 @@ from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning
 from palimpsest.services.purging import Purging
-from palimpsest.storage import conversations
+from palimpsest.storage import conversations, ledger
 
 _MOST_CONVERSATIONS: Final = 5
 _LONGEST_LOOKED: Final = 150
@@ -82,11 +83,16 @@ async def _fork(world: World, request: Request, session: FolderSession, at: Conv
     end = await _end_of(session, at)
     if end and len(world.conversations) < _MOST_CONVERSATIONS:
         hidden = await session.store.read(conversations.hidden_ranges, at)
+        taken_back = await session.store.read(ledger.withdrawals, at)
         child = await session.conversations.fork(at, MessageId(op.b % end), None)
         world.conversations.append(child.id)
         shown = await session.store.read(conversations.read_visible, child.id, 0)
         if any(each.start <= message.id < each.end for message in shown for each in hidden):
             world.problem("fork shows what was hidden", f"{len(shown)} shown")
+        known = await session.store.read(ledger.withdrawals, child.id)
+        still = await session.store.read(ledger.withdrawals, at)  # a purge may have taken some meanwhile
+        if any(each.message_id < child.fork_at and each in still and each not in known for each in taken_back):
+            world.problem("fork forgets what was taken back", f"{len(known)} of {len(taken_back)}")
 
 
 async def _undo(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
@@ -105,10 +111,10 @@ async def _expand(world: World, request: Request, session: FolderSession, at: Co
 
 
 async def _purge(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    await _purge_those(world, request, session, at, _range_of(op, await _end_of(session, at), 0.8, 0.3))
+    await purge_those(world, request, session, at, _range_of(op, await _end_of(session, at), 0.8, 0.3))
 
 
-async def _purge_those(
+async def purge_those(
     world: World,
     request: Request,
     session: FolderSession,
@@ -135,6 +141,8 @@ async def _name(world: World, request: Request, session: FolderSession, at: Conv
         case 0:
             await conversations.rename(at, f"Pumps {op.number}")
         case 1:
+            drafts = world.part(Drafts)
+            drafts.n_begun += 1
             await conversations.set_draft(at, f"What if {op.number}")
         case _:
             await conversations.archive(at, is_archived=op.b % 2 == 0)
@@ -172,7 +180,7 @@ def _overtake(world: World, op: Op) -> None:
         else:
             end = await _end_of(session, at)
             last = MessageId(max(0, end - 1 - v.randrange(4))), MessageId(end)
-            await _purge_those(world, request, session, at, last)
+            await purge_those(world, request, session, at, last)
 
     world.loop.nodes.remove(reader.node)
     request = world.request(op.kind, next(server for server in public if server is not reader), carry_out)
