@@ -347,11 +347,18 @@ class ContextEngine:
 
     async def _compact(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
         """A re-cut, planned by the estimator and held against what was measured; planned smaller where that says more,
-        and as small as can be where nothing else makes room.
+        and as small as can be where nothing else makes room. `more_tokens` (raw) are told beside the request unless a
+        new cut puts them to its front.
 
         Raises RecentMessagesTooLarge when what must stay does not fit by what was measured.
         """
         compactor = await self.compactor(state)
+        version = state.cut.version
+
+        def fits() -> bool:
+            left = more_tokens if state.cut.version == version else 0
+            return state.with_more(left).estimate.upper <= limit_tokens
+
         for _ in range(_PLANS):
             planned = state.model.estimator.upper(state.raw_tokens)
             room = limit_tokens * planned // max(state.estimate.upper, 1)
@@ -359,9 +366,9 @@ class ContextEngine:
                 await compactor.by_threshold(state, lease, room, more_tokens)
             except RecentMessagesTooLarge:
                 break
-            if state.estimate.upper <= limit_tokens:
+            if fits():
                 return
-        if state.estimate.upper > limit_tokens:
+        if not fits():
             await compactor.to_the_least(state, lease, limit_tokens)
 
     async def _as_counted(

@@ -6,18 +6,18 @@ or roll back what was read. So the transaction that stores asks once more, and w
 
 from __future__ import annotations
 
-from palimpsest.storage import conversations, facts
+from palimpsest.storage import conversations, facts, ledger
 
-Version = tuple[int, tuple[int, int, int]]
+Version = tuple[int, tuple[int, int, int], tuple[int, int, int]]
 
 
 class Changed(Exception):
-    """Something was learned, closed, forgotten, hidden or purged since."""
+    """Something was learned, closed, forgotten, hidden, purged or ruled by command since."""
 
 
 def version() -> Version:
     """To be read with what the decision is made from, in one transaction or before it."""
-    return conversations.last_hidden_anywhere(), facts.version()
+    return conversations.last_hidden_anywhere(), facts.version(), ledger.version()
 
 
 def require(known: Version) -> None:

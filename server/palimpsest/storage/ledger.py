@@ -42,6 +42,14 @@ def withdrawals(conversation_id: ConversationId) -> list[EntryId]:
     return sorted(EntryId(MessageId(message_id), rule) for message_id, rule in found)
 
 
+def version() -> tuple[int, int, int]:
+    """Another one whenever the user has ruled something by command."""
+    ((newest, n_open, n_taken_back),) = execute(
+        "SELECT COALESCE(MAX(number), 0), COUNT(*) FILTER (WHERE is_open), (SELECT COUNT(*) FROM withdrawal) FROM pin"
+    )
+    return newest, n_open, n_taken_back
+
+
 def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: str) -> None:
     """Gives a fork what was taken back of the messages below `at`."""
     for entry in withdrawals(parent):
