@@ -15,7 +15,7 @@ from tests.waiting import WAIT_S
 from palimpsest.data import load_model_table
 from palimpsest.domain.cut import Live
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
-from palimpsest.domain.facts import FactState, FactType, Place, Span, StoredFact
+from palimpsest.domain.facts import FactId, FactState, FactType, Place, Span, StoredFact
 from palimpsest.domain.limits import compute_budget
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
@@ -431,7 +431,7 @@ async def test_what_was_ruled_otherwise_meanwhile_holds_no_more_when_it_is_resto
     await librarian.forget(fact.id)
     await b.ask(said, "second")
     await librarian.extract_and_store(b.conversation_id)
-    newer = [each.id for each in await librarian.all_facts()]
+    newer: list[FactId | None] = [each.id for each in await librarian.all_facts()]
     restored = await librarian.restore(fact.id)
     assert not restored.is_open
     assert [restored.superseded_by] == (newer or [None])

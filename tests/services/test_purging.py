@@ -248,6 +248,9 @@ async def test_purging_a_whole_fork_leaves_its_parent_alone(bench: Opener) -> No
     b.conversation_id = (await b.session.conversations.fork(parent, MessageId(7), None)).id
     b.provider.replies = [says(f"Elsewhere {SECRET}."), says("Again.")]
     await b.ask(f"What if {SECRET}?", "fork")
+    would = await Purging(b.session.contexts, b.session.listeners).what_would_go(b.conversation_id, None)
+    assert "messages 8 to 9" in would
+    assert "from this fork, and not from where they were said, messages 0 to 7" in would
     scope = await purge(b)
     assert (scope.start, scope.end, scope.others) == (8, 10, ())
     assert files_with(b, SECRET) == {}
@@ -263,7 +266,8 @@ async def test_nothing_is_purged_unless_it_is_confirmed(bench: Opener) -> None:
     fork = await b.session.conversations.fork(b.conversation_id, None, None)
     purging = Purging(b.session.contexts, b.session.listeners)
     with pytest.raises(
-        InvalidRequest, match=r"messages 3 to 4 \(still there: 2\); the summaries that cover some of them \(2\)"
+        InvalidRequest,
+        match=r"messages 3 to 4 \(2 of them still have any\), with .*; the summaries that cover some of them \(2\)",
     ) as caught:
         await purging.purge(b.conversation_id, (MessageId(3), MessageId(5)), is_confirmed=False)
     assert fork.id in str(caught.value)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.simulation import world
@@ -17,6 +19,9 @@ from tests.simulation.hunting import Hunt, carry_out
 from tests.simulation.running import SHORT, operations_of
 from tests.simulation.shrinking import Trace, shrink
 from tests.simulation.sweeping import INTERRUPTIONS, SUBJECTS, sweep
+
+_OF_THE_END = re.compile(r"number=9\d{3}\)")
+"""One more chat in every conversation, with which each run ends."""
 
 
 def _hunt(said: argparse.Namespace) -> int:
@@ -30,11 +35,17 @@ def _shrink(said: argparse.Namespace) -> int:
         trace = shrink(said.seed, said.name, operations_of(said.seed, said.profile, said.ops), said.runs)
     except ValueError as error:
         sys.exit(str(error))
-    print("\n".join(trace.play(keeps_trace=True).trace[-said.steps :]))
+    print("\n".join(_last_operations(trace.play(keeps_trace=True).trace)[: said.steps]))
     print(trace.to_json())
     if said.out is not None:
         said.out.write_text(trace.to_json(), "utf-8")
     return 0
+
+
+def _last_operations(steps: Sequence[str]) -> Sequence[str]:
+    """From the last but one on: what is behind them is mostly the look at what there is."""
+    begun = [at for at, step in enumerate(steps) if "------" in step and not _OF_THE_END.search(step)]
+    return steps[begun[-2:][0] :] if begun else steps
 
 
 def _sweep(said: argparse.Namespace) -> int:
@@ -53,6 +64,8 @@ def _sweep(said: argparse.Namespace) -> int:
 
 
 def _replay(said: argparse.Namespace) -> int:
+    if not said.trace.is_file():
+        sys.exit(f"There is no trace {said.trace}. Those that are kept are in tests/simulation/traces.")
     outcome = Trace.read(said.trace).play(keeps_trace=True)
     print("\n".join(outcome.trace))
     print(outcome.digest, outcome.problems)
@@ -62,6 +75,8 @@ def _replay(said: argparse.Namespace) -> int:
 def _seeds(text: str) -> tuple[int, int]:
     """`100`: the first hundred; `100..200`: from 100 on, below 200."""
     first, dots, after = text.partition("..")
+    if not all(each.isdecimal() for each in (first, *([after] if dots else []))):
+        raise argparse.ArgumentTypeError(f"{text} is no range of seeds: say 100, or 100..200")
     found = (int(first), int(after)) if dots else (0, int(first))
     if not 0 <= found[0] < found[1]:
         raise argparse.ArgumentTypeError(f"{text} is no range of seeds: say 100, or 100..200")
@@ -81,7 +96,7 @@ def main() -> int:
     of_runs.add_argument("--profile", choices=list(PROFILES), help="instead of each seed's own")
     of_runs.add_argument("--out", type=Path, help="a file to write to")
     commands = parser.add_subparsers()
-    hunting = commands.add_parser("hunt", parents=[of_runs])
+    hunting = commands.add_parser("hunt", parents=[of_runs], help="goes through seeds")
     hunting.add_argument("--seeds", type=_seeds, default=(0, 100), metavar="N or FIRST..AFTER")
     hunting.add_argument("--seconds", type=float, help="ends after the first seed beyond")
     hunting.add_argument(
@@ -90,18 +105,18 @@ def main() -> int:
     hunting.add_argument("--every", type=_at_least_one, default=1, help="only the first of so many seeds")
     hunting.add_argument("--no-coverage", dest="coverage", action="store_false")
     hunting.set_defaults(do=_hunt)
-    shrinking = commands.add_parser("shrink", parents=[of_runs])
+    shrinking = commands.add_parser("shrink", parents=[of_runs], help="makes what a seed has shown small")
     shrinking.add_argument("seed", type=int)
     shrinking.add_argument("name")
     shrinking.add_argument("--runs", type=int, default=300)
-    shrinking.add_argument("--steps", type=int, default=120, help="of the trace that are printed")
+    shrinking.add_argument("--steps", type=int, default=120, help="printed, from the last but one operation on")
     shrinking.set_defaults(do=_shrink)
     sweeping = commands.add_parser("sweep", help="interrupts operations at every step")
     sweeping.add_argument("--seeds", type=_seeds, default=(0, 1), metavar="N or FIRST..AFTER")
     sweeping.add_argument("--kind", choices=SUBJECTS, action="append", help="by default all")
     sweeping.add_argument("--every", type=_at_least_one, default=1, help="only so many-th moments")
     sweeping.set_defaults(do=_sweep)
-    replaying = commands.add_parser("replay")
+    replaying = commands.add_parser("replay", help="prints the steps of a trace")
     replaying.add_argument("trace", type=Path)
     replaying.set_defaults(do=_replay)
     said = parser.parse_args(sys.argv[1:] or ["hunt"])

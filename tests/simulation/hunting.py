@@ -131,7 +131,7 @@ def _in_time(runs: Iterable[Run], seconds: float | None) -> Iterator[Run]:
 def _report(hunt: Hunt, tally: Tally, wall_s: float) -> None:
     print(
         f"{tally.n_seeds} seeds from {hunt.first}, {tally.n_ops} operations, {tally.n_steps} steps in {wall_s:.0f} s; "
-        f"{tally.cpu_s:.0f} s of CPU, {tally.n_ops / max(tally.cpu_s, 0.001):.0f} operations in each of them; "
+        f"{tally.cpu_s:.0f} s of CPU, {tally.n_ops / max(tally.cpu_s, 0.001):.0f} operations a second of it; "
         f"profile {hunt.profile or 'of each seed: ' + ', '.join(PROFILES)}"
     )
     for package, share in _covered(hunt) if hunt.counts_lines else ():

@@ -163,7 +163,10 @@ class Commanding:
     async def _roll_back(self, argument: str) -> Reply:
         to = MessageId(_number(argument, "/rollback N, with the first message to take back")) if argument else None
         done = await self.session.conversations.roll_back(self._conversation, to)
-        said = f"Messages {done.start} to {done.end - 1} are taken back; they can still be read."
+        taken = (
+            f"Message {done.start} is" if done.start == done.end - 1 else f"Messages {done.start} to {done.end - 1} are"
+        )
+        said = f"{taken} taken back, and can still be read."
         return Reply(f"{said} What you had said there is your draft now." if done.draft else said)
 
     async def _purge(self, argument: str) -> str:

@@ -128,13 +128,18 @@ def set_aside(directory: Path) -> list[str]:
 
 def _what_would_go(scope: Scope) -> str:
     """Ids and numbers only: a title may be a message's text."""
-    what = [f"the content of messages {scope.start} to {scope.end - 1} (still there: {scope.n_contents})"]
+    made = "with the titles, rules, facts and chat documents made of it"
+    what = [
+        f"the content of messages {scope.start} to {scope.end - 1} ({scope.n_contents} of them still have any), {made}"
+    ]
     if scope.start == scope.end:
         what = []
     if scope.n_summaries:
         what.append(f"the summaries that cover some of them ({scope.n_summaries})")
     if scope.is_whole:
         what.append("the conversation's title and draft")
+    if scope.is_whole and scope.start:
+        what.append(f"from this fork, and not from where they were said, messages 0 to {scope.start - 1}")
     if scope.others:
         what.append(f"the same messages in conversation {', '.join(scope.others)}")
     return f"A purge would remove, for good: {'; '.join(what)}."

@@ -76,7 +76,7 @@ def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, Message
     record = conversations.get(conversation_id)
     start, end = _own(record) if wanted is None else _widened(record, *wanted)
     stretches = tuple(conversations.lineage(conversation_id, start, end))
-    touched = {conversation_id: (int(start), int(end))}
+    touched = {conversation_id: (0, record.n_messages) if wanted is None else (int(start), int(end))}
     for stretch in stretches:
         for reader, first, after in conversations.readers(*stretch):
             known = touched.get(reader, (first, after))

@@ -244,7 +244,12 @@ class Commands:
         params = RollbackParams(self._conversation().conversation_id, to)
         done = await self._session.connection.request("palimpsest/conversation/rollback", params, RollbackResult)
         hidden = done.hidden
-        self._view.note(f"Messages {hidden.start} to {hidden.end - 1} are taken back; /read still shows them.")
+        taken = (
+            f"Message {hidden.start} is"
+            if hidden.start == hidden.end - 1
+            else f"Messages {hidden.start} to {hidden.end - 1} are"
+        )
+        self._view.note(f"{taken} taken back; /read still shows what was said.")
         if done.draft:
             self._view.note("What you had said there:")
             self._view.say(done.draft)
@@ -410,7 +415,7 @@ class Commands:
 
     def _show_message(self, message: MessageInfo) -> None:
         state = "" if message.state is MessageState.COMPLETE else f", {message.state.value}"
-        state += ", taken back" if message.is_hidden else ""
+        state += ", purged" if message.is_purged else ", taken back" if message.is_hidden else ""
         self._view.note(f"[{message.id}] {message.role.value}, {local_time(message.created_at)}{state}")
         if message.text and message.role is not MessageRole.TOOL:
             self._view.say(message.text)
