@@ -404,6 +404,17 @@ async def test_what_is_purged_leaves_the_document_and_what_commands_quoted_in_it
     assert "And now?" in editor.text
 
 
+async def test_a_document_named_by_what_is_purged_goes(desk: Desk) -> None:
+    editor = await desk.chat(title="Zqxsecret7731")
+    assert editor.path.name == "Zqxsecret7731.chat.md"
+    for text in ("Which gate?", "/purge yes"):
+        editor.type(text)
+        await editor.command("send")
+        await editor.settled()
+    assert "is gone, for good" in editor.text
+    assert not editor.path.exists()
+
+
 async def test_an_empty_document_of_the_users_own_becomes_a_chat_when_they_say_so(desk: Desk) -> None:
     (desk.root / "plans.chat.md").touch()
     client = await desk.connect(capabilities("utf-8"))

@@ -5,6 +5,7 @@ Every message holds a word that nothing else holds, so that where a word stands 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,8 @@ from palimpsest.storage import conversations, health
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
 _ON_ITS_WAY = 10
 """Steps between the last look at what is sent to a helper, and the sending."""
+_OF_THE_END = re.compile(r"zqword9\d{3}u")
+"""A word of the chats with which each run ends."""
 _FINAL = tuple(state.value for state in FINAL_STATES)
 
 
@@ -86,6 +89,10 @@ class Oracle:
         self._renew()
         if not context.tools and self._was_on_its_way():
             return
+        if context.tools and any(map(_OF_THE_END.fullmatch, present)):  # nobody rules anything by command any more
+            for (pin,) in self.view.ask("SELECT text FROM pin WHERE is_open"):
+                if pin not in said:
+                    self.world.problem("pin not told", pin)
         to = "to the model" if context.tools else "to a helper"
         for word in sorted(present & self.view.purged_words()):
             self.world.problem("purged word sent", f"{word} {to}")

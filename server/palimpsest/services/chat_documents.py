@@ -47,7 +47,7 @@ class ChatDocuments:
 
     async def bind(self, path: Path, conversation_id: ConversationId) -> None:
         """From now on the document shows that conversation. The user has said so."""
-        await asyncio.to_thread(self._write, path, conversation_id)
+        await asyncio.to_thread(self._write, path, conversation_id, is_users=True)
 
     async def create(self, conversation_id: ConversationId, title: str, *, in_folder: bool) -> Path:
         """A document of the conversation, which has none. In the workspace folder it is kept out of git, where the
@@ -59,10 +59,11 @@ class ChatDocuments:
                 f"The chat document could not be made ({type(error).__name__}). Look whether the folder can be written."
             ) from error
 
-    async def empty(self, conversation_id: ConversationId) -> None:
+    async def empty(self, conversation_id: ConversationId, title: str) -> None:
         """Empties every document of the conversation: an editor may have saved what was said there. They go on showing
-        it, what is open as soon as the editor takes it."""
-        await asyncio.to_thread(self._empty, conversation_id)
+        it, but for those that were named by another title than it has now, which may be of what is gone: they are
+        removed."""
+        await asyncio.to_thread(self._empty, conversation_id, title)
 
     @property
     def _folder(self) -> Path:
@@ -82,23 +83,31 @@ class ChatDocuments:
         named = [(record, _path(record)) for record in (self._folder / _RECORDS).glob("*.json")]
         return [(one, path) for one, path in named if path is not None and _conversation(one, path) == conversation_id]
 
-    def _empty(self, conversation_id: ConversationId) -> None:
-        for _, path in self._all(conversation_id):
+    def _empty(self, conversation_id: ConversationId, title: str) -> None:
+        for record, path in self._all(conversation_id):
+            is_users = _load(record).get("isUsers") is True
+            if not is_users and not re.fullmatch(
+                rf"{re.escape(_slug(title))}(?:-\d+)?", path.name.removesuffix(SUFFIX)
+            ):
+                path.unlink(missing_ok=True)
+                record.unlink(missing_ok=True)
+                continue
             with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at that very moment
                 path.unlink()
                 _write_private(path, whole(HEAD, ""))
 
-    def _write(self, path: Path, conversation_id: ConversationId) -> None:
+    def _write(self, path: Path, conversation_id: ConversationId, *, is_users: bool) -> None:
+        """`is_users`: the user has named the document."""
         record = self._record(path)
         record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = record.with_suffix(f".{os.getpid()}.partial")
-        _write_private(partial, json.dumps({"path": str(path), "conversationId": conversation_id}))
+        _write_private(partial, json.dumps({"path": str(path), "conversationId": conversation_id, "isUsers": is_users}))
         partial.replace(record)
 
     def _create(self, conversation_id: ConversationId, title: str, in_folder: bool) -> Path:
         folder = self.root if in_folder else self._folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", title).strip("-")[:_LONGEST_NAME].strip("-") or "chat"
+        slug = _slug(title)
         for number in itertools.count(1):
             path = folder / f"{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
             if in_folder:
@@ -107,9 +116,13 @@ class ChatDocuments:
                 _write_private(path, whole(HEAD, ""))
             except FileExistsError:
                 continue
-            self._write(path, conversation_id)
+            self._write(path, conversation_id, is_users=False)
             return path
         raise AssertionError("there is always another number")
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", title).strip("-")[:_LONGEST_NAME].strip("-") or "chat"
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -15,7 +15,7 @@ from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.pending_work import do_pending_work
-from palimpsest.storage import backups, pending_work, purging
+from palimpsest.storage import backups, conversations, pending_work, purging
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.pending_work import Kind
 from palimpsest.storage.purging import Scope
@@ -72,7 +72,7 @@ class Purging:
         try:
             if self.documents is not None:
                 for each in done.scope.touched:
-                    await self.documents.empty(each)
+                    await self.documents.empty(each, (await store.read(conversations.get, each)).title)
         finally:
             await self.finish()
         return done.scope
