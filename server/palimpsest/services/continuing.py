@@ -11,7 +11,7 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import Beside, ContextEngine
 from palimpsest.services.fitting import fitting
 from palimpsest.services.going_on import GoingOn, read_going_on
-from palimpsest.services.standing_rules import news_of, read_rules, read_rules_of_turn
+from palimpsest.services.standing_rules import front_of, news_of, read_rules, read_rules_of_turn
 from palimpsest.storage.leases import HeldLease
 
 
@@ -53,17 +53,19 @@ async def check_again(contexts: ContextEngine, conversation_id: ConversationId, 
         state = replace(state, pieces=pieces, cut=cut, n_sent=0)
     is_continued = how is Resolution.CONTINUE
     pieces = [piece for piece in state.pieces if is_continued or piece.start <= asked]
-    tried = replace(state, pieces=pieces)
     rules = await read_rules(contexts.store, state)
     news = news_of(state, rules)
-    if not is_continued or news or _has_told(state):
-        tried = replace(tried, cut=replace(state.cut, estimator=state.model.estimator))
+    tried = replace(state, pieces=pieces)
+    if len(pieces) < len(state.pieces) or news or _has_told(state):
+        # As `choose_cut` will have it.
+        pieces = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
+        cut = replace(state.cut, estimator=state.model.estimator)
+        tried = replace(state, pieces=pieces, cut=cut, front=front_of(state, rules, state.cut.left_out))
     behind = (await read_going_on(contexts.store, conversation_id)).behind
     last = pieces[-1] if pieces else None
     if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
         behind |= {last.message.id}
     limit = state.budget.wall - GoingOn(behind).tokens(tried)
-    news_tokens = tried.tokenizer.count(news) if news else 0
     frame = contexts.frame
-    fitting(contexts.settings, contexts.framed(tried, frame), rules, limit, news_tokens).check()
+    fitting(contexts.settings, contexts.framed(tried, frame), rules, limit).check()
     return Beside(frame, rules.basis.commands)
