@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.services.scripted import Bench, Opener, open_bench, says
+from tests.services.scripted import Bench, Opener, ScriptedProvider, open_bench, says
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.cut import Block
@@ -22,6 +22,7 @@ from palimpsest.domain.ledger import EntryState, missing
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.tokens import Estimator
 from palimpsest.machine import utc_now
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
@@ -389,3 +390,26 @@ async def test_what_is_pinned_between_admission_and_the_first_request_is_told_to
     assert PIN not in first
     assert second.count(PIN) == 1
     assert (PIN, EntryState.OPEN) in await rule_states(b)
+
+
+class Counting(ScriptedProvider):
+    """Counts requests near their limit, as services do that can."""
+
+    async def models(self) -> list[object]:
+        return []
+
+    async def count_tokens(self, context: PreparedContext) -> int:
+        return context.estimated_tokens
+
+
+async def test_a_pin_is_told_also_where_only_a_count_of_the_service_lets_the_request_through(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    b.provider = service = Counting([says("Yes.") for _ in range(4)])
+    models = b.session.contexts.models
+    model = replace(models.get("offline"), estimator=Estimator(1.0, 0.06))
+    b.session.contexts.models = replace(with_override(models, model), providers={"offline": service})
+    assert await b.ask("q " + "wet " * 2_760, "first") == "committed"
+    await Pinning(b.session.contexts).pin(b.conversation_id, PIN)
+    for number in range(3):
+        assert await b.ask("And now? " + "dry " * 25, f"later {number}") == "committed"
+        assert text_of(service.seen[-1]).count(PIN) == 1
