@@ -98,8 +98,9 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/command/run",
         RunCommandParams,
         RunCommandResult,
-        "Carry out a slash command and answer it in Markdown; `/help` lists them. Each is also a command of "
-        "`workspace/executeCommand`, `palimpsest.command.NAME`, with one argument `{argument, conversationId | uri | "
-        "folderUri}`: given the `uri` of a chat document that is open, the answer stands in that.",
+        "Carry out a slash command and answer it in Markdown; `/help` lists them. Each but `/purge` is also a command "
+        "of `workspace/executeCommand`, `palimpsest.command.NAME`, with one argument "
+        "`{argument, conversationId | uri | folderUri}`: given the `uri` of a chat document that is open, the answer "
+        "stands in that.",
     ),
 )
