@@ -31,8 +31,8 @@ from palimpsest.services.standing_rules import news_of, read_rules
 from palimpsest.storage import conversations, health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
-_ON_ITS_WAY = 10
-"""Steps between the last look at what is sent to a helper, and the sending."""
+_ON_ITS_WAY = 30
+"""Steps of a server between its last look at what is sent to a helper, and the sending, with what else it does."""
 _OF_THE_END = re.compile(r"zqword9\d{3}u")
 """A word of the chats with which each run ends."""
 _FINAL = tuple(state.value for state in FINAL_STATES)
@@ -87,14 +87,15 @@ class Oracle:
         if not present or FOLDER.get() not in (None, self.world.root):
             return
         self._renew()
-        if not context.tools and self._was_on_its_way():
-            return
         if context.tools and any(map(_OF_THE_END.fullmatch, present)):  # nobody rules anything by command any more
             for (pin,) in self.view.ask("SELECT text FROM pin WHERE is_open"):
                 if pin not in said:
                     self.world.problem("pin not told", pin)
+        purged = present & self.view.purged_words()
+        if purged and not context.tools and self._was_on_its_way():
+            return
         to = "to the model" if context.tools else "to a helper"
-        for word in sorted(present & self.view.purged_words()):
+        for word in sorted(purged):
             self.world.problem("purged word sent", f"{word} {to}")
         if context.tools:
             hidden = present & self.view.hidden_words(context.conversation_id)
@@ -104,10 +105,13 @@ class Oracle:
     def _was_on_its_way(self) -> bool:
         """Whether the server lost the processor between its last look and this call, which nothing can be closer to:
         the one call that may still be made. What it brings is not kept, and that is looked at when all is quiet."""
-        if self.world.woken is None:
+        node = NODE.get(None)
+        if node is None or (woken := self.world.woken.get(node)) is None:
             return False
-        node, woken_at = self.world.woken
-        return NODE.get(None) is node and self.world.loop.n_steps - woken_at < _ON_ITS_WAY
+        if node.n_steps - woken.at < _ON_ITS_WAY:
+            return True
+        woken.n_looks -= 1
+        return woken.n_looks >= 0
 
     def _look_at_the_writers_state(self, conversation_id: ConversationId) -> None:
         """What others are told of a conversation that is written is what its writer has, unless it was taken for dead:

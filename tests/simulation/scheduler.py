@@ -100,6 +100,8 @@ class Node:
     ready: deque[asyncio.Handle] = field(default_factory=deque)
     lanes: list[Lane] = field(default_factory=list)
     is_dead: bool = False
+    n_steps: int = 0
+    """Its own."""
     held: list[Callable[[], object]] = field(default_factory=list)
     """What lets go of what the system takes back from a process that ends: files and locks."""
     context: Context = field(init=False)
@@ -280,10 +282,11 @@ class SimLoop(asyncio.BaseEventLoop):
         return False
 
     def _note(self, node: Node, what: str, where: str, callback: object) -> None:
+        node.n_steps += 1
         self._digest.update(f"{self.now_s} {node.name} {what} {where}".encode())
         if self.trace is not None:
             at = f"{self.n_steps:6} {self.now_s - START_S:9.3f} {node.name} {what:4}"
-            self.trace.append(f"{at} {where and where + ': '}{_name(callback)}")
+            self.trace.append(f"{at} {where and where + ': '}{name_of(callback)}")
 
     def spawn(self, node: Node, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """A task of a process."""
@@ -315,13 +318,13 @@ def _no_programs(*_: object) -> Any:
 _PyTask: Any = asyncio.tasks._PyTask  # type: ignore[attr-defined]
 
 
-def _name(what: Any) -> str:
+def name_of(what: Any) -> str:
     """For people."""
     if isinstance(what, functools.partial):
         inner = [
-            _name(each) for each in what.args if hasattr(each, "__qualname__") or isinstance(each, functools.partial)
+            name_of(each) for each in what.args if hasattr(each, "__qualname__") or isinstance(each, functools.partial)
         ]
-        return inner[0] if inner else _name(what.func)
+        return inner[0] if inner else name_of(what.func)
     if isinstance(owner := getattr(what, "__self__", None), (_PyTask, asyncio.Task)):
         return f"task {getattr(owner.get_coro(), '__qualname__', '')}"
     return str(getattr(what, "__qualname__", type(what).__name__))

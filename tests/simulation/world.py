@@ -165,6 +165,16 @@ class Request:
 
 
 @dataclass(eq=False, slots=True)
+class Woken:
+    """A process that had no processor for a while."""
+
+    at: int
+    """Its step."""
+    n_looks: int
+    """Of its looks at what is hidden those that were under way: the one call each of them allows may still come."""
+
+
+@dataclass(eq=False, slots=True)
 class World:
     """One run: a folder, its servers, and what their clients know."""
 
@@ -181,8 +191,8 @@ class World:
     """What is wrong: a short name, and what was seen."""
     wall_s: float = 0.0
     """By how much the wall clock is off."""
-    woken: tuple[Node, int] | None = None
-    """The server that got a processor again last, and the step at which it did."""
+    woken: dict[Node, Woken] = field(default_factory=dict)
+    """Servers that got a processor again, each as it did last."""
     kept: set[str] = field(default_factory=set)
     """Words of messages that a user has moved into an input, which is the user's own."""
     has_unlocked: bool = False

@@ -8,7 +8,8 @@ from typing import Final
 
 from tests.simulation.areas.chat import Drafts
 from tests.simulation.operations import Kind, Op, of_conversation
-from tests.simulation.world import Request, Server, World
+from tests.simulation.scheduler import name_of
+from tests.simulation.world import Request, Server, Woken, World
 
 from palimpsest.domain.cut import Block
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -188,7 +189,9 @@ def _overtake(world: World, op: Op) -> None:
         if request.is_answered or not world.loop.step(may_wait=False):
             break
     world.loop.nodes.insert(0, reader.node)
-    world.woken = reader.node, world.loop.n_steps
+    calls = (call for lane in reader.node.lanes for call in (*lane.calls, *lane.done))
+    n_looks = sum(name_of(call.function) == conversations.last_hidden.__qualname__ for call in calls)
+    world.woken[reader.node] = Woken(reader.node.n_steps, n_looks)
 
 
 async def _open(world: World, request: Request) -> None:
