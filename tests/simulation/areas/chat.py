@@ -251,7 +251,8 @@ async def _resolve(world: World, request: Request, session: FolderSession, at: C
         started: RunningTurn | TurnId | None = await session.turns.go_on(turn_id, choice, at)
     else:
         started = await recovery.resolve(turn_id, choice, "turn" if op.b % 2 else "answer")
-    if turn_id in {each.turn.id for each in await recovery.unresolved()}:
+    # In a fork nothing changes for the turn that it took along.
+    if (turn_id, at) in {(each.turn.id, each.turn.conversation_id) for each in await recovery.unresolved()}:
         world.problem("still to be resolved", op.kind)
     if started is not None:
         await follow_to_the_end(world, request.server, started)
