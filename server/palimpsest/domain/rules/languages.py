@@ -42,8 +42,8 @@ def plain(text: str) -> str:
 
 
 _COURTESY = re.compile(
-    r"(?:[\s,;]+(?:please|pls|plz|thanks|thank you|thx|sorry|bitte(?: schön)?|danke|merci|svp|stp"
-    r"|s'il (?:te|vous) pla[iî]t|por favor|porfa|gracias)|[,\uff0c\s]*(?:谢谢|多谢|拜托)(?:了)?)"
+    r"(?:(?<![\s,;])[\s,;]+(?:please|pls|plz|thanks|thank you|thx|sorry|bitte(?: schön)?|danke|merci|svp|stp"
+    r"|s'il (?:te|vous) pla[iî]t|por favor|porfa|gracias)|(?<![,\uff0c\s])[,\uff0c\s]*(?:谢谢|多谢|拜托)(?:了)?)"
     r"(?=[\s.!\u2026\u3002\uff01]*\Z)",
     re.I,
 )
