@@ -598,3 +598,16 @@ async def test_what_another_conversation_was_told_of_hidden_words_is_sent_no_mor
     await b.session.conversations.roll_back(b.conversation_id, MessageId(0))
     pieces = (await b.session.contexts.state(told)).pieces
     assert [piece.injection for piece in pieces if isinstance(piece, Live)] == ["", ""]
+
+
+async def test_what_holds_again_is_one_fact_with_what_says_the_same_by_then(bench: Opener, folder: Path) -> None:
+    b = await bench([says("Understood.") for _ in range(4)])
+    librarian = librarian_of(b, folder)
+    said = ("Always use tabs for indentation.", "Always use spaces for indentation, not tabs.")
+    for number, text in enumerate((*said, *said)):
+        await b.ask(text, f"request {number}")
+        await librarian.extract_and_store(b.conversation_id)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(6))
+    assert [each.fact.content for each in await librarian.all_facts()] == [said[0]]
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
+    assert [each.fact.content for each in await librarian.all_facts()] == [said[0]]

@@ -190,19 +190,32 @@ def take_back(fact_id: FactId, now: str, conversation_id: ConversationId, messag
 
 def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
     """The messages [start, end) are gone or hidden: what they had closed holds again, unless it rests on something
-    hidden itself. As with rules, which follow from the messages that are left."""
-    execute(
-        """UPDATE fact
-        SET closed_at = NULL, superseded_by = NULL, closed_by_conversation = NULL, closed_by_message = NULL
-        WHERE (
-            superseded_by IN (SELECT id FROM fact WHERE conversation = ? AND message_id >= ? AND message_id < ?)
-            OR (closed_by_conversation = ? AND closed_by_message >= ? AND closed_by_message < ?)
-        ) AND NOT EXISTS (
-            SELECT 1 FROM hidden WHERE hidden.conversation = fact.conversation
-            AND fact.message_id >= start_message_id AND fact.message_id < end_message_id
-        )""",
-        *(conversation_id, start, end) * 2,
+    hidden itself, or another fact says the same by now. As with rules, which follow from the messages that are left."""
+    found = list(
+        execute(
+            """SELECT id, fact_type, content FROM fact
+            WHERE (
+                superseded_by IN (SELECT id FROM fact WHERE conversation = ? AND message_id >= ? AND message_id < ?)
+                OR (closed_by_conversation = ? AND closed_by_message >= ? AND closed_by_message < ?)
+            ) AND NOT EXISTS (
+                SELECT 1 FROM hidden WHERE hidden.conversation = fact.conversation
+                AND fact.message_id >= start_message_id AND fact.message_id < end_message_id
+            ) ORDER BY id DESC""",
+            *(conversation_id, start, end) * 2,
+        )
     )
+    for fact_id, fact_type, content in found:
+        same = execute(
+            """SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL
+            AND NOT (conversation IS ? AND message_id >= ? AND message_id < ?)""",
+            *(fact_type, content, conversation_id, start, end),
+        )
+        twin = next((each for (each,) in same), None)
+        execute(
+            "UPDATE fact SET closed_at = CASE WHEN ? IS NULL THEN NULL ELSE closed_at END, superseded_by = ?, "
+            "closed_by_conversation = NULL, closed_by_message = NULL WHERE id = ?",
+            *(twin, twin, fact_id),
+        )
 
 
 def verify(fact_id: FactId, now: str) -> None:
