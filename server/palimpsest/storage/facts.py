@@ -197,11 +197,11 @@ def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
             WHERE (
                 superseded_by IN (SELECT id FROM fact WHERE conversation = ? AND message_id >= ? AND message_id < ?)
                 OR (closed_by_conversation = ? AND closed_by_message >= ? AND closed_by_message < ?)
-            ) AND NOT EXISTS (
+            ) AND NOT (conversation IS ? AND message_id >= ? AND message_id < ?) AND NOT EXISTS (
                 SELECT 1 FROM hidden WHERE hidden.conversation = fact.conversation
                 AND fact.message_id >= start_message_id AND fact.message_id < end_message_id
             ) ORDER BY id DESC""",
-            *(conversation_id, start, end) * 2,
+            *(conversation_id, start, end) * 3,
         )
     )
     for fact_id, fact_type, content in found:
