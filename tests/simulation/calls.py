@@ -43,7 +43,7 @@ class Call:
     n_made: int = 0
     """How often models are to make it."""
     n_allowed: int = 0
-    """Answers that let it run, each given while its question stood."""
+    """Answers that let it run, each given while its question stood, and that it has not run by."""
     n_run: int = 0
     n_done: int = 0
     """How often whoever ran it said that it was done."""
@@ -133,9 +133,9 @@ class Calls:
         if call.n_run > call.n_made:
             self.world.problem("ran twice", said)
         if not call.is_read_only:
-            if call.n_run > call.n_allowed and not any(
-                self._covers(each, call) for each in self.old_rules | self.new_rules
-            ):
+            if call.n_allowed:
+                call.n_allowed -= 1
+            elif not any(self._covers(each, call) for each in self.old_rules | self.new_rules):
                 self.world.problem("ran without approval", said)
             if not self._is_trusted():
                 self.world.problem("ran without trust", said)

@@ -99,6 +99,11 @@ class Placement:
         """Whether an edit is on its way."""
         return self._sent is not None
 
+    @property
+    def typed(self) -> str:
+        """What the user has typed and is to go, as it still stands there."""
+        return "".join(self.text[each.start : each.end] for each in self._mends if each.is_typed)
+
     def remove(self, start: int, end: int) -> None:
         """This stretch, which is ours, is to go; what is typed into it meanwhile stays."""
         if start < end:

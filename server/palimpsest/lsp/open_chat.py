@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
@@ -64,6 +65,18 @@ _MOST_REFUSALS: Final = 12
 """In a row, without a change between them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """The newest thing that was hidden or purged, by number."""
+
+    here: int
+    """In the conversation."""
+    anywhere: int
+
+    def is_more_than(self, other: _Gone, *, anywhere: bool) -> bool:
+        return self.here != other.here or (anywhere and self.anywhere != other.anywhere)
+
+
 class OpenChat:
     """One document on one connection, bound to one conversation."""
 
@@ -79,6 +92,16 @@ class OpenChat:
         self._aside_since = 0
         """The newest thing that was hidden or purged in the folder when they were answered: what they quote may be
         gone when there is a newer one."""
+        self._has_quoted = False
+        """Whether the document may show such answers, also some that are forgotten."""
+        self._read_at: _Gone | None = None
+        """What was gone when the conversation was last read for the view."""
+        self._placed_at: _Gone | None = None
+        """What was gone of the view that is on its way; None while none is."""
+        self._shown_at: _Gone | None = None
+        """What was gone of what the document shows, as the editor last told it; None: nothing was read yet."""
+        self._stays = ""
+        """What was sent from the input, and the editor does not let go."""
         self._placement: Placement | None = None
         self._is_held = False
         """Whether the placement waits for the turn to be admitted."""
@@ -181,22 +204,30 @@ class OpenChat:
         from palimpsest.domain.cut import Block
 
         session = await self.session()
-        await self._forget_asides(session)
+        gone = await self._forget_asides(session)
         conversations = session.conversations
         record = (await conversations.read(self.conversation_id, 0, 1)).record
         page = await conversations.read(self.conversation_id, max(0, record.n_messages - MOST_SHOWN), MOST_SHOWN + 1)
         state = await session.contexts.state(self.conversation_id)
         self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
         visible = [each for each in page.messages if each.id not in page.hidden]
+        self._read_at, self._shown_at = gone, self._shown_at or gone
         return Shown(page.record.title, visible, self.summaries, self._asides)
 
-    async def _forget_asides(self, session: FolderSession) -> None:
+    async def _forget_asides(self, session: FolderSession) -> _Gone:
         """Those that may quote what is gone since."""
+        gone = await self._gone(session)
+        if gone.anywhere != self._aside_since:
+            self._asides, self._aside_since = [], gone.anywhere
+        return gone
+
+    async def _gone(self, session: FolderSession) -> _Gone:
         from palimpsest.storage import conversations
 
-        newest = await session.store.read(conversations.last_hidden_anywhere)
-        if newest != self._aside_since:
-            self._asides, self._aside_since = [], newest
+        def read() -> _Gone:
+            return _Gone(conversations.last_hidden(self.conversation_id), conversations.last_hidden_anywhere())
+
+        return await session.store.read(read)
 
     @property
     def has_asides(self) -> bool:
@@ -275,6 +306,7 @@ class OpenChat:
         await self._forget_asides(session)
         n_messages = (await session.contexts.state(self.conversation_id)).n_messages
         self._asides.append((n_messages, aside(n_messages, message, reply.text)))
+        self._has_quoted = True
         self._write(f"{BREAK}{self._asides[-1][1]}")
         self._let_go()
         self.changed_elsewhere()
@@ -358,10 +390,32 @@ class OpenChat:
 
     async def close(self) -> None:
         """The editor has closed the document (`is_closed`). An answer goes on and is there when it is opened again."""
-        message = self.parsed.message if self.parsed.marker_line is not None and self._placement is None else None
+        message, is_placed = self._unsent(), self._placement is None
         self._settled.set()
-        if message is not None and self.view:
+        if message is None:
+            return
+        if is_placed and self.view:
             await self._keep_as_draft(message)
+        await self._leave_nothing("" if is_placed else message)
+
+    def _unsent(self) -> str | None:
+        """What stands in the input and was not sent; None where there is no input."""
+        parsed = self.parsed
+        sent = (self._stays if self._placement is None else self._placement.typed).strip()
+        return None if parsed.marker_line is None else parsed.message.removeprefix(sent).strip("\n")
+
+    async def _leave_nothing(self, message: str) -> None:
+        """The file may hold what was purged: the editor has saved what it was never seen to take out. Then it is
+        emptied, and `message`, which stands in it, is the draft."""
+        from palimpsest.services.chat_documents import ChatDocuments
+
+        session = await self.session()
+        gone, path = await self._gone(session), self._ls.resolve(self.uri)
+        if self._shown_at is None or path is None or not gone.is_more_than(self._shown_at, anywhere=self._has_quoted):
+            return
+        if message:
+            await self._keep_as_draft(message)
+        await ChatDocuments(session.root, session.store).empty_one(path)
 
     async def _keep_as_draft(self, message: str) -> None:
         await (await self.session()).conversations.set_draft(self.conversation_id, message)
@@ -386,6 +440,9 @@ class OpenChat:
         if turn is not None and turn.n_followers == 0:
             turn.interrupt()
             await turn.wait()
+        if (message := self._unsent()) is not None:
+            with contextlib.suppress(PalimpsestError):
+                await self._leave_nothing(message)
 
     # ------------------------------------------------------------------------------------------ the document
 
@@ -403,6 +460,8 @@ class OpenChat:
         if told != text:
             changes.append(change_between(text, told))
         self.text = told
+        if not self.parsed.message.startswith(self._stays.strip()):
+            self._stays = ""
         if self._placement is not None:
             self._placement.changed(changes)
             self._advance()
@@ -441,6 +500,7 @@ class OpenChat:
         """Makes a change of the view. `n_sent`: characters of a message that stands in the input at `sent_at` and was
         sent."""
         if not can_apply(self._ls):
+            self._stays = self.text[sent_at : sent_at + n_sent]
             return
         placement = Placement(self.text, change.start)
         placement.remove(change.start, change.end)
@@ -448,10 +508,18 @@ class OpenChat:
         if n_sent:
             behind = self.text[sent_at + n_sent :]
             placement.remove_typed(sent_at, len(self.text) - len(behind.lstrip()))
+        self._placed_at = self._read_at
         if placement.is_settled:
+            self._settle_view()
             return
         self._hold(placement)
         self._let_go()
+
+    def _settle_view(self) -> None:
+        """What was on its way stands in the document."""
+        self._stays = ""
+        if self._placed_at is not None:
+            self._shown_at, self._placed_at, self._has_quoted = self._placed_at, None, bool(self._asides)
 
     def _write(self, text: str) -> None:
         if text:
@@ -470,6 +538,7 @@ class OpenChat:
             self._sending = asyncio.create_task(self._apply(placement, self._edit(change), self._n_changes))
         elif placement.is_settled and self._answering is None:
             self._placement = None
+            self._settle_view()
             self._settled.set()
             self._look_again()
 
@@ -494,7 +563,8 @@ class OpenChat:
 
     def _give_in(self) -> None:
         """The editor takes no edit of the document: what comes is in the conversation, and shown when it is opened."""
-        self._placement, self._answering = None, None
+        self._stays = "" if self._placement is None else self._placement.typed
+        self._placement, self._placed_at, self._answering = None, None, None
         self._settled.set()
         self._ls.warn(
             "The editor refuses to change the chat document. Nothing is lost: the answer is in the conversation. Open "

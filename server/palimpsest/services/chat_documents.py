@@ -65,6 +65,11 @@ class ChatDocuments:
         removed."""
         await asyncio.to_thread(self._empty, conversation_id, title)
 
+    async def empty_one(self, path: Path) -> None:
+        """Empties a document: its editor has saved what was said there and is gone. Where it shows no conversation any
+        more it is removed."""
+        await asyncio.to_thread(self._empty_one, path)
+
     @property
     def _folder(self) -> Path:
         return (self.store.directory / FOLDER).resolve()
@@ -92,8 +97,12 @@ class ChatDocuments:
                 path.unlink(missing_ok=True)
                 record.unlink(missing_ok=True)
                 continue
-            with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at that very moment
-                path.unlink()
+            self._empty_one(path)
+
+    def _empty_one(self, path: Path) -> None:
+        with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at that very moment
+            path.unlink()
+            if self._record(path).is_file():
                 _write_private(path, whole(HEAD, ""))
 
     def _write(self, path: Path, conversation_id: ConversationId, *, is_users: bool) -> None:

@@ -17,7 +17,7 @@ from palimpsest.domain.facts import FactId
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.tokens import Estimator
-from palimpsest.storage import conversations, facts, leases
+from palimpsest.storage import conversations, facts, leases, ledger
 from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import execute, execute_many
@@ -327,10 +327,19 @@ def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: s
     if cut is not None:
         blocks = tuple(SummaryId(new_ids[block]) for block in cut.blocks if block in new_ids)
         left_out = tuple((start, min(end, at)) for start, end in cut.left_out if start < at)
-        own = replace(cut, version=1, end=min(cut.end, at), blocks=blocks, left_out=left_out)
+        front = "" if _may_quote_from(parent, cut, at) else cut.front
+        own = replace(cut, version=1, end=min(cut.end, at), blocks=blocks, front=front, left_out=left_out)
         _insert_cut(child, own, RecutReport(), now)
         previews = {m: c for m, c in read_previews(parent, cut.version).items() if m < at}
         write_previews(child, 1, previews)
+
+
+def _may_quote_from(conversation_id: ConversationId, cut: CutRecord, at: MessageId) -> bool:
+    """Whether what stands in front of the conversation may say rules of its messages from `at` on: of those that were
+    taken back by command, and of messages that are left out. What is missing then of the others the next turn is told.
+    """
+    is_told = any(entry.message_id >= at for entry in ledger.withdrawals(conversation_id))
+    return is_told or any(end > at for _, end in cut.left_out)
 
 
 def write_summary(conversation_id: ConversationId, new: NewSummary, now: str) -> Summary:
