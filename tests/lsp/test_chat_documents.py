@@ -404,6 +404,43 @@ async def test_what_is_purged_leaves_the_document_and_what_commands_quoted_in_it
     assert "And now?" in editor.text
 
 
+async def test_what_an_editor_keeps_of_what_was_sent_is_no_draft_and_goes_with_a_purge(desk: Desk) -> None:
+    desk.fake.script += [Reply(text="Noted.")]
+    editor = await desk.chat(title="Keys")
+    editor.type("The key is zqxsecret7731.\n")
+    editor.refuse_next = 1_000_000
+    sent = (await editor.command("send"))["result"]
+    await editor.client.request("palimpsest/turn/attach", {"turnId": sent["turnId"]})
+    editor.type("And the lock?\n")
+    purge = {"conversationId": sent["conversationId"], "confirm": True}
+    await editor.client.result("palimpsest/conversation/purge", purge)
+    editor.path.write_text(editor.text)
+    editor.close()
+    read = ("palimpsest/conversation/read", {"conversationId": sent["conversationId"]})
+    async with asyncio.timeout(WAIT_S):
+        while editor.path.exists():
+            await editor.client.result(*read)
+    assert (await editor.client.result(*read))["conversation"]["draft"] == "And the lock?"
+
+
+async def test_a_document_that_is_in_step_is_left_as_its_editor_has_saved_it(desk: Desk) -> None:
+    desk.fake.script += [Reply(text="Noted."), Reply(text="Yes.")]
+    editor = await desk.chat()
+    for text in ("First.", "Second."):
+        editor.type(text)
+        sent = (await editor.command("send"))["result"]
+        await editor.settled()
+    back = {"conversationId": sent["conversationId"], "messageId": 2}
+    await editor.client.result("palimpsest/conversation/rollback", back)
+    await editor.until("## 2 · you", is_there=False)
+    await editor.settled()
+    editor.type("Third.\n")
+    editor.path.write_text(editor.text)
+    editor.close()
+    await desk.close()
+    assert editor.path.read_text() == editor.text
+
+
 async def test_a_document_named_by_what_is_purged_goes(desk: Desk) -> None:
     editor = await desk.chat(title="Zqxsecret7731")
     assert editor.path.name == "Zqxsecret7731.chat.md"

@@ -165,6 +165,22 @@ async def test_a_fork_knows_what_was_taken_back_before_it(bench: Opener) -> None
     assert b.provider.seen[-1].messages[-1].text.endswith(f"- {GONE}{rule}")
 
 
+async def test_a_fork_is_not_told_what_was_taken_back_behind_it(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    rule = "Never use tabs in this project."
+    await ask(b, "Hello.", rule)
+    await withdraw(b, rule)
+    await until_recut(b)
+    assert f"- {GONE}{rule}" in front_of(b.provider.seen[-1])
+    whole = (await b.session.conversations.fork(b.conversation_id, None, None)).id
+    b.conversation_id = (await b.session.conversations.fork(b.conversation_id, MessageId(1), None)).id
+    await ask(b, "Go on.")
+    assert rule not in text_of(b.provider.seen[-1])
+    b.conversation_id = whole
+    await ask(b, "Go on.")
+    assert front_of(b.provider.seen[-1]).endswith(f"- {GONE}{rule}"), "the prefix was lost for nothing"
+
+
 async def test_a_pin_over_the_cap_is_refused_with_the_numbers_and_not_stored(bench: Opener) -> None:
     b = await bench([], window=4_000, reserve=500)
     await ask(b, "Hello.")
