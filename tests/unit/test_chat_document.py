@@ -25,6 +25,7 @@ from palimpsest.domain.chat_document import (
     render,
     rescued,
     whole,
+    without_sent,
 )
 from palimpsest.domain.forest import Summary
 from palimpsest.domain.journal import Ending, EventType, JournalEvent, to_messages
@@ -152,3 +153,17 @@ def test_a_message_was_sent_from_a_document_that_shows_all_before_it(
     messages = [stored(number, user_message(text)) for number, text in enumerate(["Begin.", "Yes.", "Go on.", "What?"])]
     document = parse(whole(render(Shown("Pumps", messages[:n_seen])), message))
     assert n_sent(document, Shown("Pumps", messages)) == n_characters
+
+
+@pytest.mark.parametrize(
+    ("message", "sent", "left"),
+    [
+        ("Go on.", "Go on.\n", ""),
+        ("Go on.\nAnd then?", "Go on.", "And then?"),
+        ("Going on.", "Go", "Going on."),
+        ("Go.", "Go.\nOn.", "Go."),
+        ("Go.", "", "Go."),
+    ],
+)
+def test_only_whole_lines_that_were_sent_are_taken_for_sent(message: str, sent: str, left: str) -> None:
+    assert without_sent(message, sent) == left

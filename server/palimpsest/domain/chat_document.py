@@ -344,7 +344,18 @@ def n_sent(document: Parsed, shown: Shown) -> int:
     if following is None or following.role is not Role.USER:
         return 0
     sent = _plain(following.text).lstrip("\n").rstrip()
-    return len(sent) if f"{document.message}\n".startswith(f"{sent}\n") else 0
+    return len(sent) if _begins_with(document.message, sent) else 0
+
+
+def without_sent(message: str, sent: str) -> str:
+    """An input without the lines of it that were sent and still stand there, word for word."""
+    sent = sent.strip()
+    return message[len(sent) :].strip("\n") if sent and _begins_with(message, sent) else message
+
+
+def _begins_with(message: str, sent: str) -> bool:
+    """Whether the message begins with those lines."""
+    return f"{message}\n".startswith(f"{sent}\n")
 
 
 def whole(view: str, message: str) -> str:

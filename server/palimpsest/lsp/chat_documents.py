@@ -19,7 +19,7 @@ from palimpsest.lsp.errors import answers
 from palimpsest.lsp.questions import CannotAsk, ask_user
 
 if TYPE_CHECKING:
-    from palimpsest.lsp.open_chat import OpenChat
+    from palimpsest.lsp.open_chat import OpenChat, Remains
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.chat_documents import ChatDocuments
     from palimpsest.services.folders import FolderSession
@@ -63,6 +63,8 @@ class OpenChats:
         self._closing: dict[asyncio.Task[None], None] = {}
         self._left: dict[str, OpenChat] = {}
         """Those that were closed while something was on its way into the document, or was being sent."""
+        self._remains: dict[tuple[str, ConversationId], Remains] = {}
+        """Of documents that were closed, and what they showed."""
         self._asking: dict[Path, asyncio.Task[None]] = {}
         """Questions whether a conversation is to begin in a document, each asked once. Nothing waits for an answer."""
 
@@ -111,6 +113,7 @@ class OpenChats:
         if (opening := self._opening.get(unquote(uri))) is not None:
             opening.cancel()
         if (chat := self._chats.pop(unquote(uri), None)) is not None:
+            self._remains[unquote(uri), chat.conversation_id] = chat.remains
             chat.is_closed = True  # at once: an edit from now on would be of what stands on disk
             if chat.is_under_way:
                 self._left[unquote(uri)] = chat
@@ -178,11 +181,12 @@ class OpenChats:
 
     async def bind(self, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
         """The document, which is open, shows the conversation from now on."""
-        from palimpsest.lsp.open_chat import OpenChat
+        from palimpsest.lsp.open_chat import OpenChat, Remains
 
         if unquote(uri) not in self._ls.workspace.text_documents:
             return
-        chat = self._chats[unquote(uri)] = OpenChat(self._ls, session.root, uri, conversation_id)
+        before = self._remains.pop((unquote(uri), conversation_id), Remains())
+        chat = self._chats[unquote(uri)] = OpenChat(self._ls, session.root, uri, conversation_id, before)
         self._hear(session)
         await chat.show()
         self.look_again(uri)

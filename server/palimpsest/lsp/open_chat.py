@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
@@ -32,6 +32,7 @@ from palimpsest.domain.chat_document import (
     rescued,
     user_section,
     whole,
+    without_sent,
 )
 from palimpsest.domain.document_edits import Change, Placement, change_between
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
@@ -73,14 +74,33 @@ class _Gone:
     """In the conversation."""
     anywhere: int
 
-    def is_more_than(self, other: _Gone, *, anywhere: bool) -> bool:
-        return self.here != other.here or (anywhere and self.anywhere != other.anywhere)
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What a document may still hold although it is sent or gone, because its editor was not seen to take it out; also
+    when the document is opened again."""
+
+    sent: str = ""
+    """What was sent from the input, and stands there."""
+    shown_at: _Gone | None = None
+    """What was gone of what the document shows, as the editor last told it; None: nothing was read yet."""
+    has_quoted: bool = False
+    """Whether it may show answers of commands, also some that are forgotten."""
+
+    def may_hold(self, gone: _Gone) -> bool:
+        """Whether the document may show what is gone by now."""
+        shown = self.shown_at
+        if shown is None:
+            return False
+        return gone.here != shown.here or (self.has_quoted and gone.anywhere != shown.anywhere)
 
 
 class OpenChat:
     """One document on one connection, bound to one conversation."""
 
-    def __init__(self, ls: PalimpsestServer, root: Path, uri: str, conversation_id: ConversationId) -> None:
+    def __init__(
+        self, ls: PalimpsestServer, root: Path, uri: str, conversation_id: ConversationId, before: Remains
+    ) -> None:
         self._ls, self.root, self.uri, self.conversation_id = ls, root, uri, conversation_id
         self.text = normal(ls.workspace.get_text_document(uri).source)
         """As the editor last told it, every line ending with `\\n`."""
@@ -92,16 +112,11 @@ class OpenChat:
         self._aside_since = 0
         """The newest thing that was hidden or purged in the folder when they were answered: what they quote may be
         gone when there is a newer one."""
-        self._has_quoted = False
-        """Whether the document may show such answers, also some that are forgotten."""
+        self._remains = before
         self._read_at: _Gone | None = None
         """What was gone when the conversation was last read for the view."""
         self._placed_at: _Gone | None = None
         """What was gone of the view that is on its way; None while none is."""
-        self._shown_at: _Gone | None = None
-        """What was gone of what the document shows, as the editor last told it; None: nothing was read yet."""
-        self._stays = ""
-        """What was sent from the input, and the editor does not let go."""
         self._placement: Placement | None = None
         self._is_held = False
         """Whether the placement waits for the turn to be admitted."""
@@ -121,6 +136,7 @@ class OpenChat:
         self.is_closed = False
         self.told_since = asyncio.Event()
         """Set when the editor tells a change of the document, which is open again."""
+        self._look_at_remains()
 
     @property
     def parsed(self) -> Parsed:
@@ -150,6 +166,12 @@ class OpenChat:
         is_same = change.start == change.end and not change.text
         return None if is_same else self.text.count("\n", 0, change.start)
 
+    @property
+    def remains(self) -> Remains:
+        """For when the document is opened again."""
+        typed = "" if self._placement is None or self._is_held else self._placement.typed.strip()
+        return replace(self._remains, sent=typed or self._remains.sent)
+
     # ------------------------------------------------------------------------------------------ the conversation
 
     async def show(self) -> None:
@@ -171,7 +193,7 @@ class OpenChat:
             change = change_between(self.text, whole(self.view, draft))
         else:
             change = edit_of_view(self.text, self.view)
-        self._replace(change, parsed.input_start, n_sent(parsed, shown))
+        self._replace(change, parsed.input_start, n_sent(parsed, shown) or len(self._remains.sent))
 
     def changed_elsewhere(self) -> None:
         """The conversation has changed, by whomever: shown soon, unless the user has edited the view."""
@@ -211,7 +233,9 @@ class OpenChat:
         state = await session.contexts.state(self.conversation_id)
         self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
         visible = [each for each in page.messages if each.id not in page.hidden]
-        self._read_at, self._shown_at = gone, self._shown_at or gone
+        self._read_at = gone
+        if self._remains.shown_at is None:
+            self._remains = replace(self._remains, shown_at=gone)
         return Shown(page.record.title, visible, self.summaries, self._asides)
 
     async def _forget_asides(self, session: FolderSession) -> _Gone:
@@ -306,7 +330,7 @@ class OpenChat:
         await self._forget_asides(session)
         n_messages = (await session.contexts.state(self.conversation_id)).n_messages
         self._asides.append((n_messages, aside(n_messages, message, reply.text)))
-        self._has_quoted = True
+        self._remains = replace(self._remains, has_quoted=True)
         self._write(f"{BREAK}{self._asides[-1][1]}")
         self._let_go()
         self.changed_elsewhere()
@@ -401,8 +425,8 @@ class OpenChat:
     def _unsent(self) -> str | None:
         """What stands in the input and was not sent; None where there is no input."""
         parsed = self.parsed
-        sent = (self._stays if self._placement is None else self._placement.typed).strip()
-        return None if parsed.marker_line is None else parsed.message.removeprefix(sent).strip("\n")
+        sent = "" if self._placement is None else self._placement.typed
+        return None if parsed.marker_line is None else without_sent(parsed.message, sent or self._remains.sent)
 
     async def _leave_nothing(self, message: str) -> None:
         """The file may hold what was purged: the editor has saved what it was never seen to take out. Then it is
@@ -411,7 +435,7 @@ class OpenChat:
 
         session = await self.session()
         gone, path = await self._gone(session), self._ls.resolve(self.uri)
-        if self._shown_at is None or path is None or not gone.is_more_than(self._shown_at, anywhere=self._has_quoted):
+        if path is None or not self._remains.may_hold(gone):
             return
         if message:
             await self._keep_as_draft(message)
@@ -460,11 +484,16 @@ class OpenChat:
         if told != text:
             changes.append(change_between(text, told))
         self.text = told
-        if not self.parsed.message.startswith(self._stays.strip()):
-            self._stays = ""
+        self._look_at_remains()
         if self._placement is not None:
             self._placement.changed(changes)
             self._advance()
+
+    def _look_at_remains(self) -> None:
+        """What was sent and stands there no more was let go."""
+        message = self.parsed.message
+        if without_sent(message, self._remains.sent) == message:
+            self._remains = replace(self._remains, sent="")
 
     def _to_change(self, text: str, told: lsp.TextDocumentContentChangeEvent) -> Change:
         new = normal(told.text)
@@ -500,7 +529,7 @@ class OpenChat:
         """Makes a change of the view. `n_sent`: characters of a message that stands in the input at `sent_at` and was
         sent."""
         if not can_apply(self._ls):
-            self._stays = self.text[sent_at : sent_at + n_sent]
+            self._keep_sent(self.text[sent_at : sent_at + n_sent])
             return
         placement = Placement(self.text, change.start)
         placement.remove(change.start, change.end)
@@ -517,9 +546,14 @@ class OpenChat:
 
     def _settle_view(self) -> None:
         """What was on its way stands in the document."""
-        self._stays = ""
         if self._placed_at is not None:
-            self._shown_at, self._placed_at, self._has_quoted = self._placed_at, None, bool(self._asides)
+            self._remains = Remains(self._remains.sent, self._placed_at, bool(self._asides))
+            self._placed_at = None
+
+    def _keep_sent(self, text: str) -> None:
+        """The editor does not let go what was sent."""
+        if text.strip():
+            self._remains = replace(self._remains, sent=text.strip())
 
     def _write(self, text: str) -> None:
         if text:
@@ -563,7 +597,8 @@ class OpenChat:
 
     def _give_in(self) -> None:
         """The editor takes no edit of the document: what comes is in the conversation, and shown when it is opened."""
-        self._stays = "" if self._placement is None else self._placement.typed
+        if self._placement is not None:
+            self._keep_sent(self._placement.typed)
         self._placement, self._placed_at, self._answering = None, None, None
         self._settled.set()
         self._ls.warn(
