@@ -150,7 +150,7 @@ class Composer:
             lambda: bool(session.editors.attached()),
         )
         if store.refusal is None:
-            session.contexts.background.start(None, resume(Purging(session.contexts, session.listeners)))
+            session.contexts.background.start(None, resume(Purging.of(session)))
         notes = [] if aside is None else [_set_aside(root, aside)]
         folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
         if (left := await find_left(store, store.directory.parent, folder)) is not None:

@@ -101,7 +101,7 @@ async def test_hidden_and_purged_messages_are_never_shown(bench: Opener) -> None
     for text in ("first daffodil", "second daffodil", "third daffodil"):
         await b.ask(text)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(4))
-    purging = Purging(b.session.contexts, b.session.listeners)
+    purging = Purging.of(b.session)
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
     await b.ask("go on")
     found = await call(b, "recall", query="daffodil")

@@ -132,7 +132,7 @@ class World:
         if end > 1:
             start = self.chance.randint(0, end - 2)
             wanted = (MessageId(start), MessageId(min(end, start + self.chance.randint(1, 4))))
-            purging = Purging(self.b.session.contexts, self.b.session.listeners)
+            purging = Purging.of(self.b.session)
             await purging.purge(self.b.conversation_id, wanted, is_confirmed=True)
             self.is_purged = True
 

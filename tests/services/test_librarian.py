@@ -230,7 +230,7 @@ async def test_a_purge_takes_the_facts_that_rest_on_the_messages(bench: Opener, 
     await b.ask("Always answer in French when I write in French.", "second")
     await librarian.extract_and_store(b.conversation_id)
     assert len(await librarian.all_facts()) == 2
-    purging = Purging(b.session.contexts, b.session.listeners)
+    purging = Purging.of(b.session)
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
     (left,) = await b.session.store.read(facts.all_known)
     assert "French" in left.fact.content
@@ -458,7 +458,7 @@ async def test_nothing_that_was_purged_can_be_restored(bench: Opener, folder: Pa
     await librarian.extract_and_store(b.conversation_id)
     (fact,) = await librarian.all_facts()
     await librarian.forget(fact.id)
-    purging = Purging(b.session.contexts, b.session.listeners)
+    purging = Purging.of(b.session)
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
     assert await librarian.forgotten() == []
     with pytest.raises(NotFound):
@@ -486,7 +486,7 @@ async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
     assert work is not None
     # As by another server, whose librarian this one cannot stop.
     if is_purged:
-        purging = Purging(b.session.contexts, b.session.listeners)
+        purging = Purging.of(b.session)
         await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
     else:
         await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
@@ -574,7 +574,7 @@ async def test_what_a_hidden_change_of_mind_had_closed_holds_again(
         await librarian.extract_and_store(b.conversation_id)
     assert [("Redis for" in fact.fact.content) for fact in await librarian.all_facts()] == [False]
     if is_purged:
-        purging = Purging(b.session.contexts, b.session.listeners)
+        purging = Purging.of(b.session)
         await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
     else:
         await b.session.conversations.roll_back(b.conversation_id, MessageId(2))

@@ -267,7 +267,7 @@ async def test_a_purge_that_is_cut_off_shows_nothing_any_more_and_is_finished_by
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
     await store.close()
     again = await open_bench(store.directory)
-    await resume(Purging(again.session.contexts, again.session.listeners))
+    await resume(Purging.of(again.session))
     assert await again.session.store.read(pending_work.n_left, Kind.PURGE) == 0
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
     await again.session.close()
@@ -280,9 +280,9 @@ async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_
     await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
     await do_pending_work(store)  # and nothing more: its server ends here
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
-    await resume(Purging(b.session.contexts, b.session.listeners))
+    await resume(Purging.of(b.session))
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
-    assert await store.read(pending_work.files_to_empty) == 0
+    assert (await store.read(pending_work.files_to_empty)).newest == 0
 
 
 async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> None:
@@ -292,7 +292,7 @@ async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> No
     await store.run(stored.create, other, "", "offline", "2026-01-01")
     await store.run(stored.append_many, other, contents, "2026-01-01")
     n_before = await store.read(pending_work.n_left, Kind.INDEX)
-    purge = Purging(b.session.contexts, b.session.listeners).purge(other, None, is_confirmed=True)
+    purge = Purging.of(b.session).purge(other, None, is_confirmed=True)
     work = asyncio.create_task(purge)
     n_between = 0
     while not work.done():

@@ -94,9 +94,7 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
     async def text(recall: Recall, state: ContextState, asked: Live, most_tokens: int) -> str:
         found.append(await real(recall, state, asked, most_tokens))
         if len(found) == 1:
-            await Purging(b.session.contexts, b.session.listeners).purge(
-                teller, (MessageId(0), MessageId(2)), is_confirmed=True
-            )
+            await Purging.of(b.session).purge(teller, (MessageId(0), MessageId(2)), is_confirmed=True)
         return found[-1]
 
     monkeypatch.setattr(Recall, "text", text)

@@ -271,7 +271,7 @@ MUTANTS: Final = (
     Mutant(
         "a purge that was cut off is not gone on with",
         "app.py",
-        "            session.contexts.background.start(None, resume(Purging(session.contexts, session.listeners)))\n",
+        "            session.contexts.background.start(None, resume(Purging.of(session)))\n",
         "            pass\n",
         profile="servers",
     ),

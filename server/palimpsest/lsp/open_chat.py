@@ -318,7 +318,7 @@ class OpenChat:
                 self._placement, self._is_held = None, False
                 self._settled.set()
                 if self.is_closed:
-                    await self._keep_as_draft(message)
+                    await (await self.session()).conversations.set_draft(self.conversation_id, message)
             raise
 
     async def _command(self, message: str) -> dict[str, Any]:
@@ -376,6 +376,8 @@ class OpenChat:
         unfollow = turn.follow(show, 0)
         try:
             await turn.wait()
+            if self.is_closed:
+                return
             self._write(stream.end())
             self._advance()
             session = await self.session()
@@ -385,7 +387,7 @@ class OpenChat:
             self._ls.warn(str(error))
         finally:
             unfollow()
-            self._answering, self._is_finishing = None, True
+            self._answering, self._is_finishing = None, not self.is_closed
         try:
             self._advance()
             await self._settled.wait()
@@ -418,9 +420,10 @@ class OpenChat:
         self._settled.set()
         if message is None:
             return
+        session = await self.session()
         if is_placed and self.view:
-            await self._keep_as_draft(message)
-        await self._leave_nothing("" if is_placed else message)
+            await session.conversations.set_draft(self.conversation_id, message)
+        await self._leave_nothing(session, "" if is_placed else message)
 
     def _unsent(self) -> str | None:
         """What stands in the input and was not sent; None where there is no input."""
@@ -428,21 +431,17 @@ class OpenChat:
         sent = "" if self._placement is None else self._placement.typed
         return None if parsed.marker_line is None else without_sent(parsed.message, sent or self._remains.sent)
 
-    async def _leave_nothing(self, message: str) -> None:
+    async def _leave_nothing(self, session: FolderSession, message: str) -> None:
         """The file may hold what was purged: the editor has saved what it was never seen to take out. Then it is
         emptied, and `message`, which stands in it, is the draft."""
         from palimpsest.services.chat_documents import ChatDocuments
 
-        session = await self.session()
         gone, path = await self._gone(session), self._ls.resolve(self.uri)
         if path is None or not self._remains.may_hold(gone):
             return
         if message:
-            await self._keep_as_draft(message)
+            await session.conversations.set_draft(self.conversation_id, message)
         await ChatDocuments(session.root, session.store).empty_one(path)
-
-    async def _keep_as_draft(self, message: str) -> None:
-        await (await self.session()).conversations.set_draft(self.conversation_id, message)
 
     async def outlast(self) -> None:
         """Returns when nothing that was under way when the document was closed comes into it any more, or is sent."""
@@ -461,12 +460,12 @@ class OpenChat:
         for task in [*self._tasks, *([] if self._sending is None else [self._sending])]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if (message := self._unsent()) is not None:
+            with contextlib.suppress(PalimpsestError):
+                await self._leave_nothing(await self.session(), message)
         if turn is not None and turn.n_followers == 0:
             turn.interrupt()
             await turn.wait()
-        if (message := self._unsent()) is not None:
-            with contextlib.suppress(PalimpsestError):
-                await self._leave_nothing(message)
 
     # ------------------------------------------------------------------------------------------ the document
 

@@ -47,9 +47,8 @@ async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
 async def _purging(
     ls: PalimpsestServer, params: PurgeParams
 ) -> tuple[FolderSession, Purging, tuple[MessageId, MessageId] | None]:
-    from palimpsest.services.chat_documents import ChatDocuments
     from palimpsest.services.purging import Purging
 
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
-    return session, Purging(session.contexts, session.listeners, ChatDocuments(session.root, session.store)), wanted
+    return session, Purging.of(session), wanted

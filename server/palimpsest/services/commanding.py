@@ -22,7 +22,6 @@ from palimpsest.domain.ledger import EntryState
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
 from palimpsest.domain.recovery import Rerun, Resolution
 from palimpsest.services import context_reports
-from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.context_reports import Plan
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.folders import FolderSession
@@ -174,8 +173,7 @@ class Commanding:
         is_confirmed = said[-1:] == ["yes"]
         which = " ".join(said[:-1] if is_confirmed else said)
         wanted, session = _range_of(which, "/purge A-B"), self.session
-        documents = ChatDocuments(session.root, session.store)
-        purging = Purging(session.contexts, session.listeners, documents)
+        purging = Purging.of(session)
         if not is_confirmed:
             would = await purging.what_would_go(self._conversation, wanted)
             return f"{plain(would)}\n\nTo do it: `/purge {f'{which} ' if which else ''}yes`"

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound, PalimpsestError
@@ -20,6 +21,9 @@ from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.pending_work import Kind
 from palimpsest.storage.purging import Scope
 
+if TYPE_CHECKING:
+    from palimpsest.services.folders import FolderSession
+
 log = logging.getLogger(__name__)
 
 Range = tuple[MessageId, MessageId] | None
@@ -32,8 +36,12 @@ class Purging:
 
     contexts: ContextEngine
     listeners: Listeners
-    documents: ChatDocuments | None = None
-    """Views of conversations, which editors may have saved; None: there are none."""
+    documents: ChatDocuments
+    """Views of conversations, which editors may have saved."""
+
+    @classmethod
+    def of(cls, session: FolderSession) -> Self:
+        return cls(session.contexts, session.listeners, ChatDocuments(session.root, session.store))
 
     async def purge(self, conversation_id: ConversationId, wanted: Range, *, is_confirmed: bool) -> Scope:
         """Removes the content of the messages, and what was made of it, from every file of the store and every
@@ -67,14 +75,9 @@ class Purging:
                 for lease in done.held:
                     self.contexts.let_go(lease)
                     await self.contexts.leases.release(lease, self._changed)
-                for each in done.scope.touched:
+                for each in done.changed:
                     self._changed(each)
-        try:
-            if self.documents is not None:
-                for each in done.scope.touched:
-                    await self.documents.empty(each, (await store.read(conversations.get, each)).title)
-        finally:
-            await self.finish()
+        await self.finish()
         return done.scope
 
     async def finish(self) -> None:
@@ -82,10 +85,14 @@ class Purging:
         words any more, so nothing waits for this but the answer to the purge."""
         store = self.contexts.store
         await do_pending_work(store)
-        newest = await store.read(pending_work.files_to_empty)
-        await asyncio.to_thread(purging.rewrite_files, store.directory)
-        await asyncio.to_thread(_drop_copies, store.directory)
-        await store.run(pending_work.files_are_empty, newest)
+        files = await store.read(pending_work.files_to_empty)
+        try:
+            for each in files.conversations:
+                await self.documents.empty(each, (await store.read(conversations.get, each)).title)
+        finally:
+            await asyncio.to_thread(purging.rewrite_files, store.directory)
+            await asyncio.to_thread(_drop_copies, store.directory)
+        await store.run(pending_work.files_are_empty, files.newest)
 
     def _changed(self, conversation_id: ConversationId) -> None:
         self.listeners.tell(ConversationChanged(conversation_id))
@@ -100,7 +107,7 @@ class Purging:
 async def resume(purges: Purging) -> None:
     """What a server that ended meanwhile had left of long work on the store is done, in the background."""
     store = purges.contexts.store
-    if await store.read(pending_work.files_to_empty) or await store.read(pending_work.n_left, Kind.PURGE):
+    if (await store.read(pending_work.files_to_empty)).newest or await store.read(pending_work.n_left, Kind.PURGE):
         await purges.finish()
     else:
         await do_pending_work(store)

@@ -8,6 +8,8 @@ piece looks for what is still there to do.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -31,7 +33,8 @@ class Kind(StrEnum):
 
 
 _FILES: Final = "files"
-"""The kind of what no transaction can do: the log and the copies of the store still hold what was purged."""
+"""The kind of what no transaction can do: the log and the copies of the store still hold what was purged, and so may
+the chat documents of a conversation."""
 
 
 def purge(conversation_id: str, first: int, after: int) -> None:
@@ -44,15 +47,27 @@ def index(conversation_id: ConversationId, after: int) -> None:
     _add(Kind.INDEX, conversation_id, 0, after)
 
 
-def empty_files() -> None:
-    """What is removed in this transaction stands in other files of the store, too, until they are emptied."""
-    _add(_FILES, "", 0, 0)
+@dataclass(frozen=True, slots=True)
+class FilesToEmpty:
+    """Of what was removed."""
+
+    newest: int
+    """Names what was removed last; 0 when nothing is left to do."""
+    conversations: tuple[ConversationId, ...]
+    """Whose chat documents may hold it."""
 
 
-def files_to_empty() -> int:
-    """Names what was removed last of what other files still hold; 0 when they hold nothing."""
-    ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM pending_work WHERE kind = ?", _FILES)
-    return int(newest)
+def empty_files(conversation_ids: Iterable[ConversationId]) -> None:
+    """What is removed in this transaction stands in other files of the store, too, until they are emptied, and may
+    stand in documents of those conversations."""
+    for each in ("", *conversation_ids):
+        _add(_FILES, each, 0, 0)
+
+
+def files_to_empty() -> FilesToEmpty:
+    found = execute("SELECT id, subject FROM pending_work WHERE kind = ? ORDER BY id", _FILES).fetchall()
+    owners = dict.fromkeys(ConversationId(subject) for _, subject in found if subject)
+    return FilesToEmpty(max((int(number) for number, _ in found), default=0), tuple(owners))
 
 
 def files_are_empty(newest: int) -> None:

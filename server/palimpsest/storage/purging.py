@@ -63,6 +63,8 @@ class Purged:
     """What was purged, and the leases under which it was: the caller releases them."""
 
     scope: Scope
+    changed: tuple[ConversationId, ...]
+    """Those that had the messages or were told of them, and those that were named by them."""
     held: tuple[HeldLease, ...]
 
 
@@ -107,7 +109,6 @@ def purge(
     for stretch in scope.stretches:
         titles |= _titles(*stretch)
         pending_work.purge(*stretch)
-    pending_work.empty_files()
     for owner, first, after in scope.stretches:
         facts.hold_again(ConversationId(owner), first, after)
     facts.remove(_facts_of(scope.stretches))
@@ -115,11 +116,13 @@ def purge(
     for each, (first, after) in scope.touched.items():
         _purge_draft(each, first, after, now)
         _purge_derived(each, first, after, now)
-    _purge_titles(titles, now)
+    retitled = _purge_titles(titles, now)
     if scope.is_whole:
         conversations.retitle(conversation_id, "", now)
         conversations.set_draft(conversation_id, "", now)
-    return Purged(scope, held)
+    changed = tuple(dict.fromkeys([*scope.touched, *retitled]))
+    pending_work.empty_files(changed)
+    return Purged(scope, changed, held)
 
 
 def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
@@ -242,10 +245,14 @@ def _purge_draft(conversation_id: ConversationId, first: int, after: int, now: s
         conversations.set_draft(conversation_id, "", now)
 
 
-def _purge_titles(titles: Collection[str], now: str) -> None:
+def _purge_titles(titles: Collection[str], now: str) -> list[ConversationId]:
     """No conversation is named by words that are purged, not even a fork that was named like its parent and has none of
-    the messages. It is named by the first user message that is left, as if that had been the first."""
+    the messages. It is named by the first user message that is left, as if that had been the first. Those that were
+    named anew."""
+    retitled: list[ConversationId] = []
     for record in conversations.list_all() if titles else ():
         if record.title in titles:
             left = conversations.read_user_messages(record.id, 0)
             conversations.retitle(record.id, title_of(left[0].content.text) if left else "", now)
+            retitled.append(record.id)
+    return retitled

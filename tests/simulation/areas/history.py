@@ -124,7 +124,7 @@ async def purge_those(
 ) -> None:
     purges = world.part(Purges)
     purges.append(purge := Purge(request.server, world.disk.n_failed, world.loop.n_steps))
-    await Purging(session.contexts, session.listeners).purge(at, wanted, is_confirmed=True)
+    await Purging.of(session).purge(at, wanted, is_confirmed=True)
     purges.remove(purge)
 
 
