@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.simulation.areas.chat import script
+from tests.simulation.areas.chat import Drafts, script
 from tests.simulation.areas.edge import server_for
 from tests.simulation.document import HABITS, Document
 from tests.simulation.editor import Editor, Message, Reply
@@ -203,6 +203,7 @@ def _close(world: World, op: Op) -> None:
     documents = world.part(Documents)
     if (document := documents.one(op)) is None:
         return
+    world.part(Drafts).left.add(document.text.partition(MARKER)[2].strip())
     if not document.close():
         return
     documents.saved[document.path] = document
