@@ -241,6 +241,8 @@ async def _quietly(work: Awaitable[None]) -> None:
         await work
     except PalimpsestError as error:
         log.warning("a chat document was not closed in order: %s", error.kind)
+    except OSError as error:
+        log.warning("a chat document could not be emptied: %s", type(error).__name__)
 
 
 # --------------------------------------------------------------------------------------------------------- the commands

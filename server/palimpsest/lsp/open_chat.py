@@ -113,6 +113,7 @@ class OpenChat:
         """The newest thing that was hidden or purged in the folder when they were answered: what they quote may be
         gone when there is a newer one."""
         self._remains = before
+        """What it may still hold and should not, from when it was open before on."""
         self._read_at: _Gone | None = None
         """What was gone when the conversation was last read for the view."""
         self._placed_at: _Gone | None = None
@@ -490,9 +491,10 @@ class OpenChat:
 
     def _look_at_remains(self) -> None:
         """What was sent and stands there no more was let go."""
-        message = self.parsed.message
-        if without_sent(message, self._remains.sent) == message:
-            self._remains = replace(self._remains, sent="")
+        if self._remains.sent:
+            message = self.parsed.message
+            if without_sent(message, self._remains.sent) == message:
+                self._remains = replace(self._remains, sent="")
 
     def _to_change(self, text: str, told: lsp.TextDocumentContentChangeEvent) -> Change:
         new = normal(told.text)
