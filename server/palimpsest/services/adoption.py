@@ -122,9 +122,11 @@ async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
     old = await open_store(directory)
     try:
         n_done, n_present, refused = 0, 0, list[str]()
-        for record in _in_order(await old.read(stored.list_all)):
+        records = _in_order(await old.read(stored.list_all))
+        theirs = {record.id for record in records}  # a copy that was made there comes beside what it is a copy of
+        for record in records:
             left = await old.read(transfers.read, record.id)
-            if await into.store.read(transfers.has_copy, left):
+            if await into.store.read(transfers.has_copy, left, theirs):
                 n_done, n_present = n_done + 1, n_present + 1
                 continue
             text = await asyncio.to_thread(encode, left)
@@ -135,8 +137,8 @@ async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
                 continue
             n_done += 1
             n_present += imported.outcome is Outcome.PRESENT
-        theirs = await old.read(ledger.pins)
-        n_pins = await into.store.run(_add_pins, [pin.text for pin in theirs])
+        pins = await old.read(ledger.pins)
+        n_pins = await into.store.run(_add_pins, [pin.text for pin in pins])
         if not refused:
             await old.run(identity.mark_adopted, os.fsencode(root).decode("utf-8", "replace"))
         return Adopted(n_done, n_present, n_pins, tuple(refused))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from palimpsest.domain.chain import DIGEST_VERSION
@@ -344,11 +344,13 @@ def _write_context(transfer: Transfer, ids: list[SummaryId]) -> None:
     contexts.write_previews(conversation_id, version, {line.message: line.content for line in transfer.previews})
 
 
-def has_copy(transfer: Transfer) -> bool:
-    """Whether a copy of the conversation as it is there is here, whatever it has become since."""
+def has_copy(transfer: Transfer, but: Collection[ConversationId]) -> bool:
+    """Whether a copy of the conversation as it is there is here, whatever it has become since; one that is none of
+    `but`."""
     origin = Origin(transfer.header.id, transfer.messages[-1].digest if transfer.messages else None)
     keys = [key for (key,) in execute("SELECT key FROM meta WHERE key LIKE 'origin:%' AND value = ?", _written(origin))]
-    return any(conversations.find(ConversationId(key.removeprefix("origin:"))) is not None for key in keys)
+    copies = {ConversationId(key.removeprefix("origin:")) for key in keys}.difference(but)
+    return any(conversations.find(each) is not None for each in copies)
 
 
 def _written(origin: Origin) -> str:
