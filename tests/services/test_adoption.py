@@ -22,6 +22,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.adoption import adopt, decline, offered, recognise, require_offered
 from palimpsest.services.folders import FolderSession
+from palimpsest.services.transfers import Outcome, Transfers
 from palimpsest.storage import conversations, identity, ledger
 from palimpsest.storage.store import DATABASE_NAME, open_store
 from palimpsest.trust import trusted_folders
@@ -100,6 +101,22 @@ async def test_adopting_twice_adds_nothing(tmp_path: Path, environ: Mapping[str,
         assert (first.n_conversations, first.n_present, first.n_pins) == (2, 0, 1)
         assert (again.n_conversations, again.n_present, again.n_pins) == (2, 2, 0)
         assert len(await session.store.read(conversations.list_all)) == 2
+
+
+async def test_a_copy_comes_beside_what_it_was_made_of(tmp_path: Path, environ: Mapping[str, str]) -> None:
+    (tmp_path / "before").mkdir()
+    old = await fill(tmp_path / "before", environ)
+    async with opened(tmp_path / "before", environ) as session:
+        exported = await Transfers(session.conversations).export(C)
+        await session.store.run(conversations.retitle, C, "renamed", NOW)
+        assert (await Transfers(session.conversations).import_text(exported.text)).outcome is Outcome.COPIED
+        brought = await titles(session)
+    (tmp_path / "after").mkdir()
+    async with opened(tmp_path / "after", environ) as session:
+        for n_present in (0, 3):
+            adopted = await adopt(old, session.conversations, session.root)
+            assert (adopted.n_conversations, adopted.n_present) == (3, n_present)
+            assert await titles(session) == brought == {"first", "renamed", "fork"}
 
 
 async def test_a_folder_that_is_still_there_keeps_its_conversations_to_itself(
