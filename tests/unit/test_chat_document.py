@@ -163,6 +163,9 @@ def test_a_message_was_sent_from_a_document_that_shows_all_before_it(
         ("Going on.", "Go", "Going on."),
         ("Go.", "Go.\nOn.", "Go."),
         ("Go.", "", "Go."),
+        ("First.\nGo on.\nLast.", "Go on.", "First.\nLast."),
+        ("First.\nGo on.", "Go on.", "First."),
+        ("First. Go on.", "Go on.", "First. Go on."),
     ],
 )
 def test_only_whole_lines_that_were_sent_are_taken_for_sent(message: str, sent: str, left: str) -> None:

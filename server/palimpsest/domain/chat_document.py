@@ -344,18 +344,25 @@ def n_sent(document: Parsed, shown: Shown) -> int:
     if following is None or following.role is not Role.USER:
         return 0
     sent = _plain(following.text).lstrip("\n").rstrip()
-    return len(sent) if _begins_with(document.message, sent) else 0
+    return len(sent) if _place_of(sent, document.message) == 0 else 0
+
+
+def n_left(message: str, sent: str) -> int:
+    """How many characters of an input, from its beginning, are what was sent and still stands there."""
+    return len(sent) if sent and _place_of(sent, message) == 0 else 0
 
 
 def without_sent(message: str, sent: str) -> str:
-    """An input without the lines of it that were sent and still stand there, word for word."""
+    """An input without the lines of it that were sent and still stand there, word for word, wherever: the user may have
+    typed in front of them."""
     sent = sent.strip()
-    return message[len(sent) :].strip("\n") if sent and _begins_with(message, sent) else message
+    at = _place_of(sent, message) if sent else -1
+    return f"{message[:at]}{message[at + len(sent) :].removeprefix(chr(10))}".strip("\n") if at >= 0 else message
 
 
-def _begins_with(message: str, sent: str) -> bool:
-    """Whether the message begins with those lines."""
-    return f"{message}\n".startswith(f"{sent}\n")
+def _place_of(lines: str, message: str) -> int:
+    """Where in the message those whole lines stand; -1: nowhere."""
+    return f"\n{message}\n".find(f"\n{lines}\n")
 
 
 def whole(view: str, message: str) -> str:

@@ -26,6 +26,7 @@ from palimpsest.domain.chat_document import (
     Unsendable,
     aside,
     edit_of_view,
+    n_left,
     n_sent,
     parse,
     render,
@@ -194,7 +195,7 @@ class OpenChat:
             change = change_between(self.text, whole(self.view, draft))
         else:
             change = edit_of_view(self.text, self.view)
-        self._replace(change, parsed.input_start, n_sent(parsed, shown) or len(self._remains.sent))
+        self._replace(change, parsed.input_start, n_sent(parsed, shown) or n_left(parsed.message, self._remains.sent))
 
     def changed_elsewhere(self) -> None:
         """The conversation has changed, by whomever: shown soon, unless the user has edited the view."""
