@@ -14,6 +14,10 @@ Action = Callable[[int], None]
 _PATIENCE = 3
 
 
+def _nothing() -> None:
+    pass
+
+
 class Interrupts:
     """Takes SIGINT while it is entered. Only for the main thread.
 
@@ -27,10 +31,17 @@ class Interrupts:
         self._count = 0
 
     def __enter__(self) -> Interrupts:
-        self._before = signal.signal(signal.SIGINT, self._on_signal)
+        self._before = signal.getsignal(signal.SIGINT)
+        with contextlib.suppress(NotImplementedError):  # Windows' loop wakes by itself
+            # Only for the descriptor that it has signals written to. Without that, one that comes right before the loop
+            # waits, or to another thread, is seen when something else wakes the loop.
+            self._loop.add_signal_handler(signal.SIGINT, _nothing)
+        signal.signal(signal.SIGINT, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(NotImplementedError):
+            self._loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, self._before)
 
     @contextlib.contextmanager
