@@ -114,8 +114,13 @@ class Elsewhere:
             self.world.problem("reading has changed", ", ".join(changed))
 
     def _look_at_adopted(self, left: Path) -> None:
-        """What was there is here, unless it was purged or changed here meanwhile; and nothing is here twice."""
+        """What was there is here, unless it was purged or changed here meanwhile; under another id what somebody had
+        imported here before, in another state; and nothing is here twice."""
         theirs = {(row[0], row[1], row[2]) for row in rows_of(left, "message", "conversation, message_id, digest")}
+        owners = {row[0] for row in theirs}
+        origins = rows_of(self.directory, "meta WHERE key LIKE 'origin:%'", "key, value")
+        copied = {json.loads(value)["id"] for key, value in origins if key.removeprefix("origin:") not in owners}
+        theirs = {row for row in theirs if row[0] not in copied}
         here = rows_of(self.directory, "message", "conversation, message_id, digest")
         if self.directory == left:
             return
