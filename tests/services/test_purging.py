@@ -13,7 +13,7 @@ from tests.services.scripted import Action, Bench, Opener, calls, open_bench, sa
 
 from palimpsest.domain.chain import StoredMessage, first_broken
 from palimpsest.domain.cut import Block, is_partition
-from palimpsest.domain.errors import ConversationBusy, InvalidRequest
+from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.journal import EventType
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role
 from palimpsest.domain.provider import ToolSchema
@@ -24,7 +24,7 @@ from palimpsest.services.purging import Purging, resume
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.search import Wanted, find
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import backups, leases, purging, tables
+from palimpsest.storage import backups, leases, pending_work, purging, tables
 from palimpsest.storage import contexts as stored_contexts
 from palimpsest.storage import conversations as stored
 from palimpsest.storage.purging import Scope
@@ -435,3 +435,20 @@ async def test_documents_go_also_when_the_server_that_purges_ends_right_after(be
     await resume(Purging.of(b.session))
     assert not any(path.exists() for path in paths), "the next server did not finish it"
     assert await documents.document_of(fork.id) is None
+
+
+async def test_a_document_that_cannot_be_changed_is_named_and_the_rest_is_done(bench: Opener) -> None:
+    b = await bench([says("An answer.")])
+    await b.ask("Zqxsecret7731 is it.", "request 1")
+    documents = ChatDocuments(b.session.root, b.session.store)
+    stuck = b.session.root / "stuck.chat.md"
+    stuck.mkdir()  # nothing that could be unlinked
+    await documents.bind(stuck, b.conversation_id)
+    made = await documents.create(b.conversation_id, "Zqxsecret7731 is it.", in_folder=False)
+    with pytest.raises(StoreError, match=r"stuck\.chat\.md could not be changed"):
+        await Purging.of(b.session).purge(b.conversation_id, None, is_confirmed=True)
+    assert not made.exists()
+    assert not any(b"Zqxsecret7731" in path.read_bytes() for path in b.session.store.directory.glob("store.db*"))
+    stuck.rmdir()
+    await resume(Purging.of(b.session))
+    assert (await b.session.store.read(pending_work.files_to_empty)).newest == 0

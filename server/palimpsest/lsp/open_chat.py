@@ -462,11 +462,13 @@ class OpenChat:
         for task in [*self._tasks, *([] if self._sending is None else [self._sending])]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        is_alone = turn is not None and turn.n_followers == 0
+        if turn is not None and is_alone:
+            turn.interrupt()
         if (message := self._unsent()) is not None:
             with contextlib.suppress(PalimpsestError):
                 await self._leave_nothing(await self.session(), message)
-        if turn is not None and turn.n_followers == 0:
-            turn.interrupt()
+        if turn is not None and is_alone:
             await turn.wait()
 
     # ------------------------------------------------------------------------------------------ the document

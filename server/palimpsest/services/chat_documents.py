@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.chat_document import HEAD, SUFFIX, whole
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.store import Store
 
@@ -62,7 +62,7 @@ class ChatDocuments:
     async def empty(self, conversation_id: ConversationId, title: str) -> None:
         """Empties every document of the conversation: an editor may have saved what was said there. They go on showing
         it, but for those that were named by another title than it has now, which may be of what is gone: they are
-        removed."""
+        removed. Raises StoreError, behind the others, for one that could not be changed."""
         await asyncio.to_thread(self._empty, conversation_id, title)
 
     async def empty_one(self, path: Path) -> None:
@@ -89,15 +89,23 @@ class ChatDocuments:
         return [(one, path) for one, path in named if path is not None and _conversation(one, path) == conversation_id]
 
     def _empty(self, conversation_id: ConversationId, title: str) -> None:
+        kept: list[tuple[Path, OSError]] = []
         for record, path in self._all(conversation_id):
             is_users = _load(record).get("isUsers") is True
-            if not is_users and not re.fullmatch(
-                rf"{re.escape(_slug(title))}(?:-\d+)?", path.name.removesuffix(SUFFIX)
-            ):
-                path.unlink(missing_ok=True)
-                record.unlink(missing_ok=True)
-                continue
-            self._empty_one(path)
+            is_named = re.fullmatch(rf"{re.escape(_slug(title))}(?:-\d+)?", path.name.removesuffix(SUFFIX)) is not None
+            try:
+                if is_users or is_named:
+                    self._empty_one(path)
+                else:
+                    path.unlink(missing_ok=True)
+                    record.unlink(missing_ok=True)
+            except OSError as error:
+                kept.append((path, error))
+        for path, reason in kept:
+            raise StoreError(
+                f"The messages are purged, but {path} could not be changed ({type(reason).__name__}) and may still "
+                "hold them. Delete it, then purge the same messages again."
+            ) from reason
 
     def _empty_one(self, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at that very moment
