@@ -8,7 +8,8 @@ text: the forms were tuned on those directly in `sentences`, in `fresh`, `chat`,
 `development`, and the models are trained on them. Three are not: `held_out` was written together with `development`,
 `final` by somebody who had read nothing of all this, `last` by three who had not, when all else was done; nobody has
 read what is missed in them, so measure them without -v. The reference is a matcher of keywords, run on the same
-sentences. With --sessions, the same for the 200 messages of `messages.txt`, which were read by eye, and whose errors
+sentences. Behind the sets comes how many of the plain orders in `orders.toml` are taken for rules. With --sessions, the
+same for the 200 messages of `messages.txt`, which were read by eye, and whose errors
 the forms were mended for: the recorded sessions themselves are not part of the repository. -v names what went wrong.
 """
 
@@ -150,6 +151,23 @@ def report_sentences(names: Sequence[str], sets: Sequence[str], verbose: bool) -
                 print("\n".join(f"    {error}" for error in tally.errors))
 
 
+def report_orders(names: Sequence[str], verbose: bool) -> None:
+    """How many plain orders are taken for rules."""
+    for label, parts in tomllib.loads((HERE / "orders.toml").read_text(encoding="utf-8")).items():
+        code, _, of = label.partition("_")
+        if names and code not in names:
+            continue
+        gap = "" if code == "zh" else " "
+        orders = [
+            f"{verb}{gap}{thing}{end}" for verb in parts["do"] for thing in parts["what"] for end in parts["more"]
+        ]
+        for name, find in (("product", product), ("keywords", keywords)):
+            wrong = [order for order in orders if find([order])]
+            print(f"{code} orders, {of:7} {name:8} {len(wrong)} of {len(orders)} are taken for rules")
+            if verbose and name == "product":
+                print("\n".join(f"    {order}" for order in wrong))
+
+
 def _sets() -> list[tuple[Path, str, int | None]]:
     """The file, the name of the set, and which of its sentences are meant."""
     return [
@@ -229,6 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"there are no sentences in {', '.join(unknown)}; there are in {', '.join(names)}")
     print("precision / recall in %")
     report_sentences(args.languages, args.sets, args.verbose)
+    report_orders(args.languages, args.verbose)
     if args.sessions is not None:
         report_messages(args.sessions, args.verbose)
 

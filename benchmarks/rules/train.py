@@ -31,7 +31,7 @@ from palimpsest.domain.constraints import Reading, typed_sentences
 from palimpsest.domain.rules import features
 from palimpsest.domain.rules.forms import Forms
 from palimpsest.domain.rules.judging import SCALE
-from palimpsest.domain.rules.languages import LANGUAGES, languages_of
+from palimpsest.domain.rules.languages import LANGUAGES, has_han, languages_of
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.rules.__file__).parent / "weights"
@@ -43,6 +43,7 @@ _LEAST: Final = 8
 _SEED: Final = 1
 _FOLDS: Final = 5
 _RULE_BY_FORM: Final = 2
+_ORDERS_A_VERB: Final = 5
 _FAR_PAIRS: Final = 3
 """Other rules that a sentence is held against, for each that it ends."""
 
@@ -131,8 +132,17 @@ def _read(paths: Iterable[Path]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
     unseen = judged_as_unseen()
     for path in paths:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
+        if (orders := told.pop("orders", None)) is not None:
+            told["neither"] = _orders(**orders)
         kept = {key: [item for item in items if _normal(_last(item)) not in unseen] for key, items in told.items()}
         yield path.parent.name == "training", kept
+
+
+def _orders(do: Sequence[str], what: Sequence[str], more: Sequence[str]) -> list[str]:
+    """Orders of one thing: each verb as often as any other, everything else by chance."""
+    chance = random.Random(_SEED)
+    gap = "" if has_han(do[0]) else " "
+    return [f"{verb}{gap}{chance.choice(what)}{chance.choice(more)}" for verb in do for _ in range(_ORDERS_A_VERB)]
 
 
 @functools.cache

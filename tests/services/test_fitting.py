@@ -124,6 +124,29 @@ async def test_one_message_that_is_too_long_is_named_with_what_would_fit(bench: 
     assert await check(b, "the " * (fits - 50)) != "refused"
 
 
+@pytest.mark.parametrize("factor", [0.7, 1.0, 1.5])
+async def test_what_is_free_for_a_message_does_not_depend_on_its_length(bench: Opener, factor: float) -> None:
+    """Estimates of what was measured do not add up: taken from each other, they left more free than there is."""
+    b = await bench([], window=9_000, reserve=600)
+    service = Counting([], factor=factor)
+    models = b.session.contexts.models
+    b.session.contexts.models = replace(models, providers={**models.providers, "offline": service})
+    b.provider = service
+    rng = random.Random(7)
+    for number in range(3):
+        assert await check(b, f"first {number} " + text(rng, 100)) == "whole"
+    found = []
+    for n_words in (10_000, 12_000, 20_000, 60_000):
+        with pytest.raises(RecentMessagesTooLarge, match="Your message is too long") as caught:
+            await b.session.turns.start(b.conversation_id, str(n_words), user_message("the " * n_words))
+        assert caught.value.too_long is not None
+        rest = caught.value.required_tokens - caught.value.too_long.tokens
+        assert rest + caught.value.too_long.room_tokens == caught.value.budget_tokens
+        found.append(caught.value.too_long)
+    assert len({each.room_tokens for each in found}) == 1
+    assert [each.tokens for each in found] == sorted({each.tokens for each in found})
+
+
 async def test_two_large_messages_after_each_other_are_both_sent(bench: Opener) -> None:
     b = await bench([], window=6_000, reserve=500)
     for number in range(4):

@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import string
+import sys
 import uuid
 from pathlib import Path
 
@@ -156,3 +157,11 @@ def test_every_part_a_model_reads_is_redacted_and_what_goes_back_verbatim_is_not
 def test_a_message_without_secrets_is_the_same_object() -> None:
     content = user("How do I rotate a key?")
     assert redact_content(content) is content
+
+
+@pytest.mark.parametrize("secret", ["", SECRETS["GitHub token"]])
+def test_no_text_is_kept_in_memory(secret: str) -> None:
+    said = f"the plan of the pump house {some(40)} {secret}"
+    n_holders = sys.getrefcount(said)
+    redact(said)
+    assert sys.getrefcount(said) == n_holders

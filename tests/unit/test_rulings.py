@@ -14,6 +14,21 @@ from palimpsest.domain.rules.superseding import ends, supersedes
 @pytest.mark.parametrize(
     "text",
     [
+        *("explain main.py", "review main.py please", "read README.md", "read note.txt please", "debug main.py for me"),
+        *("open src/app.ts", "refactor the parser", "show me the last commit", "run the tests in tests/unit first"),
+        *("beschreibe main.py.", "überarbeite main.py zuerst", "lies die README bitte"),
+        *("décris src/app.ts", "corrige main.py.", "résume le README pour moi"),
+        *("explica el README primero", "resume src/app.ts", "borra main.py"),
+        *("描述main.py。", "重命名src/app.ts", "运行 main.py\uff0c谢谢"),
+    ],
+)
+def test_a_plain_order_of_one_thing_rules_nothing(text: str) -> None:
+    assert not read_rulings(user_message(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Fix the bug where it must never crash on empty input",
         "Write a parser that must never crash on empty input.",
         "Write a parser. Must never crash on empty input.",

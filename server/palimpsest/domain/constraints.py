@@ -27,7 +27,7 @@ from palimpsest.domain.rules.languages import WORD, languages_of, n_words, plain
 from palimpsest.domain.rules.own_words import is_quoted, without_foreign
 from palimpsest.domain.typed_text import sentences
 
-_FORMS_VERSION: Final = 11
+_FORMS_VERSION: Final = 12
 """Grows whenever a message may be read in another way than before, and the models are the same."""
 _ENOUGH: Final = 2
 """Marks that a sentence has which is a rule by its form."""
@@ -36,6 +36,10 @@ _SURELY_NOT: Final = -3.0
 _LIKELY: Final = 1.2
 """The logarithm of the odds from which a sentence is a rule whatever its form is. How these were chosen:
 `benchmarks/rules/train.py`."""
+_FEW_WORDS: Final = 6
+_ODDS_IN_FEW_WORDS: Final = 2.0
+"""How much higher they must be in a sentence of at most so many words whose form says nothing and which ends no rule:
+most of these are orders of one thing and of now, and one unusual word weighs much."""
 _ODDS_A_DOUBLING: Final = 2.0
 """How much higher they must be each time that a message has twice as many sentences: of many, few are rules."""
 _ODDS_A_MALUS: Final = 2.0
@@ -169,8 +173,11 @@ def _read(typed: tuple[str, ...]) -> Rulings:
         taken = _taken_back(message, text, start, readings, is_rule=is_rule)
         if not (is_rule or taken or best.is_sweeping) and knows(text, best.forms):
             is_whole = bool(best.subject) and text.count('"') % 2 == 0
-            is_rule = is_whole and odds > _LIKELY + more + malus * _ODDS_A_MALUS
-            if not is_rule and turn_odds(text, marks, best.forms) > _MAY_TURN + more:
+            may_turn = turn_odds(text, marks, best.forms) > _MAY_TURN + more
+            is_terse = score <= 0 and best.is_short_order
+            due = _LIKELY + is_terse * _ODDS_IN_FEW_WORDS + more + malus * _ODDS_A_MALUS
+            is_rule = is_whole and odds > due
+            if may_turn and not is_rule:
                 is_own = without_foreign(message, start, start + len(text)) == text
                 taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
         if is_rule and not is_quoted(message, start, start + len(text)):
@@ -230,6 +237,10 @@ def normal_form(text: str) -> tuple[str, ...]:
 def as_rule(text: str) -> Constraint:
     """A statement as rules are compared, also where its form is not that of a rule."""
     return _as_rule(text[:LONGEST_SENTENCE])
+
+
+def _exact_names(text: str) -> list[str]:
+    return _EXACT.findall(_STYLE_NAME.sub(" ", text))
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -302,6 +313,12 @@ class Reading:
         return any(form.match(self.bare) for form in (self.forms.task, self.forms.usage.made))
 
     @property
+    def is_short_order(self) -> bool:
+        """Whether it may order something of the one thing it names, and says no more."""
+        is_of_one = self.forms.determined.match(self.bare) is not None or bool(_exact_names(self.text))
+        return is_of_one and n_words(self.text) <= _FEW_WORDS
+
+    @property
     def subject(self) -> tuple[str, ...]:
         """Stems of what it is about."""
         return stems(self.bare, self.forms)
@@ -314,6 +331,7 @@ class Reading:
             "task": self.is_task,
             "takes back": bool(taken),
             "changes": self.is_changing,
+            "exact": bool(_exact_names(self.text)),
         }
         return (f"score {min(max(score, 0), _ENOUGH + 1)}", *(mark for mark, holds in said.items() if holds))
 
@@ -470,7 +488,7 @@ class Reading:
         marks = max(marks, 1 if scope else 0)
         if marks == 0:
             return 0
-        n_exact = len(_EXACT.findall(_STYLE_NAME.sub(" ", forms.aside.split(text, maxsplit=1)[0])))
+        n_exact = len(_exact_names(forms.aside.split(text, maxsplit=1)[0]))
         is_once = not forms.usage.barred.match(bare) and (
             not is_lasting or (marks < 3 and forms.usage.momentary.search(bare))
         )

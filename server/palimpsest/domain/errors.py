@@ -168,10 +168,9 @@ class RecentMessagesTooLarge(ContextError):
         self.message_count = message_count
         self.too_long = too_long
         if too_long is None:
-            said = (
-                f"The newest {counted(message_count, 'message')} together need {required_tokens} tokens, but only "
-                f"{budget_tokens} fit."
-            )
+            newest = f"newest {counted(message_count, 'message')} together" if message_count > 1 else "newest message"
+            said = f"The {newest} {'need' if message_count > 1 else 'needs'} {required_tokens} tokens, but only "
+            said += f"{budget_tokens} fit."
         else:
             which = "Your message" if too_long.is_newest else f"Your message {too_long.message_id}, which is answered,"
             said = (

@@ -10,7 +10,7 @@ The forms are those of the services' own documents, 2026-11.
 
 from __future__ import annotations
 
-import functools
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
@@ -27,8 +27,8 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.prepared import PreparedContext
 
-_REMEMBERED: Final = 2_048
-"""Texts whose answer is kept: a conversation sends the same ones with every request."""
+_REMEMBERED: Final = 8_192
+"""Texts of which it is known that they hold no secret: a conversation sends the same ones with every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,28 @@ _RULES: Final = (
 )
 
 
-@functools.lru_cache(_REMEMBERED)
+_without_secrets: Final[set[bytes]] = set()
+"""Digests."""
+
+
 def redact(text: str) -> str:
     """The text with a placeholder such as `[redacted: AWS access key]` for each secret; the same object without one.
 
-    Placeholders hold no quote and no backslash, so what was JSON stays JSON.
+    Placeholders hold no quote and no backslash, so what was JSON stays JSON. Of what was asked only digests are kept:
+    what is purged, or a secret, must not stay in memory.
     """
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    if digest in _without_secrets:
+        return text
+    redacted = text
     for rule in _RULES:
-        if any(word in text for word in rule.words):
-            text = rule.pattern.sub(rf"\g<keep>[redacted: {rule.name}]", text)
+        if any(word in redacted for word in rule.words):
+            redacted = rule.pattern.sub(rf"\g<keep>[redacted: {rule.name}]", redacted)
+    if redacted != text:
+        return redacted
+    if len(_without_secrets) >= _REMEMBERED:
+        _without_secrets.clear()
+    _without_secrets.add(digest)
     return text
 
 

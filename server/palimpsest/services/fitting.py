@@ -7,7 +7,7 @@ or nothing where summaries are switched off. What is too large even then can nev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
@@ -79,21 +79,25 @@ def fitting(
         return Fitting(Fit.WHOLE, upper, upper, limit_tokens, len(state.pieces) - state.n_blocks)
     front, pieces, _ = least(settings, now, rules)
     n_verbatim = sum(isinstance(piece, Live) for piece in pieces)
-    smallest = now.estimate_of(front, pieces).upper
+    smallest = min(now.estimate_of(front, pieces).upper, upper)
     fit = Fit.COMPACTED if smallest <= limit_tokens else Fit.NEVER
-    return Fitting(fit, upper, smallest, limit_tokens, n_verbatim, too_long(now, pieces, smallest, limit_tokens))
+    longest = too_long(pieces, lambda each: now.estimate_of(front, each).upper, limit_tokens)
+    return Fitting(fit, upper, smallest, limit_tokens, n_verbatim, longest)
 
 
-def too_long(state: ContextState, pieces: Sequence[Piece], upper_tokens: int, limit_tokens: int) -> TooLong | None:
-    """Of pieces that take `upper_tokens`, with all that is sent beside them: the user's message without which they
-    would fit; None where there is no such one."""
+def too_long(pieces: Sequence[Piece], upper_of: Callable[[Sequence[Piece]], int], limit_tokens: int) -> TooLong | None:
+    """The user's message without which a request of these pieces would fit; None where there is no such one.
+
+    `upper_of`: the upper estimate of a request of such pieces, with all that is sent beside them. Estimates of parts do
+    not add up to that of the whole, so what the message takes is what the request takes more with it, and what is free
+    for it does not depend on how long it is.
+    """
     said = [piece for piece in pieces if isinstance(piece, Live) and piece.message.content.role is Role.USER]
     if not said:
         return None
     longest = max(said, key=lambda piece: piece.tokens)
-    estimator = state.cut.estimator
-    tokens = estimator.upper(longest.tokens) - estimator.overhead
-    room = limit_tokens - (upper_tokens - tokens)
+    rest = upper_of([piece for piece in pieces if piece is not longest])
+    tokens, room = upper_of(pieces) - rest, limit_tokens - rest
     if not 0 < room < tokens:
         return None
     return TooLong(longest.message.id, longest is pieces[-1], tokens, room)

@@ -29,8 +29,12 @@ def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected
         share = int(fair_share([result[index].tokens for index in movable], max(room - fixed, 0)) * share_of)
         if not movable or share < SMALLEST_PREVIEW or share_of < 0.2:
             n_verbatim = sum(isinstance(piece, Live) for piece in result)
-            upper, limit = (state.cut.estimator.upper(state.fixed_tokens + each) for each in (total, max(room, 0)))
-            raise RecentMessagesTooLarge(upper, limit, n_verbatim, too_long(state, result, upper, limit))
+
+            def upper_of(pieces: Sequence[Piece]) -> int:
+                return state.cut.estimator.upper(state.fixed_tokens + total_tokens(pieces))
+
+            limit = state.cut.estimator.upper(state.fixed_tokens + max(room, 0))
+            raise RecentMessagesTooLarge(upper_of(result), limit, n_verbatim, too_long(result, upper_of, limit))
         for index in movable:
             piece = result[index]
             if isinstance(piece, Live) and piece.tokens > share:

@@ -92,5 +92,6 @@ async def _shown(
     upper = state.estimate_of(front, shown).upper
     if upper > limit_tokens:
         n_verbatim = sum(isinstance(piece, Live) for piece in shown)
-        raise RecentMessagesTooLarge(upper, limit_tokens, n_verbatim, too_long(state, shown, upper, limit_tokens))
+        longest = too_long(shown, lambda each: state.estimate_of(front, each).upper, limit_tokens)
+        raise RecentMessagesTooLarge(upper, limit_tokens, n_verbatim, longest)
     return shown

@@ -102,7 +102,8 @@ def purge(
 
     Raises ConversationBusy when one of them has a writer.
     """
-    held = tuple(_take(each, server_id, is_alive, now) for each in find_scope(conversation_id, wanted).touched)
+    touched = find_scope(conversation_id, wanted).touched
+    held = tuple(_take(each, conversation_id, server_id, is_alive, now) for each in touched)
     # Anew: what a dead server had left open is messages now.
     scope = find_scope(conversation_id, wanted)
     titles: set[str] = set()
@@ -175,11 +176,18 @@ def _starts(conversation_id: ConversationId, around: int) -> list[int]:
 
 
 def _take(
-    conversation_id: ConversationId, server_id: str, is_alive: Callable[[str | None], bool], now: str
+    conversation_id: ConversationId,
+    asked_for: ConversationId,
+    server_id: str,
+    is_alive: Callable[[str | None], bool],
+    now: str,
 ) -> HeldLease:
+    """`asked_for`: whose purge it is; another one has messages of it."""
     try:
         lease, _ = turns.take(conversation_id, server_id, "a purge", is_alive, now)
     except ConversationBusy as busy:
+        if conversation_id == asked_for:
+            raise
         raise ConversationBusy(f"{busy.holder} in {conversation_id}, which has the same messages,") from busy
     return lease
 

@@ -16,7 +16,7 @@ from typing import Final
 from palimpsest.domain.rules.forms import Forms
 from palimpsest.domain.rules.languages import folded, has_han, n_words, plain, stem, stems, without_courtesy
 
-FEATURES_VERSION: Final = 3
+FEATURES_VERSION: Final = 4
 """Grows whenever a text may have other features than before: the models are to be trained anew."""
 _CODE = re.compile(r"`[^`\n]*`")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]")
