@@ -29,8 +29,9 @@ from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import Model, with_window
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Provider, StreamEvent, ToolSchema
+from palimpsest.domain.provider import Provider, StreamEvent
 from palimpsest.domain.settings import Settings
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.events import Listeners

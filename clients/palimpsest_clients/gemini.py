@@ -28,8 +28,8 @@ from palimpsest.domain.provider import (
     TokenUsage,
     ToolArguments,
     ToolCallStart,
-    ToolSchema,
 )
+from palimpsest.domain.tools import ToolSchema
 from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, own_call_id, string
 from palimpsest_clients.gemini_schema import supported_schema

@@ -31,7 +31,8 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     tool_result,
 )
-from palimpsest.domain.provider import LiveModel, LiveProvider, StopReason, TokenUsage, ToolSchema
+from palimpsest.domain.provider import LiveModel, LiveProvider, StopReason, TokenUsage
+from palimpsest.domain.tools import ToolSchema
 from palimpsest_clients.fake.service import Sent, as_json, cut
 from palimpsest_clients.gemini import GeminiClient, request_body
 from palimpsest_clients.gemini_schema import supported_schema

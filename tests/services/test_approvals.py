@@ -26,7 +26,7 @@ from palimpsest.domain.approvals import (
     visible,
 )
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.approvals import MAX_SHOWN_CHARACTERS, Approvals
 from palimpsest.services.editor_tools import EditorTools, check_together, to_editor_tool
 from palimpsest.services.editors import Editors, EditorTool

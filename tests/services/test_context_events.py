@@ -20,9 +20,9 @@ from palimpsest.domain.cut import Block, CutCause, Piece
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import MessageId, user_message
-from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.strategies import EVERY_NAME
 from palimpsest.domain.tokens import CountText
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.asking import Check, unchecked
 from palimpsest.services.context_reports import explain, stats, usage_status
 from palimpsest.services.editor_models import EditorId

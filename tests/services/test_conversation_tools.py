@@ -27,7 +27,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.conversation_tools import MAX_OUTPUT_BYTES, conversation_tools
 from palimpsest.services.purging import Purging

@@ -27,8 +27,8 @@ from palimpsest.domain.ledger import missing
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, SummaryId
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.tokens import count_content, count_tools
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override

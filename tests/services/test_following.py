@@ -14,7 +14,8 @@ from tests.waiting import WAIT_S
 
 from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId, user_message
-from palimpsest.domain.provider import TextDelta, ToolSchema
+from palimpsest.domain.provider import TextDelta
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns import TurnState
 from palimpsest.services.following import Following
 from palimpsest.services.running_turn import RunningTurn

@@ -9,7 +9,7 @@ from palimpsest.domain.chain import first_broken
 from palimpsest.domain.cut import Block, Live, is_partition
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.history import HistoryEditor

@@ -18,7 +18,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.ledger import missing
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import explain
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType

@@ -16,7 +16,7 @@ from palimpsest.domain.cut import Block, is_partition
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.journal import EventType
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.events import ConversationChanged

@@ -19,9 +19,10 @@ from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered,
 from palimpsest.domain.layout import Frame
 from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import MessageId, TurnId, user_message
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolSchema
+from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.recovery import GO_ON, Break, CallFate, Rerun, Resolution, last_batch
 from palimpsest.domain.tokens import CountText
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.asking import Check, unchecked

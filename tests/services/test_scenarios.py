@@ -21,8 +21,8 @@ from palimpsest.domain.forest import OPENING
 from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import Content, Role, ToolCallPart, tool_result, user_message
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD, count_content
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import explain, usage_status
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType

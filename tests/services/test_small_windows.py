@@ -16,9 +16,10 @@ from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.limits import LimitsSource
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage, ToolSchema
+from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings import Settings
 from palimpsest.domain.tokens import CountText, count_content, count_tools
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools import ToolOutput
 

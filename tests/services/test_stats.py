@@ -6,7 +6,7 @@ from tests.services.scripted import Bench, Opener, calls, says
 
 from palimpsest.domain.cut import CutCause
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import ContextStats, stats, usage_status
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools import Tool, ToolOutput

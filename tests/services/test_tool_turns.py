@@ -17,8 +17,9 @@ from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import Answer
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, user_message
-from palimpsest.domain.provider import Finished, StopReason, TokenUsage, ToolCallStart, ToolSchema
+from palimpsest.domain.provider import Finished, StopReason, TokenUsage, ToolCallStart
 from palimpsest.domain.tokens import count_bytes
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns import TurnState
 from palimpsest.services import tool_batch, turns
 from palimpsest.services.attachments import FileAttachment, take_snapshots, user_content

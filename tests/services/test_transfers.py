@@ -23,7 +23,7 @@ from palimpsest.cli import main
 from palimpsest.domain.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.transfer import Transfer, as_copy
 from palimpsest.domain.transfer_format import decode, encode
 from palimpsest.machine import utc_now

@@ -22,7 +22,8 @@ from palimpsest.domain.errors import (
 )
 from palimpsest.domain.journal import EventType, Numbered, shown_text
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart, ToolSchema
+from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns import TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services import leases

@@ -21,9 +21,9 @@ from palimpsest.domain.forest import OPENING
 from palimpsest.domain.guard import Counters, Outcome, tool_preflight, turn_preflight
 from palimpsest.domain.limits import DEFAULT_BUFFER, LimitsSource, ModelLimits, compute_budget
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, ToolResultPart, tool_result, user_message
-from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.settings import ContextSettings, Settings
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD, Estimator, count_bytes, count_content, count_tools
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.usage import ContextUsage, Severity
 from palimpsest.services.models import Models
 from palimpsest.services.tokenizers import load_tokenizer

@@ -15,8 +15,8 @@ from palimpsest.domain.layout import Frame, FrameTokens, Front, lay_out, segment
 from palimpsest.domain.measured import Measured, Part
 from palimpsest.domain.messages import ConversationId, SummaryId, user_message
 from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.tools import ToolSchema
 
 weights = st.lists(st.floats(0, 1e9, allow_nan=False), min_size=1, max_size=40)
 

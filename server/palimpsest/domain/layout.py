@@ -12,8 +12,8 @@ from palimpsest.domain.front import render_front
 from palimpsest.domain.measured import Estimate
 from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
 from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
-from palimpsest.domain.provider import ToolSchema
 from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText, count_tools
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.wording import counted
 
 

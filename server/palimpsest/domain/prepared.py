@@ -12,7 +12,7 @@ from typing import Literal, Self
 from palimpsest.domain.apportionment import apportion
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, MessageId, canonical_json
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 
 ToolChoice = Literal["auto", "none"]
 

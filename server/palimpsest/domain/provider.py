@@ -12,10 +12,10 @@ drives it) closes the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from palimpsest.domain.messages import OpaquePart
 
@@ -82,16 +82,6 @@ class Finished:
 
 
 StreamEvent = TextDelta | ThinkingDelta | ToolCallStart | ToolArguments | Finished
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSchema:
-    """A tool as it is declared to a model."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    """JSON Schema of the arguments object."""
 
 
 class Provider(Protocol):

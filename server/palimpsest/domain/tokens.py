@@ -18,7 +18,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     canonical_json,
 )
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 
 CountText = Callable[[str], int]
 """Raw tokens of a text."""

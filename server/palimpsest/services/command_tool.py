@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 from palimpsest.domain.approvals import RUN_COMMAND, command_request
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.tool_arguments import read_object
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope

@@ -30,7 +30,7 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services import search
 from palimpsest.services.search import Hit, Wanted
 from palimpsest.services.tool_arguments import argument, read_arguments, schema_of

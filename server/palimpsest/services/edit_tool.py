@@ -16,7 +16,7 @@ from typing import Any, Final
 from palimpsest.domain.approvals import PROPOSE_EDIT, edit_request
 from palimpsest.domain.deny_list import holds_private_key
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.accepted_edits import AcceptedEdits
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.editors import AttachedEditor, Change, EditorGone, Editors, Replacement

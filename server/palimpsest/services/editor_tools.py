@@ -12,7 +12,7 @@ from typing import Any, Final
 from palimpsest.domain import foreign_json
 from palimpsest.domain.approvals import editor_tool_request
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.editors import EditorGone, Editors, EditorTool
 from palimpsest.services.tool_arguments import read_object

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from palimpsest.domain.approvals import Answer, ApprovalRequest
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.tools import ToolOutput, TurnScope
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.fact_text import for_model
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.tool_arguments import argument, read_arguments, schema_of
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope

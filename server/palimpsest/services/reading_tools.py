@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.globs import Glob
 from palimpsest.services.text_search import Query, SearchEnd, SearchResult, search_texts
 from palimpsest.services.tool_arguments import argument, read_arguments, schema_of

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.domain.provider import ToolSchema
+from palimpsest.domain.tools import ToolSchema
 
 
 @dataclass(frozen=True, slots=True)
