@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from palimpsest.data import load_frame, load_model_table
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import Model, with_window
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Provider, StreamEvent
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.limits import Model, with_window
+from palimpsest.domain.models.provider import Provider, StreamEvent
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations

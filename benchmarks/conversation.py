@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from palimpsest.data import load_model_table
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import with_window
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, ConversationId, TurnId
-from palimpsest.domain.settings import ContextSettings, Layout, Settings
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.models.limits import with_window
+from palimpsest.domain.settings.settings import ContextSettings, Layout, Settings
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from benchmarks.system import make_retrieval
 
-from palimpsest.domain.retrieval import scoring
+from palimpsest.domain.facts.retrieval import scoring
 from palimpsest.services import retrieval
 from palimpsest.storage import passage_search
 from palimpsest.storage.tables import execute

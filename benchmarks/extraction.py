@@ -21,11 +21,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.extraction.admission import FIRST_EXCHANGES, MOST_OPEN, admit, most_open
-from palimpsest.domain.extraction.by_rules import by_rules
-from palimpsest.domain.extraction.exchange import Exchange
-from palimpsest.domain.facts import Candidate, FactId, FactState, FactType, Origin, SourceState, StoredFact
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.facts.extraction.admission import FIRST_EXCHANGES, MOST_OPEN, admit, most_open
+from palimpsest.domain.facts.extraction.by_rules import by_rules
+from palimpsest.domain.facts.extraction.exchange import Exchange
+from palimpsest.domain.facts.fact import Candidate, FactId, FactState, FactType, Origin, SourceState, StoredFact
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
 from palimpsest.services.recordings import Recording, load_recording
 

@@ -23,9 +23,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.context.rules.front import StandingRules
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts import Fact, FactType, Place, Span
-from palimpsest.domain.front import StandingRules
+from palimpsest.domain.facts.fact import Fact, FactType, Place, Span
 from palimpsest.lsp.process import SWITCH_INTERVAL_S
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background

@@ -30,9 +30,9 @@ from benchmarks.prepare import BUDGET, SEED, coding_exchanges
 from httpx_sse import EventSource
 
 from palimpsest.data import load_frame
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import StreamEvent
+from palimpsest.domain.models.provider import StreamEvent
 from palimpsest.services.models import Models
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Toolbox

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from palimpsest.data import load_frame, load_model_table
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, user_message
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.limits import with_window
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override

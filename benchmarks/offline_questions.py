@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from palimpsest.domain.quoting.passages import FileSource, Passage
+from palimpsest.domain.offline.passages import FileSource, Passage
 from palimpsest.services.finding import find_passages
 from palimpsest.services.folder_text import FolderText
 

@@ -31,14 +31,7 @@ from typing import Any, Final
 from benchmarks.conversation import Conversation, open_conversation
 
 from palimpsest.data import load_frame
-from palimpsest.domain.messages import (
-    Content,
-    Role,
-    TextPart,
-    ToolCallPart,
-    tool_result,
-    user_message,
-)
+from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result, user_message
 from palimpsest_clients.anthropic import request_body
 
 SEED: Final = 20261122

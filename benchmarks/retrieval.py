@@ -24,10 +24,10 @@ from typing import Final
 
 from benchmarks.prepare import text
 
-from palimpsest.domain.facts import Fact, FactType
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.facts.fact import Fact, FactType
+from palimpsest.domain.facts.retrieval.words import to_terms
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, user_message
-from palimpsest.domain.retrieval.words import to_terms
-from palimpsest.domain.tokens import count_bytes
 from palimpsest.services.retrieval import Question, Retriever
 from palimpsest.storage import conversations, facts
 from palimpsest.storage.store import Store, open_store

@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from palimpsest.domain.facts import FactState, Span
-from palimpsest.domain.staleness.anchor import Anchor, make_anchor
-from palimpsest.domain.staleness.check import check_file
-from palimpsest.domain.staleness.file_lines import FileLines
-from palimpsest.domain.staleness.relocate import Candidates, relocate
-from palimpsest.domain.staleness.symbols import enclosing_symbol
+from palimpsest.domain.facts.fact import FactState, Span
+from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.check import check_file
+from palimpsest.domain.facts.staleness.file_lines import FileLines
+from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
+from palimpsest.domain.facts.staleness.symbols import enclosing_symbol
 
 _SEED: Final = 7
 _REFERENCES: Final = ("stale_baselines:file_sha", "stale_baselines:exact_any", "stale_baselines:proto")

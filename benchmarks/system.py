@@ -31,7 +31,7 @@ from benchmarks.driving.retrieval import RetrievalSystem
 from benchmarks.driving.sessions import SessionSystem
 from benchmarks.driving.staleness import StalenessSystem
 
-from palimpsest.domain.settings import Layout
+from palimpsest.domain.settings.settings import Layout
 
 
 def make(budget: int, recall: bool = True, layout: Layout = "log") -> SessionSystem:

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 from benchmarks.conversation import Conversation, open_conversation
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.previews import with_preview
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.layout import Frame
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
@@ -34,8 +35,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.previews import with_preview
-from palimpsest.domain.settings import Layout
+from palimpsest.domain.settings.settings import Layout
 from palimpsest.services.recalling import Recall
 
 Message = dict[str, Any]

@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from palimpsest.domain.facts import Span
-from palimpsest.domain.staleness.anchor import Anchor, make_anchor
-from palimpsest.domain.staleness.check import check_file
-from palimpsest.domain.staleness.file_lines import FileLines
+from palimpsest.domain.facts.fact import Span
+from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.check import check_file
+from palimpsest.domain.facts.staleness.file_lines import FileLines
 
 
 class StalenessSystem:

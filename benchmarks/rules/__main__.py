@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import detect
-from palimpsest.domain.ledger import EntryState, build
+from palimpsest.domain.context.rules.detection import detect
+from palimpsest.domain.context.rules.ledger import EntryState, build
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role, user_message
 from palimpsest.services.recordings import load_recording
 

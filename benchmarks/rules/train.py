@@ -1,4 +1,4 @@
-"""Makes the weights of `palimpsest.domain.rules.judging` of the sentences in `sentences`.
+"""Makes the weights of `palimpsest.domain.context.rules.judging` of the sentences in `sentences`.
 
     python -m benchmarks.rules.train [--check] [LANGUAGE ...]
 
@@ -26,15 +26,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import palimpsest.domain.rules
-from palimpsest.domain.constraints import Reading, typed_sentences
-from palimpsest.domain.rules import features
-from palimpsest.domain.rules.forms import Forms
-from palimpsest.domain.rules.judging import SCALE
-from palimpsest.domain.rules.languages import LANGUAGES, has_han, languages_of
+import palimpsest.domain.context.rules
+from palimpsest.domain.context.rules import features
+from palimpsest.domain.context.rules.detection import Reading, typed_sentences
+from palimpsest.domain.context.rules.forms import Forms
+from palimpsest.domain.context.rules.judging import SCALE
+from palimpsest.domain.context.rules.languages import LANGUAGES, has_han, languages_of
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
-TARGET: Final = Path(palimpsest.domain.rules.__file__).parent / "weights"
+TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
 UNSEEN: Final = ("held_out", "final", "last", "newest")
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY, _RATE = 10, 2e-4, 0.3

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
@@ -21,8 +22,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     canonical_json,
 )
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import (
+from palimpsest.domain.models.provider import (
     Finished,
     LiveModel,
     StopReason,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import uuid4
 
-from palimpsest.domain.answers import token_count
+from palimpsest.domain.turns.answers import token_count
 
 
 def string(value: object) -> str:

@@ -7,18 +7,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.messages import (
-    Content,
-    OpaquePart,
-    Role,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-    canonical_json,
-)
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import (
+from palimpsest.domain.messages import Content, OpaquePart, Role, TextPart, ToolCallPart, ToolResultPart, canonical_json
+from palimpsest.domain.models.provider import (
     Finished,
     LiveModel,
     StopReason,

@@ -20,9 +20,9 @@ import truststore
 from httpx_sse import EventSource
 
 from palimpsest.domain import foreign_json
-from palimpsest.domain.answers import IncomingAnswer
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
-from palimpsest.domain.provider import Finished, StreamEvent
+from palimpsest.domain.models.provider import Finished, StreamEvent
+from palimpsest.domain.turns.answers import IncomingAnswer
 from palimpsest_clients import faults
 from palimpsest_clients.retry import RetryPolicy
 

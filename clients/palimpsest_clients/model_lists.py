@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from palimpsest.domain.answers import token_count
-from palimpsest.domain.limits import ModelLimits
-from palimpsest.domain.provider import LiveModel
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import LiveModel
+from palimpsest.domain.turns.answers import token_count
 
 Entry = Mapping[str, Any]
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Final
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import ConversationId, Role
+from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
+from palimpsest.domain.offline.passages import FileSource, MessageSource, Passage, Source
 from palimpsest.domain.offline_texts import FOUND, HELLO, NO_ROOM, NOTHING, WELCOME
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.domain.quoting.passages import FileSource, MessageSource, Passage, Source
 from palimpsest.wording import counted
 
 OFFLINE: Final = "offline"

@@ -12,17 +12,10 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ProviderError
-from palimpsest.domain.messages import (
-    Content,
-    OpaquePart,
-    Role,
-    ToolCallPart,
-    ToolResultPart,
-    canonical_json,
-)
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import (
+from palimpsest.domain.messages import Content, OpaquePart, Role, ToolCallPart, ToolResultPart, canonical_json
+from palimpsest.domain.models.provider import (
     Finished,
     LiveModel,
     StopReason,

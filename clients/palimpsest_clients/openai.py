@@ -15,10 +15,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import Content, OpaquePart, Role, TextPart, ToolCallPart, canonical_json
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import LiveModel, StreamEvent
+from palimpsest.domain.models.provider import LiveModel, StreamEvent
 from palimpsest_clients import model_lists
 from palimpsest_clients.http import KeyHeader, ModelService
 from palimpsest_clients.rendering import call_arguments, called, returned, user_texts

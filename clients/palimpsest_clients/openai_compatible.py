@@ -8,17 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ProviderError
-from palimpsest.domain.messages import (
-    Content,
-    OpaquePart,
-    Role,
-    ToolCallPart,
-    ToolResultPart,
-    canonical_json,
-)
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import (
+from palimpsest.domain.messages import Content, OpaquePart, Role, ToolCallPart, ToolResultPart, canonical_json
+from palimpsest.domain.models.provider import (
     Finished,
     LiveModel,
     StopReason,

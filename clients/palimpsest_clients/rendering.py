@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 from palimpsest.domain import foreign_json
-from palimpsest.domain.answers import tool_name
 from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, TextPart, ToolCallPart, ToolResultPart
+from palimpsest.domain.turns.answers import tool_name
 
 BEGAN_EARLIER: Final = "[The conversation began earlier.]"
 """Said in the user's place where a service wants a user's message first and the request begins with an answer."""

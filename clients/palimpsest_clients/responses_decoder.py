@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from palimpsest.domain.messages import OpaquePart, canonical_json
-from palimpsest.domain.provider import (
+from palimpsest.domain.models.provider import (
     Finished,
     StopReason,
     StreamEvent,

@@ -19,13 +19,13 @@ from palimpsest.configuration import USER_FILE, load_settings
 from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
+from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import ModelTable
 from palimpsest.domain.messages import ConversationId, Role
-from palimpsest.domain.provider import Provider
-from palimpsest.domain.quoting.passages import HistoryLine, Passage
-from palimpsest.domain.settings import Settings, to_entries
+from palimpsest.domain.models.limits import ModelTable
+from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.offline.passages import HistoryLine, Passage
+from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.machine import utc_now
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key

@@ -19,9 +19,9 @@ from typing import Any, Final, TypeVar
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.limits import LimitsSource
-from palimpsest.domain.setting_rules import NAME, Kind, Setting, settings_of
-from palimpsest.domain.settings import (
+from palimpsest.domain.models.limits import LimitsSource
+from palimpsest.domain.settings.schema import NAME, Kind, Setting, settings_of
+from palimpsest.domain.settings.settings import (
     SETTINGS,
     ContextSettings,
     LibrarianSettings,

@@ -15,7 +15,7 @@ from typing import Any
 
 from palimpsest.configuration import PROJECT_FILE, load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.folders import EditorsWord
 from palimpsest.trust import TrustedFolders
 

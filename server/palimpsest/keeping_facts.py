@@ -11,8 +11,8 @@ from rich.table import Table
 
 from palimpsest.app import load_folders
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.fact_text import SIGNS, place_text
-from palimpsest.domain.facts import FactId, Place, Span, StoredFact
+from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact
+from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.librarian import Librarian
 from palimpsest.storage.facts import Wanted

@@ -11,11 +11,11 @@ from palimpsest.app import read_places, user_file
 from palimpsest.configuration import load_settings
 from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.data import load_model_table
-from palimpsest.domain.limits import ModelLimits
 from palimpsest.domain.messages import ConversationId
-from palimpsest.domain.provider import Provider
-from palimpsest.domain.quoting.passages import Passage
-from palimpsest.domain.settings import Settings, to_entries
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.offline.passages import Passage
+from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.printing import say, say_json
 from palimpsest.services.credentials import Keys

@@ -11,7 +11,7 @@ from palimpsest.app import user_file
 from palimpsest.configuration import load_settings
 from palimpsest.credentials import environment_keys, stored_keys
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
-from palimpsest.domain.provider import LiveProvider
+from palimpsest.domain.models.provider import LiveProvider
 from palimpsest.model_clients import ModelClient, address_of, build_client
 from palimpsest.printing import say
 from palimpsest.services.credentials import KEY_VARIABLES, check_takes_key

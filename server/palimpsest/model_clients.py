@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from palimpsest.domain.provider import Provider
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.credentials import KEY_VARIABLES, Keys
 
 HINTS: Final = {

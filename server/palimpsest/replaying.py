@@ -16,7 +16,7 @@ from palimpsest.app import read_places, user_file
 from palimpsest.configuration import load_settings
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.limits import with_window
+from palimpsest.domain.models.limits import with_window
 from palimpsest.printing import say, say_json
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override

@@ -1,7 +1,8 @@
 """Write the settings for people and editors: `python -m palimpsest.settings_schema [--check]`.
 
-From the table in `palimpsest.domain.settings` come docs/settings.md, and what the VS Code extension contributes as its
-configuration. With `--check` nothing is written: the exit code is 1 when a file is not what would be written.
+From the table in `palimpsest.domain.settings.settings` come docs/settings.md, and what the VS Code extension
+contributes as its configuration. With `--check` nothing is written: the exit code is 1 when a file is not what would
+be written.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from palimpsest.configuration import PROJECT_FILE, USER_FILE
-from palimpsest.domain import settings as declarations
-from palimpsest.domain.setting_rules import NAME, Kind, Setting
-from palimpsest.domain.settings import SETTINGS
+from palimpsest.domain.settings import settings as declarations
+from palimpsest.domain.settings.schema import NAME, Kind, Setting
+from palimpsest.domain.settings.settings import SETTINGS
 from palimpsest.wire.generate import REPOSITORY, DeclarationError, Docs, stale
 
 COMMAND: Final = "python -m palimpsest.settings_schema"

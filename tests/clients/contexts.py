@@ -6,10 +6,17 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from palimpsest.domain.context.prepared import PreparedContext, Segment, ToolChoice
 from palimpsest.domain.errors import ProviderError
 from palimpsest.domain.messages import Content, ConversationId, Part, Role, TextPart
-from palimpsest.domain.prepared import PreparedContext, Segment, ToolChoice
-from palimpsest.domain.provider import Finished, StreamEvent, TextDelta, ThinkingDelta, ToolArguments, ToolCallStart
+from palimpsest.domain.models.provider import (
+    Finished,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolArguments,
+    ToolCallStart,
+)
 from palimpsest.domain.tools import ToolSchema
 
 READ_FILE = ToolSchema("read_file", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})

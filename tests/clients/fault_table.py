@@ -24,9 +24,9 @@ import tenacity
 from tests.clients.contexts import collect, context, user
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import StreamEvent
+from palimpsest.domain.models.provider import StreamEvent
 from palimpsest_clients import http
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.dialect import Dialect

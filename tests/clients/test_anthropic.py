@@ -27,7 +27,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     tool_result,
 )
-from palimpsest.domain.provider import Provider, StopReason, TokenUsage
+from palimpsest.domain.models.provider import Provider, StopReason, TokenUsage
 from palimpsest_clients.anthropic import AnthropicClient, request_body
 
 

@@ -20,7 +20,6 @@ from tests.waiting import WAIT_S
 
 import palimpsest_clients.http
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.limits import ModelLimits
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
@@ -31,7 +30,8 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     tool_result,
 )
-from palimpsest.domain.provider import LiveModel, LiveProvider, StopReason, TokenUsage
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import LiveModel, LiveProvider, StopReason, TokenUsage
 from palimpsest.domain.tools import ToolSchema
 from palimpsest_clients.fake.service import Sent, as_json, cut
 from palimpsest_clients.gemini import GeminiClient, request_body

@@ -28,9 +28,9 @@ from tests.clients.fake_provider import KEY, SUFFIX, FakeProvider, Fault, Format
 from tests.waiting import WAIT_S
 
 import palimpsest_clients
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import NO_HANDLES, ErrorKind, ProviderError
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import StreamEvent
+from palimpsest.domain.models.provider import StreamEvent
 from palimpsest_clients import faults
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.http import ModelService, transport_error

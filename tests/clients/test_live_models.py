@@ -11,10 +11,10 @@ from tests.clients.contexts import collect, context, user
 from tests.clients.fake_provider import KEY, Fault, Raw
 from tests.clients.fake_responses import FakeResponses
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.limits import ModelLimits
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import LiveModel, LiveProvider, StreamEvent
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import LiveModel, LiveProvider, StreamEvent
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.openai import OpenAIClient
 from palimpsest_clients.openai_compatible import OpenAICompatibleClient

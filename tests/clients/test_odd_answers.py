@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.clients.contexts import assistant, collect, context, user
 from tests.properties import examples
 
-from palimpsest.domain.answers import MAX_TOKENS
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ProviderError
 from palimpsest.domain.messages import OpaquePart, TextPart, ToolCallPart, canonical_json, tool_result
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, TextDelta, ThinkingDelta, ToolArguments, ToolCallStart
+from palimpsest.domain.models.provider import Finished, TextDelta, ThinkingDelta, ToolArguments, ToolCallStart
+from palimpsest.domain.turns.answers import MAX_TOKENS
 from palimpsest_clients import anthropic, faults, gemini, http, model_lists, ollama, openai, openai_compatible
 from palimpsest_clients.anthropic import MessagesDecoder
 from palimpsest_clients.gemini import GenerateDecoder

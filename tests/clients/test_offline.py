@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from tests.clients.contexts import Answer, assistant, collect, context, user
 
+from palimpsest.domain.context.prepared import PreparedContext, Segment
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TextPart, ToolCallPart, tool_result
-from palimpsest.domain.prepared import PreparedContext, Segment
-from palimpsest.domain.provider import Finished, Provider, StopReason, TextDelta
-from palimpsest.domain.quoting.passages import FileSource, MessageSource, Passage
+from palimpsest.domain.models.provider import Finished, Provider, StopReason, TextDelta
+from palimpsest.domain.offline.passages import FileSource, MessageSource, Passage
 from palimpsest_clients.offline import OfflineProvider
 
 QUOTE = Passage(FileSource("docs/ops.md"), 12, "The server listens on port 9464.", 1.0)

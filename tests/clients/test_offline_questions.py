@@ -12,7 +12,7 @@ from benchmarks.offline_questions import SETS, Answered, QuestionSet, load_set
 from tests.clients.contexts import collect, context, user
 
 from palimpsest.domain.messages import ConversationId
-from palimpsest.domain.quoting.passages import Passage
+from palimpsest.domain.offline.passages import Passage
 from palimpsest.services.finding import find_passages
 from palimpsest.services.folder_text import FolderText
 from palimpsest_clients.offline import OfflineProvider

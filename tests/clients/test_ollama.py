@@ -16,8 +16,8 @@ from tests.clients.fake_ollama import DEFAULT_TEXTS, FakeOllama, called, done, l
 from tests.waiting import WAIT_S
 
 import palimpsest_clients.http
+from palimpsest.domain.context.prepared import PreparedContext, Segment
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.limits import ModelLimits
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
@@ -28,8 +28,8 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     tool_result,
 )
-from palimpsest.domain.prepared import PreparedContext, Segment
-from palimpsest.domain.provider import LiveModel, LiveProvider, StopReason, TokenUsage
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import LiveModel, LiveProvider, StopReason, TokenUsage
 from palimpsest_clients.fake.service import Sent, as_json, cut
 from palimpsest_clients.ollama import OllamaClient, address_of, request_body
 from palimpsest_clients.retry import RetryPolicy

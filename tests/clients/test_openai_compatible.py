@@ -24,7 +24,7 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     tool_result,
 )
-from palimpsest.domain.provider import Provider, StopReason, TokenUsage, ToolArguments
+from palimpsest.domain.models.provider import Provider, StopReason, TokenUsage, ToolArguments
 from palimpsest_clients.openai_compatible import OpenAICompatibleClient, request_body
 
 

@@ -27,7 +27,7 @@ from palimpsest.domain.messages import (
     ToolCallPart,
     tool_result,
 )
-from palimpsest.domain.provider import LiveProvider, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.models.provider import LiveProvider, StopReason, TextDelta, TokenUsage
 from palimpsest_clients import openai_compatible
 from palimpsest_clients.openai import OpenAIClient, request_body
 from palimpsest_clients.retry import RetryPolicy

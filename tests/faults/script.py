@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tests.clients.fake_provider import Call, Fault, Raw, Reply
 
-from palimpsest.domain import recalled
+from palimpsest.domain.context import recalled
 
 MARK: Final = "SCRIPT "
 README: Final = "# Greenhouse\n\nThe pump starts below 18 percent.\n"

@@ -24,10 +24,10 @@ import pytest_asyncio
 from tests.clients.contexts import READ_FILE, assistant, collect, context, user
 from tests.clients.fake_provider import Call, FakeProvider, Fault, Raw, Reply, sse
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, TextPart, ToolCallPart, tool_result
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.dialect import texts
 from palimpsest_clients.fake.replies import DEFAULT_TEXT, rough_count

@@ -12,8 +12,8 @@ import pytest
 from tests.clients.contexts import READ_FILE, collect, context, user
 
 from palimpsest.credentials import environment_keys
-from palimpsest.domain.provider import StopReason
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.provider import StopReason
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.model_clients import ModelClient, address_of, build_client
 from palimpsest_clients import ollama
 

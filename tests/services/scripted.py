@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from palimpsest.data import load_frame, load_model_table
-from palimpsest.domain.limits import with_window
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import (
+from palimpsest.domain.models.limits import with_window
+from palimpsest.domain.models.provider import (
     Finished,
     StopReason,
     StreamEvent,
@@ -21,7 +21,7 @@ from palimpsest.domain.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.domain.settings import ContextSettings, Settings
+from palimpsest.domain.settings.settings import ContextSettings, Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.events import ConversationChanged, FolderEvent, Listeners

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from palimpsest.domain.limits import ModelLimits
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import LiveModel, StreamEvent
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import LiveModel, StreamEvent
 
 
 def told(**windows: int | None) -> list[LiveModel]:

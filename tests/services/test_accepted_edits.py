@@ -11,7 +11,7 @@ from tests.services.scripted import Bench, Opener, calls, says
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from tests.services.test_librarian import CODE, folder, librarian_of
 
-from palimpsest.domain.facts import FactState, FactType, Place, Span, StoredFact
+from palimpsest.domain.facts.fact import FactState, FactType, Place, Span, StoredFact
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.edit_tool import EditTool
 from palimpsest.services.editors import Editors

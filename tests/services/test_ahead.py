@@ -15,12 +15,12 @@ from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
-from palimpsest.domain.cut import Block, CutCause, Piece
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.limits import Model, compute_budget
+from palimpsest.domain.context.cut import Block, CutCause, Piece
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.domain.tokens import CountText
+from palimpsest.domain.models.limits import Model, compute_budget
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.machine import utc_now
 from palimpsest.services.asking import Check, HelpingModel, unchecked
 from palimpsest.services.background import Background

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Opener, says
 
-from palimpsest.domain.constraints import detect
+from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart
 from palimpsest.services import attachments

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 
-from palimpsest.domain.cut import Block, CutCause, Piece
+from palimpsest.domain.context.cut import Block, CutCause, Piece
+from palimpsest.domain.context.strategies import EVERY_NAME
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import MessageId, user_message
-from palimpsest.domain.strategies import EVERY_NAME
-from palimpsest.domain.tokens import CountText
+from palimpsest.domain.models.limits import Model
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.asking import Check, unchecked
 from palimpsest.services.context_reports import explain, stats, usage_status

@@ -10,15 +10,15 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.adaptation import Expanding, Shrinking
-from palimpsest.domain.cut import Block, Live, is_partition
+from palimpsest.domain.context.cut import Block, Live, is_partition
+from palimpsest.domain.context.model_switch import Expanding, Shrinking
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.summaries.node import OPENING
+from palimpsest.domain.context.tokens import Certainty
 from palimpsest.domain.errors import InvalidRequest, NotFound, SummarizationNeeded
-from palimpsest.domain.forest import OPENING
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.domain.tokens import Certainty
+from palimpsest.domain.models.limits import with_window
+from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.services.context_reports import explain, usage_status
 from palimpsest.services.contexts import MAX_STATES
 from palimpsest.services.events import ContextEvent, ContextEventType

@@ -11,15 +11,15 @@ import pytest
 from tests.services.scripted import Opener, says
 
 from palimpsest.data import load_model_table
-from palimpsest.domain.cut import Piece
-from palimpsest.domain.layout import Frame, lay_out
-from palimpsest.domain.limits import LimitsSource, Model
-from palimpsest.domain.measured import Estimate
+from palimpsest.domain.context.cut import Piece
+from palimpsest.domain.context.measured import Estimate
+from palimpsest.domain.context.prepared import PreparedContext, Segment
+from palimpsest.domain.context.request_layout import Frame, lay_out
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.domain.prepared import PreparedContext, Segment
-from palimpsest.domain.provider import StreamEvent, TextDelta
-from palimpsest.domain.settings import Settings
-from palimpsest.domain.tokens import CountText
+from palimpsest.domain.models.limits import LimitsSource, Model
+from palimpsest.domain.models.provider import StreamEvent, TextDelta
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.asking import Check, unchecked
 from palimpsest.services.editor_models import EditorId, EditorModel, EditorModels
 from palimpsest.services.models import Models

@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from tests.properties import examples
 from tests.services.scripted import Bench, calls, open_bench, says
 
-from palimpsest.domain.chain import content_digest, first_broken
-from palimpsest.domain.cut import Block, CutCause, is_partition
+from palimpsest.domain.context.cut import Block, CutCause, is_partition
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.tokens import count_content, count_tools
+from palimpsest.domain.conversation.chain import content_digest, first_broken
+from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.errors import InvalidRequest, RecentMessagesTooLarge
-from palimpsest.domain.exchanges import exchange_starts
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.ledger import missing
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, SummaryId
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.tokens import count_content, count_tools
+from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType

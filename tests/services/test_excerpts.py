@@ -16,8 +16,8 @@ import pytest
 from tests.services.scripted import Bench, Opener, says
 from tests.slow import slow
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import Content, ConversationId, Role, user_message
-from palimpsest.domain.prepared import PreparedContext
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.recordings import Recording, load_recording
 from palimpsest.services.replay import Replayer, ReplayReport, pairs_are_whole

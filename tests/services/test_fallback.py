@@ -10,9 +10,9 @@ import pytest
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, says
 
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
-from palimpsest.domain.limits import LimitsSource, with_window
-from palimpsest.domain.provider import TextDelta
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.limits import LimitsSource, with_window
+from palimpsest.domain.models.provider import TextDelta
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override

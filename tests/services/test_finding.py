@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from palimpsest.domain.messages import MessageId, Role
-from palimpsest.domain.quoting.passages import HistoryLine
+from palimpsest.domain.offline.passages import HistoryLine
 from palimpsest.services.finding import find_passages
 from palimpsest.services.folder_text import FolderText
 

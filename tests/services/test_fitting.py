@@ -11,15 +11,15 @@ import pytest
 from tests.services.scripted import Bench, Opener, ScriptedProvider, says
 from tests.slow import slow
 
-from palimpsest.domain.cut import Block, Live
+from palimpsest.domain.context.cut import Block, Live
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.domain.settings import Settings
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.models.limits import with_window
+from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.context_reports import explain, usage_status
 from palimpsest.services.models import with_override
 from palimpsest.services.pinning import Pinning

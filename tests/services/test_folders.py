@@ -14,7 +14,7 @@ import pytest
 from palimpsest.app import load_folders
 from palimpsest.domain.errors import InvalidRequest, NotFound, StoreError
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
 from palimpsest.services.running_turn import RunningTurn
 

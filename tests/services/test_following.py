@@ -12,11 +12,11 @@ import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId, user_message
-from palimpsest.domain.provider import TextDelta
+from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns.journal import EventType, Numbered
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.following import Following
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 
-from palimpsest.domain.chain import first_broken
-from palimpsest.domain.cut import Block, Live, is_partition
+from palimpsest.domain.context.cut import Block, Live, is_partition
+from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.domain.tools import ToolSchema

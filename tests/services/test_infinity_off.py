@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
-from palimpsest.domain.chain import first_broken
-from palimpsest.domain.cut import Block, Live, is_partition
+from palimpsest.domain.context.cut import Block, Live, is_partition
+from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.ledger import missing
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId
+from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import explain
 from palimpsest.services.context_state import ContextState

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.domain.tokens import count_bytes
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.services.instructions import (
     INSTRUCTION_FILES,
     MAX_BYTES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
+from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.recalled import HEAD
 from palimpsest.services.recalling import Recall
 
 SECRET = "The pump of the greenhouse is called Rosalind."

@@ -13,13 +13,13 @@ from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, say
 from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
-from palimpsest.domain.facts import FactId, FactState, FactType, Place, Span, StoredFact
-from palimpsest.domain.limits import compute_budget
+from palimpsest.domain.facts.fact import FactId, FactState, FactType, Place, Span, StoredFact
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.domain.tokens import count_bytes
+from palimpsest.domain.models.limits import compute_budget
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
 from palimpsest.services.fact_places import Checked, FactPlaces

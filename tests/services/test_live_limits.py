@@ -20,8 +20,8 @@ from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.limits import LimitsSource, ModelLimits
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.limits import LimitsSource, ModelLimits
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.live_limits import LiveLimits
 from palimpsest.services.models import Models
 from palimpsest_clients.anthropic import AnthropicClient

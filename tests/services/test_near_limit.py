@@ -11,8 +11,8 @@ from tests.services.scripted import ScriptedProvider
 from tests.services.telling import TellingProvider
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.prepared import PreparedContext
 from palimpsest.services import near_limit
 from palimpsest.services.near_limit import counted, is_near
 

@@ -11,7 +11,7 @@ from tests.services.scripted import Bench, Opener, open_bench, says
 from tests.slow import slow
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.cut import Block, is_partition
+from palimpsest.domain.context.cut import Block, is_partition
 from palimpsest.domain.errors import (
     ConversationBusy,
     ErrorKind,
@@ -21,8 +21,8 @@ from palimpsest.domain.errors import (
     StoreError,
 )
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.domain.recovery import Resolution
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.services.pending_work import do_pending_work
 from palimpsest.services.purging import Purging, resume
 from palimpsest.services.recovery import Recovery

@@ -14,15 +14,15 @@ import pytest
 from tests.services.scripted import Bench, Opener, ScriptedProvider, open_bench, says
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.cut import Block
+from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.rules.front import HEAD, NEWS_HEAD
+from palimpsest.domain.context.rules.ledger import EntryState, missing
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
-from palimpsest.domain.front import HEAD, NEWS_HEAD
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.ledger import EntryState, missing
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import MessageId, user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.models.limits import with_window
 from palimpsest.machine import utc_now
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override

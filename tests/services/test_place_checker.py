@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.domain.facts import FactId, FactState, Span
+from palimpsest.domain.facts.fact import FactId, FactState, Span
 from palimpsest.services.place_checker import MANY_FILES, MOST_PROCESSES, PlaceChecker
 from palimpsest.services.place_checks import News, SourceFile, check_links
 from palimpsest.services.workspace_files import WorkspaceFiles

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Action, Bench, Opener, calls, open_bench, says
 
-from palimpsest.domain.chain import StoredMessage, first_broken
-from palimpsest.domain.cut import Block, is_partition
+from palimpsest.domain.context.cut import Block, is_partition
+from palimpsest.domain.conversation.chain import StoredMessage, first_broken
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
-from palimpsest.domain.journal import EventType
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.domain.turns.journal import EventType
 from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.events import ConversationChanged

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.cut import Block, CutCause, Live
-from palimpsest.domain.facts import Evidence, Fact, FactType, Origin
+from palimpsest.domain.context.cut import Block, CutCause, Live
+from palimpsest.domain.context.recalled import FOOT, HEAD
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
+from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
 from palimpsest.domain.messages import MessageId, user_message
-from palimpsest.domain.recalled import FOOT, HEAD
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType

@@ -13,16 +13,16 @@ from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import edit_request
-from palimpsest.domain.cut import CutCause, Piece
+from palimpsest.domain.context.cut import CutCause, Piece
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
-from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, to_messages
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import MessageId, TurnId, user_message
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.domain.recovery import GO_ON, Break, CallFate, Rerun, Resolution, last_batch
-from palimpsest.domain.tokens import CountText
+from palimpsest.domain.models.limits import Model
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, Numbered, to_messages
+from palimpsest.domain.turns.recovery import GO_ON, Break, CallFate, Rerun, Resolution, last_batch
 from palimpsest.machine import utc_now
 from palimpsest.services.approvals import Approvals
 from palimpsest.services.asking import Check, unchecked

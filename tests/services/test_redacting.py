@@ -8,7 +8,7 @@ from tests.clients.contexts import collect, context, user
 from tests.services.scripted import ScriptedProvider, says
 
 from palimpsest.data import load_model_table
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models import Models
 
 KEY = "AKIA" + "Q7" * 8

@@ -16,11 +16,11 @@ from tests.slow import slow
 from tests.unit.exported import SOUND, transfers
 
 from palimpsest.cli import main
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content, Role, TextPart, ToolResultPart, user_message
-from palimpsest.domain.transfer import Transfer
-from palimpsest.domain.transfer_format import encode
+from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import utc_now
 from palimpsest.services.prices import NewestFirst, PricedRequests
 from palimpsest.services.recordings import from_export, load_recording, to_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.cut import Block
+from palimpsest.domain.context.cut import Block
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.machine import utc_now

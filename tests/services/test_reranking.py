@@ -14,11 +14,11 @@ from tests.services.scripted import Action, ScriptedProvider, says
 from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.limits import compute_budget
+from palimpsest.domain.facts.retrieval.reranking import LONGEST_EXCERPT, MOST_EXCERPTS, read_order, to_request
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.domain.retrieval.reranking import LONGEST_EXCERPT, MOST_EXCERPTS, read_order, to_request
-from palimpsest.domain.tokens import count_bytes
+from palimpsest.domain.models.limits import compute_budget
 from palimpsest.services import reranking
 from palimpsest.services.asking import HelpingModel
 from palimpsest.services.librarian_model import LibrarianModel

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts import Fact, FactType, StoredFact
+from palimpsest.domain.facts.fact import Fact, FactType, StoredFact
+from palimpsest.domain.facts.retrieval.question import Side
+from palimpsest.domain.facts.retrieval.scoring import Turn
 from palimpsest.domain.messages import (
     Content,
     ConversationId,
@@ -20,9 +23,6 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.retrieval.question import Side
-from palimpsest.domain.retrieval.scoring import Turn
-from palimpsest.domain.tokens import count_bytes
 from palimpsest.services.retrieval import Question, Retriever
 from palimpsest.storage import conversations, facts, tables
 from palimpsest.storage.store import Store, open_store

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.facts import FactType
-from palimpsest.domain.ledger import EntryState
+from palimpsest.domain.context.rules.ledger import EntryState
+from palimpsest.domain.facts.fact import FactType
 from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian import Librarian

@@ -14,14 +14,14 @@ from tests.services.scripted import Action, Bench, Opener, calls, says
 from tests.services.summary_writers import let_write
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.chain import first_broken
-from palimpsest.domain.cut import Block, CutCause, Live, Piece
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.summaries.node import OPENING
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
+from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest, RecentMessagesTooLarge
-from palimpsest.domain.forest import OPENING
-from palimpsest.domain.limits import with_window
 from palimpsest.domain.messages import Content, Role, ToolCallPart, tool_result, user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD, count_content
+from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import explain, usage_status
 from palimpsest.services.context_state import ContextState

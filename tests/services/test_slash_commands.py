@@ -12,8 +12,8 @@ from tests.services.scripted import Bench, Opener, says
 from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.provider import TextDelta
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.models.provider import TextDelta
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.commanding import Commanding, Reply, plain
 from palimpsest.services.slash_commands import COMMANDS, parse
 

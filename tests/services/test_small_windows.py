@@ -12,13 +12,13 @@ import pytest
 from tests.services.scripted import Bench, Opener
 from tests.slow import slow
 
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.tokens import CountText, count_content, count_tools
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
-from palimpsest.domain.limits import LimitsSource
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.domain.settings import Settings
-from palimpsest.domain.tokens import CountText, count_content, count_tools
+from palimpsest.domain.models.limits import LimitsSource
+from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools import ToolOutput

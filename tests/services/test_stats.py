@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.services.scripted import Bench, Opener, calls, says
 
-from palimpsest.domain.cut import CutCause
+from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import ContextStats, stats, usage_status

@@ -12,10 +12,10 @@ from tests.services.summary_writers import let_write
 from tests.slow import slow
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.chain import first_broken
+from palimpsest.domain.context.summaries.node import CLOSING
+from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.forest import CLOSING
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.services import summarizer_choice
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.replay import pairs_are_whole

@@ -13,16 +13,16 @@ from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
-from palimpsest.domain.cut import Block, Live, Piece, total_tokens
+from palimpsest.domain.context.cut import Block, Live, Piece, total_tokens
+from palimpsest.domain.context.summaries.by_model import TRANSCRIPT_CLOSING
+from palimpsest.domain.context.summaries.extractive import summarize_extractively
+from palimpsest.domain.context.summaries.node import CLOSING, Summary
+from palimpsest.domain.context.tokens import Estimator, count_bytes
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.extractive import summarize_extractively
-from palimpsest.domain.forest import CLOSING, Summary
-from palimpsest.domain.limits import compute_budget, with_window
 from palimpsest.domain.messages import Content, MessageId, Role, SummaryId, TextPart, ToolCallPart, tool_result
 from palimpsest.domain.messages import user_message as said
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
-from palimpsest.domain.summaries import TRANSCRIPT_CLOSING
-from palimpsest.domain.tokens import Estimator, count_bytes
+from palimpsest.domain.models.limits import compute_budget, with_window
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.services.asking import MAX_CHARS, MAX_OUTPUT_TOKENS, HelpingModel
 from palimpsest.services.summarizers import (
     ExtractiveSummarizer,

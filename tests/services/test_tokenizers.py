@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from palimpsest.domain.context.tokens import count_bytes, count_content
 from palimpsest.domain.messages import ToolCallPart, tool_result, user_message
-from palimpsest.domain.tokens import count_bytes, count_content
 from palimpsest.services.tokenizers import Tokenizers, load_tokenizer
 
 

@@ -16,11 +16,11 @@ from tests.services.tool_desk import ToolDesk, open_desk
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import Answer
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, user_message
-from palimpsest.domain.provider import Finished, StopReason, TokenUsage, ToolCallStart
-from palimpsest.domain.tokens import count_bytes
+from palimpsest.domain.models.provider import Finished, StopReason, TokenUsage, ToolCallStart
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.services import tool_batch, turns
 from palimpsest.services.attachments import FileAttachment, take_snapshots, user_content
 from palimpsest.services.editor_tools import to_editor_tool

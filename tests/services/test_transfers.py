@@ -20,12 +20,12 @@ from tests.services.scripted import Bench, Opener, calls, open_bench, says
 from tests.unit.exported import SECRET, SOUND, C, transfers
 
 from palimpsest.cli import main
-from palimpsest.domain.chain import first_broken
+from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.domain.transfer import Transfer, as_copy
-from palimpsest.domain.transfer_format import decode, encode
+from palimpsest.domain.transfer.conversation import Transfer, as_copy
+from palimpsest.domain.transfer.file_format import decode, encode
 from palimpsest.machine import utc_now
 from palimpsest.services.events import ConversationChanged
 from palimpsest.services.tools import Tool, ToolOutput

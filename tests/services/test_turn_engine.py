@@ -20,11 +20,11 @@ from palimpsest.domain.errors import (
     RecentMessagesTooLarge,
     StoreError,
 )
-from palimpsest.domain.journal import EventType, Numbered, shown_text
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.domain.provider import TextDelta, ToolArguments, ToolCallStart
+from palimpsest.domain.models.provider import TextDelta, ToolArguments, ToolCallStart
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns.journal import EventType, Numbered, shown_text
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services import leases
 from palimpsest.services.conversations import TurnFailed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.simulation.folder import Files, lines_of
 from tests.simulation.world import Server, World
 
-from palimpsest.domain.facts import FactId, StoredFact
+from palimpsest.domain.facts.fact import FactId, StoredFact
 from palimpsest.machine import machine
 from palimpsest.services.watching import SWEEP_S
 

@@ -211,7 +211,7 @@ MUTANTS: Final = (
     # ---------------------------------------------------------------------------------------------- summaries, forks
     Mutant(
         "no rule stands at the head of a summary",
-        "domain/ledger.py",
+        "domain/context/rules/ledger.py",
         'return "\\n".join([HEADING, *items]) if items else ""',
         'return ""',
         profile="cuts",
@@ -248,7 +248,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the messages of an imported copy belong to no turn",
-        "domain/transfer.py",
+        "domain/transfer/conversation.py",
         "        turn = None if old.turn is None else turn_ids[old.turn]\n",
         "        turn = None\n",
         profile="transfers",

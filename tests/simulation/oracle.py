@@ -17,12 +17,12 @@ from tests.simulation.service import WORD, raw_tokens
 from tests.simulation.store_view import StoreView
 from tests.simulation.world import FOLDER, World
 
-from palimpsest.domain.cut import Live, is_partition
+from palimpsest.domain.context.cut import Live, is_partition
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.rules.ledger import missing
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.ledger import missing
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.turns import FINAL_STATES
+from palimpsest.domain.turns.states import FINAL_STATES
 from palimpsest.services import search
 from palimpsest.services.context_state import ContextState, load_state
 from palimpsest.services.folders import FolderSession

@@ -9,12 +9,12 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_bytes, count_content, count_tools
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.messages import Role
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.domain.settings import Settings
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD, count_bytes, count_content, count_tools
+from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.tokenizers import Tokenizer
 
 SMALL, LARGE = "claude-haiku-4-5", "claude-opus-4-5"

@@ -29,7 +29,7 @@ from palimpsest import app
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import ErrorKind, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
-from palimpsest.domain.settings import ContextSettings, LibrarianSettings, ModelSettings, Settings
+from palimpsest.domain.settings.settings import ContextSettings, LibrarianSettings, ModelSettings, Settings
 from palimpsest.folder_settings import FolderSettings
 from palimpsest.machine import machine
 from palimpsest.services.editor_models import EditorModels

@@ -13,8 +13,8 @@ from tests.storage.test_backups import make_old_store
 
 from palimpsest.cli import main
 from palimpsest.doctoring import find_store
-from palimpsest.domain.cut import CutCause
-from palimpsest.domain.journal import EventType, JournalEvent
+from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.messages import (
     Content,
     ConversationId,
@@ -25,7 +25,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.services.health import Report, examine, repair
 from palimpsest.storage import backups, contexts, conversations, leases, search, turns
 from palimpsest.storage.contexts import CutRecord, NewSummary, RecutReport

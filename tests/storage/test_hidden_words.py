@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.storage.test_health import NOW, C, F, change, directory, problems
 
-from palimpsest.domain.facts import Evidence, Fact, FactId, FactType, Origin
+from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.health import examine, repair
 from palimpsest.storage import backups, contexts, fact_search, facts, pending_work, purging

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.domain.calibration import Calibration, ModelKey, Observation
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.context.calibration import Calibration, ModelKey, Observation
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.storage import models
 from palimpsest.storage.store import Store, open_store
 

@@ -15,7 +15,8 @@ from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 from tests.properties import examples
 
-from palimpsest.domain.facts import Fact, FactId, FactType
+from palimpsest.domain.facts.fact import Fact, FactId, FactType
+from palimpsest.domain.facts.retrieval.words import to_terms
 from palimpsest.domain.messages import (
     Content,
     ConversationId,
@@ -27,7 +28,6 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.retrieval.words import to_terms
 from palimpsest.storage import (
     conversations,
     fact_search,

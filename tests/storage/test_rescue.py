@@ -15,8 +15,8 @@ from tests.lsp.real_server import home
 from palimpsest.cli import main
 from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.domain.transfer import Transfer
-from palimpsest.domain.transfer_format import decode
+from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.domain.transfer.file_format import decode
 from palimpsest.services.rescue import REST_NAME, Saved, rescue
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.contexts import NewSummary

@@ -17,12 +17,12 @@ from typing import Any
 import peewee
 import pytest
 
-from palimpsest.domain.chain import first_broken
+from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ConversationBusy, LeaseLost, NotFound, StoreError
-from palimpsest.domain.journal import Ending, EventType, JournalEvent
 from palimpsest.domain.messages import ConversationId, MessageId, MessageStatus, StepId, TurnId, user_message
-from palimpsest.domain.provider import TokenUsage
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.models.provider import TokenUsage
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import conversations, leases, tables, turns
 from palimpsest.storage import store as store_module
 from palimpsest.storage.conversations import Counts

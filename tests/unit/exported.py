@@ -8,8 +8,8 @@ from dataclasses import replace
 import hypothesis.strategies as st
 from tests.unit.histories import exchanges
 
-from palimpsest.domain.chain import content_digest, message_digest
-from palimpsest.domain.cut import CutCause
+from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.conversation.chain import content_digest, message_digest
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -28,7 +28,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.transfer import (
+from palimpsest.domain.transfer.conversation import (
     CutLine,
     ExpansionLine,
     Header,
@@ -42,7 +42,7 @@ from palimpsest.domain.transfer import (
     TurnLine,
     WithdrawalLine,
 )
-from palimpsest.domain.turns import FINAL_STATES, TurnState
+from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 
 NOW = Instant("2026-01-01T00:00:00.000Z")
 ODD = Content(

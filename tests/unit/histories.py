@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import hypothesis.strategies as st
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.tokens import count_bytes, count_content
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import (
     Content,
     ConversationId,
@@ -20,7 +21,6 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.tokens import count_bytes, count_content
 
 _SEEDS = [
     "never use tabs",

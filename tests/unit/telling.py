@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.extraction.exchange import Exchange
-from palimpsest.domain.facts import (
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.facts.extraction.exchange import Exchange
+from palimpsest.domain.facts.fact import (
     Candidate,
     Evidence,
     Fact,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.properties import examples
 from tests.unit.telling import candidate, in_store
 
-from palimpsest.domain.extraction.admission import MOST_OPEN, Admission, Refusal, admit, most_open
-from palimpsest.domain.extraction.code_changes import Change, Deed, Touched
-from palimpsest.domain.facts import LONGEST_FACT, Candidate, FactId, FactType, Origin, Place, Span, StoredFact
+from palimpsest.domain.facts.extraction.admission import MOST_OPEN, Admission, Refusal, admit, most_open
+from palimpsest.domain.facts.extraction.code_changes import Change, Deed, Touched
+from palimpsest.domain.facts.fact import LONGEST_FACT, Candidate, FactId, FactType, Origin, Place, Span, StoredFact
 
 ENTITY, DECISION = FactType.ENTITY, FactType.DECISION
 CONSTRAINT, CODE_STATE = FactType.CONSTRAINT, FactType.CODE_STATE

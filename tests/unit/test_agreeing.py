@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 from tests.unit.telling import in_store
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.extraction.admission import admit
-from palimpsest.domain.extraction.agreeing import agree
-from palimpsest.domain.extraction.by_rules import proposals
-from palimpsest.domain.extraction.exchange import Exchange
-from palimpsest.domain.facts import StoredFact
-from palimpsest.domain.ledger import EntryState, build
+from palimpsest.domain.context.rules.ledger import EntryState, build
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.facts.extraction.admission import admit
+from palimpsest.domain.facts.extraction.agreeing import agree
+from palimpsest.domain.facts.extraction.by_rules import proposals
+from palimpsest.domain.facts.extraction.exchange import Exchange
+from palimpsest.domain.facts.fact import StoredFact
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, user_message
 
 HERE = ConversationId("here")

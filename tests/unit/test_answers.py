@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from palimpsest.domain import answers
-from palimpsest.domain.answers import IncomingAnswer, tool_name
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import OpaquePart
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
+from palimpsest.domain.turns import answers
+from palimpsest.domain.turns.answers import IncomingAnswer, tool_name
 
 
 def test_an_answer_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from palimpsest.domain.calibration import (
+from palimpsest.domain.context.calibration import (
     FACTOR_HIGH,
     FACTOR_LOW,
     MAX_OVERHEAD,
@@ -20,7 +20,7 @@ from palimpsest.domain.calibration import (
     ModelKey,
     Observation,
 )
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.context.tokens import Estimator
 
 KEY = ModelKey("anthropic", "claude-x", "cl100k_base")
 CLAUDE, EXACT = Estimator(1.6, 0.075), Estimator()

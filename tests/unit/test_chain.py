@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from palimpsest.domain.chain import StoredMessage, content_digest, first_broken, message_digest
+from palimpsest.domain.conversation.chain import StoredMessage, content_digest, first_broken, message_digest
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.chat_document import (
+from palimpsest.domain.chat_documents.document import (
     BREAK,
     HEAD,
     MARKER,
@@ -27,9 +26,10 @@ from palimpsest.domain.chat_document import (
     whole,
     without_sent,
 )
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.journal import Ending, EventType, JournalEvent, to_messages
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, SummaryId, user_message
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, to_messages
 
 PIECES = (
     "## 3 · you",

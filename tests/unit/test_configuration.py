@@ -14,7 +14,7 @@ from tests.properties import examples
 
 from palimpsest.configuration import load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.settings import SETTINGS, ModelSettings, ProviderSettings, Settings
+from palimpsest.domain.settings.settings import SETTINGS, ModelSettings, ProviderSettings, Settings
 from palimpsest.settings_schema import EXAMPLE
 
 

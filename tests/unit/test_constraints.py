@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.histories import TEXTS, exchanges
 
-from palimpsest.domain import typed_text
-from palimpsest.domain.constraints import detect, detect_withdrawals, subject_words
+from palimpsest.domain.context.rules.detection import detect, detect_withdrawals, subject_words
+from palimpsest.domain.language import typed_text
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from palimpsest.domain.guard import Decision, Outcome
+from palimpsest.domain.context.guard import Decision, Outcome
 from palimpsest.services import context_debug
 
 DECISION = Decision("turn_preflight", Outcome.SKIP, 100_000, 120_000)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from tests.unit.histories import as_lives, histories
 
-from palimpsest.domain.cut import (
+from palimpsest.domain.context.cut import (
     Block,
     Live,
     Piece,
@@ -25,9 +25,10 @@ from palimpsest.domain.cut import (
     total_tokens,
     widen,
 )
-from palimpsest.domain.exchanges import exchange_starts
-from palimpsest.domain.extractive import summarize_extractively
-from palimpsest.domain.forest import CLOSING, OPENING, Summary, render_summary, roots
+from palimpsest.domain.context.summaries.extractive import summarize_extractively
+from palimpsest.domain.context.summaries.node import CLOSING, OPENING, Summary, render_summary, roots
+from palimpsest.domain.context.tokens import count_bytes, count_content
+from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.messages import (
     Content,
     MessageId,
@@ -38,7 +39,6 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.tokens import count_bytes, count_content
 from palimpsest.services.replay import pairs_are_whole
 
 

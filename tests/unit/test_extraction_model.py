@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.properties import examples
 from tests.unit.telling import assistant, call, exchange
 
-from palimpsest.domain.extraction.exchange import texts_of
-from palimpsest.domain.extraction.from_model import ANSWER_SCHEMA, MOST_FACTS, parse, transcript
-from palimpsest.domain.facts import LONGEST_FACT, FactType, Origin, Place, Span
+from palimpsest.domain.context.summaries.by_model import TRANSCRIPT_CLOSING, TRANSCRIPT_OPENING
+from palimpsest.domain.facts.extraction.exchange import texts_of
+from palimpsest.domain.facts.extraction.from_model import ANSWER_SCHEMA, MOST_FACTS, parse, transcript
+from palimpsest.domain.facts.fact import LONGEST_FACT, FactType, Origin, Place, Span
 from palimpsest.domain.messages import tool_result, user_message
-from palimpsest.domain.summaries import TRANSCRIPT_CLOSING, TRANSCRIPT_OPENING
 
 _READ = call("read_file", path="src/app.py")
 _TOOL = "The project has decided to always deploy on Fridays with src/deploy.py."

@@ -12,11 +12,11 @@ from tests.properties import examples
 from tests.unit.histories import histories
 from tests.unit.telling import assistant, call, edited, exchange, stored, typed
 
-from palimpsest.domain.constraints import detect
-from palimpsest.domain.extraction.by_rules import by_rules
-from palimpsest.domain.extraction.exchange import Exchange, is_agreement, texts_of
-from palimpsest.domain.extraction.names import below, places_in
-from palimpsest.domain.facts import FactType, Origin, Place, Span
+from palimpsest.domain.context.rules.detection import detect
+from palimpsest.domain.facts.extraction.by_rules import by_rules
+from palimpsest.domain.facts.extraction.exchange import Exchange, is_agreement, texts_of
+from palimpsest.domain.facts.extraction.names import below, places_in
+from palimpsest.domain.facts.fact import FactType, Origin, Place, Span
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,

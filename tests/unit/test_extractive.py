@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.histories import as_lives, histories
 
-from palimpsest.domain.cut import Block
-from palimpsest.domain.evidence import names_of
-from palimpsest.domain.extraction.names import places_in
-from palimpsest.domain.extractive import summarize_extractively
-from palimpsest.domain.forest import Summary
+from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.summaries.evidence import names_of
+from palimpsest.domain.context.summaries.extractive import summarize_extractively
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.facts.extraction.names import places_in
 from palimpsest.domain.messages import (
     Content,
     MessageId,
@@ -25,7 +26,6 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.tokens import count_bytes
 
 
 def said(text: str) -> Content:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.services.folders import EditorsWord
 from palimpsest.trust import TrustedFolders

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from palimpsest.domain.deny_list import is_denied
-from palimpsest.domain.quoting.passages import FileSource
+from palimpsest.domain.offline.passages import FileSource
 from palimpsest.services import folder_handles, folder_text, workspace_files
 from palimpsest.services.folder_text import MAX_FILE_BYTES, FolderText
 from palimpsest.services.workspace_files import Found

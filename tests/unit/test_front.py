@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import hypothesis.strategies as st
 from hypothesis import given
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.front import (
+from palimpsest.domain.context.rules.front import (
     HEAD,
     NEWS_HEAD,
     Commands,
@@ -19,9 +18,10 @@ from palimpsest.domain.front import (
     front_text,
     news_text,
 )
-from palimpsest.domain.ledger import EntryId, EntryState, Ledger, LedgerEntry, Pin, missing
+from palimpsest.domain.context.rules.ledger import EntryId, EntryState, Ledger, LedgerEntry, Pin, missing
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, user_message
-from palimpsest.domain.tokens import count_bytes
 
 GONE = "- No longer in force: "
 # Texts that begin, end or continue one another, some of several lines.

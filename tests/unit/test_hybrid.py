@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.unit.histories import as_lives
 
-from palimpsest.domain.evidence import is_trouble, outcome_of
-from palimpsest.domain.extraction.names import places_in
-from palimpsest.domain.hybrid import COMMANDS, ERRORS, FILES, hybrid_text
+from palimpsest.domain.context.summaries.by_model import names_in, originals_text, problem
+from palimpsest.domain.context.summaries.evidence import is_trouble, outcome_of
+from palimpsest.domain.context.summaries.hybrid import COMMANDS, ERRORS, FILES, hybrid_text
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.facts.extraction.names import places_in
 from palimpsest.domain.messages import Content, Role, ToolCallPart, canonical_json, tool_result, user_message
-from palimpsest.domain.summaries import names_in, originals_text, problem
-from palimpsest.domain.tokens import count_bytes
 
 NUMBERS = "\n".join(str(number) for number in range(400))
 RAN = ToolCallPart("1", "run_command", '{"command": ["sh", "-c", "pytest"]}')

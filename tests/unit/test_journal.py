@@ -6,13 +6,21 @@ import itertools
 
 import pytest
 
+from palimpsest.domain.context.guard import Counters, Outcome, tool_preflight, turn_preflight
+from palimpsest.domain.context.prepared import OverLimit, PreparedContext
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.guard import Counters, Outcome, tool_preflight, turn_preflight
-from palimpsest.domain.journal import Ending, EventType, JournalEvent, merge, opaque_event, shown_text, to_messages
 from palimpsest.domain.messages import ConversationId, MessageStatus, OpaquePart, ReasoningPart, TextPart, ToolCallPart
-from palimpsest.domain.prepared import OverLimit, PreparedContext
-from palimpsest.domain.tokens import Estimator
-from palimpsest.domain.turns import FINAL_STATES, TurnState, may_follow, title_of
+from palimpsest.domain.turns.journal import (
+    Ending,
+    EventType,
+    JournalEvent,
+    merge,
+    opaque_event,
+    shown_text,
+    to_messages,
+)
+from palimpsest.domain.turns.states import FINAL_STATES, TurnState, may_follow, title_of
 from palimpsest.services.replay import pairs_are_whole
 
 TEXT = JournalEvent(EventType.TEXT, "I will look. ")

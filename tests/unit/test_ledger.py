@@ -11,9 +11,8 @@ from hypothesis import given
 from tests.unit.histories import as_lives, exchanges
 from tests.unit.test_cut import summary_of
 
-from palimpsest.domain.cut import Block, Live, Piece, adopt, keep_from, piece_starts
-from palimpsest.domain.forest import CLOSING
-from palimpsest.domain.ledger import (
+from palimpsest.domain.context.cut import Block, Live, Piece, adopt, keep_from, piece_starts
+from palimpsest.domain.context.rules.ledger import (
     HEADING,
     NO_MESSAGE,
     EntryId,
@@ -27,8 +26,9 @@ from palimpsest.domain.ledger import (
     split_standing_rules,
     standing_rules,
 )
+from palimpsest.domain.context.summaries.node import CLOSING
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import Content, MessageId, Role, TextPart, user_message
-from palimpsest.domain.tokens import count_bytes
 
 OPEN, SUPERSEDED, WITHDRAWN = EntryState.OPEN, EntryState.SUPERSEDED, EntryState.WITHDRAWN
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from palimpsest.data import load_model_table
+from palimpsest.domain.context.tokens import Estimator, count_bytes
+from palimpsest.domain.context.usage import ContextUsage, Severity
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.limits import LimitsSource, ModelLimits, compute_budget, with_window
-from palimpsest.domain.tokens import Estimator, count_bytes
-from palimpsest.domain.usage import ContextUsage, Severity
+from palimpsest.domain.models.limits import LimitsSource, ModelLimits, compute_budget, with_window
 
 OPUS = ModelLimits(200_000, 64_000)
 

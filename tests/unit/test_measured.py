@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from palimpsest.domain.measured import Measured, Part
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.context.measured import Measured, Part
+from palimpsest.domain.context.tokens import Estimator
 
 GUESS = Estimator(1.5, 0.05, 100)
 FACTORS = (1.2, 1.5, 1.7)

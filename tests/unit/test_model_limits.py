@@ -11,8 +11,8 @@ from tests.services.scripted import ScriptedProvider
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.limits import LimitsSource, ModelLimits, with_window
-from palimpsest.domain.settings import ContextSettings, Settings
+from palimpsest.domain.models.limits import LimitsSource, ModelLimits, with_window
+from palimpsest.domain.settings.settings import ContextSettings, Settings
 from palimpsest.services.models import Models, with_override
 
 OPUS = "claude-opus-4-5"

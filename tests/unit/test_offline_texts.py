@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.unit.telling import CONVERSATION, assistant, exchange, stored
 
-from palimpsest.domain.cut import Live
-from palimpsest.domain.evidence import Evidence
-from palimpsest.domain.extraction.by_rules import by_rules
-from palimpsest.domain.extraction.from_model import transcript
-from palimpsest.domain.extractive import summarize_extractively
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.summaries.by_model import record
+from palimpsest.domain.context.summaries.evidence import Evidence
+from palimpsest.domain.context.summaries.extractive import summarize_extractively
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.facts.extraction.by_rules import by_rules
+from palimpsest.domain.facts.extraction.from_model import transcript
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.offline_texts import HELLO, NOTHING, WELCOME, is_fixed, without_fixed_texts
-from palimpsest.domain.summaries import record
-from palimpsest.domain.tokens import count_bytes
 
 OLD_HINTS = (
     "No model can be used yet: run `palimpsest login anthropic` (or openai, gemini); or set ANTHROPIC_API_KEY, "

@@ -7,15 +7,9 @@ import json
 import hypothesis.strategies as st
 from hypothesis import given
 
-from palimpsest.domain.messages import (
-    Content,
-    MessageId,
-    Role,
-    ToolCallPart,
-    tool_result,
-)
-from palimpsest.domain.previews import fair_share, make_preview, shorten_text
-from palimpsest.domain.tokens import count_bytes, count_content
+from palimpsest.domain.context.previews import fair_share, make_preview, shorten_text
+from palimpsest.domain.context.tokens import count_bytes, count_content
+from palimpsest.domain.messages import Content, MessageId, Role, ToolCallPart, tool_result
 
 CALL = ToolCallPart("1", "run", "{}")
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
+from palimpsest.domain.language.words import fold, pieces, words
 from palimpsest.domain.messages import MessageId, Role
-from palimpsest.domain.quoting.files import HEAD_LINES, head_of, hinted_files, named_files, wanted_files
-from palimpsest.domain.quoting.layout import QUOTE_CHARS
-from palimpsest.domain.quoting.passages import FileSource, MessageSource, Passage, SourceText
-from palimpsest.domain.quoting.question import is_request, questions_of
-from palimpsest.domain.quoting.ranking import MAX_QUOTES, rank
-from palimpsest.domain.quoting.words import fold, pieces, words
+from palimpsest.domain.offline.files import HEAD_LINES, head_of, hinted_files, named_files, wanted_files
+from palimpsest.domain.offline.layout import QUOTE_CHARS
+from palimpsest.domain.offline.passages import FileSource, MessageSource, Passage, SourceText
+from palimpsest.domain.offline.question import is_request, questions_of
+from palimpsest.domain.offline.ranking import MAX_QUOTES, rank
 
 WORDS = st.sampled_from(
     "the a is of cache retry retries port server timeout timeOut time out maxRetries Zürich 30 8080 keeps e.g. Dr. "

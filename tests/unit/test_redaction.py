@@ -18,7 +18,7 @@ from tests.clients.contexts import assistant, context, user
 from tests.properties import examples
 
 from palimpsest.domain.messages import AttachmentPart, OpaquePart, TextPart, ToolCallPart, tool_result
-from palimpsest.domain.redaction import redact, redact_content, redact_context
+from palimpsest.domain.models.redaction import redact, redact_content, redact_context
 
 CHANCE = random.Random(20261122)
 ALNUM = string.ascii_letters + string.digits

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palimpsest.domain.extraction.restating import Unusable, read_restated, to_request
-from palimpsest.domain.facts import LONGEST_FACT, Fact, FactType
+from palimpsest.domain.facts.extraction.restating import Unusable, read_restated, to_request
+from palimpsest.domain.facts.fact import LONGEST_FACT, Fact, FactType
 
 KNOWN = Fact(FactType.ENTITY, "TIMEOUT in src/auth.py is 30 seconds.", ("TIMEOUT", "src/auth.py"))
 TEXTS = ("src/auth.py\nTIMEOUT = 99  # seconds\n\ndef login(user):\n    return check(user)",)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palimpsest.domain.facts.retrieval.passages import PASSAGE_WORDS, TOP_UP_WORDS, around, cut, sets_rule, to_saying
+from palimpsest.domain.facts.retrieval.question import About, Named, Side, days_of, guess, nearness
+from palimpsest.domain.facts.retrieval.words import to_terms
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.retrieval.passages import PASSAGE_WORDS, TOP_UP_WORDS, around, cut, sets_rule, to_saying
-from palimpsest.domain.retrieval.question import About, Named, Side, days_of, guess, nearness
-from palimpsest.domain.retrieval.words import to_terms
 
 TODAY = date(2026, 3, 20).toordinal()
 

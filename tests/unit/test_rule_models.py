@@ -6,11 +6,11 @@ import pytest
 from benchmarks.rules import train
 from tests.unit.test_ledger import ledger_of
 
-from palimpsest.domain.constraints import detect, detect_withdrawals, read_rulings, readers_version
+from palimpsest.domain.context.rules import features, judging
+from palimpsest.domain.context.rules.detection import detect, detect_withdrawals, read_rulings, readers_version
+from palimpsest.domain.context.rules.forms import Forms
+from palimpsest.domain.context.rules.languages import LANGUAGES
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.rules import features, judging
-from palimpsest.domain.rules.forms import Forms
-from palimpsest.domain.rules.languages import LANGUAGES
 
 KEYS = ("rules", "changes", "beside", "neither", "look_alikes")
 CODE_OF = {name: code for code, name in train.CODES.items()}

@@ -7,9 +7,9 @@ import time
 import pytest
 from tests.unit.test_ledger import ledger_of
 
-from palimpsest.domain.constraints import detect, read_rulings
+from palimpsest.domain.context.rules.detection import detect, read_rulings
+from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.rules.forms import LONGEST_SENTENCE
 
 HABITS = [
     # a plea or an announcement around an order

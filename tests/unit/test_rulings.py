@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from palimpsest.domain.constraints import detect, detect_withdrawals, read_rulings
+from palimpsest.domain.context.rules.detection import detect, detect_withdrawals, read_rulings
+from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE
+from palimpsest.domain.context.rules.languages import LANGUAGES, languages_of
+from palimpsest.domain.context.rules.superseding import ends, supersedes
 from palimpsest.domain.messages import user_message
-from palimpsest.domain.rules.forms import LONGEST_SENTENCE
-from palimpsest.domain.rules.languages import LANGUAGES, languages_of
-from palimpsest.domain.rules.superseding import ends, supersedes
 
 
 @pytest.mark.parametrize(

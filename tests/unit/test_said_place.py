@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palimpsest.domain.facts import Span
-from palimpsest.domain.staleness.file_lines import split_lines
-from palimpsest.domain.staleness.said_place import said_place
+from palimpsest.domain.facts.fact import Span
+from palimpsest.domain.facts.staleness.file_lines import split_lines
+from palimpsest.domain.facts.staleness.said_place import said_place
 
 AUTH = """\
 TIMEOUT = 30

@@ -14,17 +14,17 @@ from hypothesis import given
 from tests.unit.telling import exchange
 
 from palimpsest.data import load_model_table
+from palimpsest.domain.context.guard import Counters, Outcome, tool_preflight, turn_preflight
+from palimpsest.domain.context.summaries.node import OPENING
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, Estimator, count_bytes, count_content, count_tools
+from palimpsest.domain.context.usage import ContextUsage, Severity
 from palimpsest.domain.errors import ErrorKind, RecentMessagesTooLarge, SummarizationNeeded
-from palimpsest.domain.extraction.by_rules import by_rules
-from palimpsest.domain.facts import FactType
-from palimpsest.domain.forest import OPENING
-from palimpsest.domain.guard import Counters, Outcome, tool_preflight, turn_preflight
-from palimpsest.domain.limits import DEFAULT_BUFFER, LimitsSource, ModelLimits, compute_budget
+from palimpsest.domain.facts.extraction.by_rules import by_rules
+from palimpsest.domain.facts.fact import FactType
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, ToolResultPart, tool_result, user_message
-from palimpsest.domain.settings import ContextSettings, Settings
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD, Estimator, count_bytes, count_content, count_tools
+from palimpsest.domain.models.limits import DEFAULT_BUFFER, LimitsSource, ModelLimits, compute_budget
+from palimpsest.domain.settings.settings import ContextSettings, Settings
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.domain.usage import ContextUsage, Severity
 from palimpsest.services.models import Models
 from palimpsest.services.tokenizers import load_tokenizer
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.setting_rules import Kind, Setting
-from palimpsest.domain.settings import (
+from palimpsest.domain.settings.schema import Kind, Setting
+from palimpsest.domain.settings.settings import (
     SETTINGS,
     ContextSettings,
     LibrarianSettings,

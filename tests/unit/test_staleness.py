@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from palimpsest.domain.facts import FactState, Span
-from palimpsest.domain.staleness.anchor import Anchor, make_anchor
-from palimpsest.domain.staleness.check import Verdict, check_file
-from palimpsest.domain.staleness.file_lines import FileLines
-from palimpsest.domain.staleness.lexing import LONGEST_READ
-from palimpsest.domain.staleness.relocate import Candidates, relocate
-from palimpsest.domain.staleness.symbols import enclosing_symbol, find_symbol
+from palimpsest.domain.facts.fact import FactState, Span
+from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.check import Verdict, check_file
+from palimpsest.domain.facts.staleness.file_lines import FileLines
+from palimpsest.domain.facts.staleness.lexing import LONGEST_READ
+from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
+from palimpsest.domain.facts.staleness.symbols import enclosing_symbol, find_symbol
 
 _SUFFIXES = (
     "py",

@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 from hypothesis import given
 from tests.unit.histories import as_lives, histories
 
-from palimpsest.domain.cut import Live, keep_from, piece_starts, running_request
+from palimpsest.domain.context.cut import Live, keep_from, piece_starts, running_request
+from palimpsest.domain.context.strategies import STRATEGIES, Situation, choose_strategy, threshold, tool_calls
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result, user_message
-from palimpsest.domain.strategies import STRATEGIES, Situation, choose_strategy, threshold, tool_calls
 
 
 def situation(pieces: list[Live], **changes: int) -> Situation:

@@ -9,10 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.histories import as_lives, histories
 
-from palimpsest.domain.cut import Block, Piece
-from palimpsest.domain.extractive import summarize_extractively
-from palimpsest.domain.forest import CLOSING, OPENING, Summary
-from palimpsest.domain.hybrid import as_quotable, hybrid_text
+from palimpsest.domain.context.cut import Block, Piece
+from palimpsest.domain.context.summaries.by_model import (
+    CAP_TOKENS,
+    GUTTER,
+    TRANSCRIPT_CLOSING,
+    TRANSCRIPT_OPENING,
+    is_tool_work,
+    names_in,
+    originals_text,
+    problem,
+    transcript,
+)
+from palimpsest.domain.context.summaries.extractive import summarize_extractively
+from palimpsest.domain.context.summaries.hybrid import as_quotable, hybrid_text
+from palimpsest.domain.context.summaries.node import CLOSING, OPENING, Summary
+from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
@@ -25,18 +37,6 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.summaries import (
-    CAP_TOKENS,
-    GUTTER,
-    TRANSCRIPT_CLOSING,
-    TRANSCRIPT_OPENING,
-    is_tool_work,
-    names_in,
-    originals_text,
-    problem,
-    transcript,
-)
-from palimpsest.domain.tokens import count_bytes
 
 ORIGINALS = (
     "Please fix src/app/reader.py, where load_file fails. The config is docker-compose.yml.\n"

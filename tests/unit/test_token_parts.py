@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.histories import as_lives, histories
 
-from palimpsest.domain.apportionment import apportion
-from palimpsest.domain.cut import Block, Live, Piece, total_tokens
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.layout import Frame, FrameTokens, Front, lay_out, segments_of
-from palimpsest.domain.measured import Measured, Part
+from palimpsest.domain.context.apportionment import apportion
+from palimpsest.domain.context.cut import Block, Live, Piece, total_tokens
+from palimpsest.domain.context.measured import Measured, Part
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, lay_out, segments_of
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.messages import ConversationId, SummaryId, user_message
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.tokens import Estimator
 from palimpsest.domain.tools import ToolSchema
 
 weights = st.lists(st.floats(0, 1e9, allow_nan=False), min_size=1, max_size=40)

@@ -26,19 +26,10 @@ from tests.unit.exported import (
 )
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import (
-    ConversationId,
-    MessageId,
-    Role,
-    TurnId,
-)
-from palimpsest.domain.transfer import (
-    MessageLine,
-    Transfer,
-    as_copy,
-)
-from palimpsest.domain.transfer_format import decode, encode, is_export
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
+from palimpsest.domain.transfer.conversation import MessageLine, Transfer, as_copy
+from palimpsest.domain.transfer.file_format import decode, encode, is_export
+from palimpsest.domain.turns.states import TurnState
 
 
 def refusal(text: str) -> str:

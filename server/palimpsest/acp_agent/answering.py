@@ -13,7 +13,7 @@ from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note, 
 from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import machine
 from palimpsest.services.attachments import take_snapshots, user_content
 from palimpsest.services.commanding import Commanding, plain

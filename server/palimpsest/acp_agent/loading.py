@@ -7,7 +7,7 @@ import contextlib
 
 from palimpsest.acp_agent.sessions import OpenConversation, Sessions
 from palimpsest.acp_agent.updates import TurnUpdates, agent_text, note, replay
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.conversations import MAX_PAGE, Running

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.resources
 import json
 
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import ModelTable
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.models.limits import ModelTable
 
 
 def load_model_table() -> ModelTable:

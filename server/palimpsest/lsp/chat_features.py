@@ -11,7 +11,7 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.lsp.errors import answers
 
 if TYPE_CHECKING:
-    from palimpsest.domain.chat_document import Parsed
+    from palimpsest.domain.chat_documents.document import Parsed
     from palimpsest.lsp.open_chat import OpenChat
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.mentions import Item, Mentions
@@ -138,7 +138,7 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
 
 async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
     """Why what stands in the input cannot be sent now."""
-    from palimpsest.domain.chat_document import Unsendable
+    from palimpsest.domain.chat_documents.document import Unsendable
     from palimpsest.services.context_reports import explain
 
     severity = lsp.DiagnosticSeverity

@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcException
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, canonical_json, clean_text
-from palimpsest.domain.provider import (
+from palimpsest.domain.models.provider import (
     Finished,
     StopReason,
     StreamEvent,
@@ -41,7 +41,7 @@ from palimpsest.wire.editor_models import (
 )
 
 if TYPE_CHECKING:
-    from palimpsest.domain.prepared import PreparedContext
+    from palimpsest.domain.context.prepared import PreparedContext
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.editor_models import EditorId, EditorModel, EditorModels, Failing
     from palimpsest.services.folders import Folders

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.fact_text import SIGNS, place_text
-from palimpsest.domain.facts import FactId, StoredFact
+from palimpsest.domain.facts.fact import FactId, StoredFact
+from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.fact_diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
 from palimpsest.lsp.facts import file_uri, folder_uri, keeping_of, to_info

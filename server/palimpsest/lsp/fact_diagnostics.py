@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
-from palimpsest.domain.facts import FactState, Span, StoredFact
+from palimpsest.domain.facts.fact import FactState, Span, StoredFact
 from palimpsest.lsp.documents import open_document
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.facts import file_uri, path_below

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.facts import FactId, FactType, Place, Span, StoredFact
+from palimpsest.domain.facts.fact import FactId, FactType, Place, Span, StoredFact
 from palimpsest.lsp.errors import answers
 from palimpsest.wire.facts import (
     FactInfo,

@@ -10,7 +10,7 @@ from palimpsest.wire.ledger import ListRulesResult, PinParams, RuleState, Standi
 from palimpsest.wire.places import ConversationParams
 
 if TYPE_CHECKING:
-    from palimpsest.domain.front import StandingRules
+    from palimpsest.domain.context.rules.front import StandingRules
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.folders import FolderSession
 

@@ -59,7 +59,7 @@ async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatus
 
 @answers
 async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModelResult:
-    from palimpsest.domain.adaptation import Expanding, NoChange, Shrinking
+    from palimpsest.domain.context.model_switch import Expanding, NoChange, Shrinking
     from palimpsest.lsp.translate import to_usage
     from palimpsest.services.context_reports import usage_status
 

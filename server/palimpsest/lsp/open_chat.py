@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from palimpsest.domain.chat_document import (
+from palimpsest.domain.chat_documents.document import (
     BREAK,
     MOST_SHOWN,
     AnswerStream,
@@ -35,7 +35,7 @@ from palimpsest.domain.chat_document import (
     whole,
     without_sent,
 )
-from palimpsest.domain.document_edits import Change, Placement, change_between
+from palimpsest.domain.chat_documents.placement import Change, Placement, change_between
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
 from palimpsest.machine import machine
@@ -43,8 +43,8 @@ from palimpsest.machine import machine
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from palimpsest.domain.forest import Summary
-    from palimpsest.domain.journal import Numbered
+    from palimpsest.domain.context.summaries.node import Summary
+    from palimpsest.domain.turns.journal import Numbered
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.folders import FolderSession
     from palimpsest.services.running_turn import RunningTurn
@@ -225,7 +225,7 @@ class OpenChat:
         self._look_again()
 
     async def _load(self) -> Shown:
-        from palimpsest.domain.cut import Block
+        from palimpsest.domain.context.cut import Block
 
         session = await self.session()
         gone = await self._forget_asides(session)

@@ -14,7 +14,7 @@ from palimpsest.wire.usage import SUMMARIZING
 from palimpsest.wording import counted
 
 if TYPE_CHECKING:
-    from palimpsest.domain.journal import Numbered
+    from palimpsest.domain.turns.journal import Numbered
     from palimpsest.lsp.server import PalimpsestServer
 
 Token = int | str

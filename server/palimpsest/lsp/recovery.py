@@ -29,7 +29,7 @@ from palimpsest.wire.turns import ChatResult
 from palimpsest.wording import counted
 
 if TYPE_CHECKING:
-    from palimpsest.domain.recovery import BatchCall, Rerun
+    from palimpsest.domain.turns.recovery import BatchCall, Rerun
     from palimpsest.lsp.progress import Token
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services import recovery as services
@@ -55,7 +55,7 @@ def register(server: PalimpsestServer) -> None:
 @answers
 async def go_on(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
     meant = await _meant(ls, params)
-    from palimpsest.domain.recovery import Resolution
+    from palimpsest.domain.turns.recovery import Resolution
 
     return await _rerun(ls, meant, Resolution.CONTINUE, params.partial_result_token, params.work_done_token)
 
@@ -63,7 +63,7 @@ async def go_on(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
 @answers
 async def retry(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
     meant = await _meant(ls, params)
-    from palimpsest.domain.recovery import Resolution
+    from palimpsest.domain.turns.recovery import Resolution
 
     return await _rerun(ls, meant, Resolution.RETRY, params.partial_result_token, params.work_done_token)
 
@@ -99,7 +99,7 @@ async def list_broken(ls: PalimpsestServer, params: ListRecoveryParams) -> ListR
 @answers
 async def resolve(ls: PalimpsestServer, params: ResolveParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
-    from palimpsest.domain.recovery import Resolution
+    from palimpsest.domain.turns.recovery import Resolution
     from palimpsest.services.recovery import Recovery
 
     choice = Resolution(params.action.value)
@@ -211,7 +211,7 @@ class Offers:
     async def _choose(self, turn_id: TurnId, action: RecoveryAction) -> None:
         """A turn that this begins runs without a request; whoever shows the conversation may attach to it."""
         session = await self._server.session_of_turn(turn_id)
-        from palimpsest.domain.recovery import Resolution
+        from palimpsest.domain.turns.recovery import Resolution
         from palimpsest.services.recovery import Recovery
 
         await Recovery(session.turns).resolve(turn_id, Resolution(action.value), asked_by=self._server.editor_models.id)

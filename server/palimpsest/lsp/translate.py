@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.context.usage import Severity as UsageSeverity
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
-from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import (
     AttachmentPart,
     OpaquePart,
@@ -17,8 +17,8 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     TurnId,
 )
-from palimpsest.domain.turns import TurnState
-from palimpsest.domain.usage import Severity as UsageSeverity
+from palimpsest.domain.turns.journal import EventType, Numbered
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.context_reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
 from palimpsest.storage.conversations import ConversationRecord

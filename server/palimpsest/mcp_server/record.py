@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.fact_text import place_text
-from palimpsest.domain.facts import StoredFact
+from palimpsest.domain.facts.fact import StoredFact
+from palimpsest.domain.facts.text import place_text
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services import search
 from palimpsest.services.conversation_tools import conversation_tools

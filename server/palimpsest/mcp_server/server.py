@@ -12,12 +12,7 @@ from mcp_types import ToolAnnotations
 
 from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.mcp_server.record import (
-    FoundFacts,
-    FoundMessages,
-    ListedConversations,
-    Record,
-)
+from palimpsest.mcp_server.record import FoundFacts, FoundMessages, ListedConversations, Record
 from palimpsest.services.folders import FolderSession
 
 P = ParamSpec("P")

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.previews import with_preview
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, Digest, MessageId, Role
-from palimpsest.domain.previews import with_preview
-from palimpsest.domain.settings import ContextSettings
+from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.services.context_state import ContextState
 from palimpsest.storage.conversations import Counts
 

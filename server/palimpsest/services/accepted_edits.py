@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.facts import FactId, FactType, Span, StoredFact
-from palimpsest.domain.quoting.lexicon import STOP
-from palimpsest.domain.quoting.words import all_pieces
-from palimpsest.domain.staleness.anchor import Anchor, make_anchor
-from palimpsest.domain.staleness.check import Verdict, check_file
-from palimpsest.domain.staleness.file_lines import FileLines, split_lines
+from palimpsest.domain.facts.fact import FactId, FactType, Span, StoredFact
+from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.check import Verdict, check_file
+from palimpsest.domain.facts.staleness.file_lines import FileLines, split_lines
+from palimpsest.domain.language.lexicon import STOP
+from palimpsest.domain.language.words import all_pieces
 from palimpsest.services.place_checks import News, PlaceNow, SourceFile, anchor_of, read_source
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.storage.fact_sources import Link

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.journal import JournalEvent, Numbered, merge
 from palimpsest.domain.messages import StepId, TurnId, clean_text
+from palimpsest.domain.turns.journal import JournalEvent, Numbered, merge
 from palimpsest.machine import utc_now
 from palimpsest.storage import turns
 from palimpsest.storage.leases import HeldLease

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.transfer_format import encode
+from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.transfers import Outcome, Transfers

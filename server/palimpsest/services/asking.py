@@ -8,13 +8,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.apportionment import apportion
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.limits import Budget, Model
+from palimpsest.domain.context.apportionment import apportion
+from palimpsest.domain.context.prepared import PreparedContext, Segment
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.tokens import CountText, count_content
 from palimpsest.domain.messages import ConversationId, clean_text, user_message
-from palimpsest.domain.prepared import PreparedContext, Segment
-from palimpsest.domain.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
-from palimpsest.domain.tokens import CountText, count_content
+from palimpsest.domain.models.limits import Budget, Model
+from palimpsest.domain.models.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.models import Models
 from palimpsest.services.tokenizers import Tokenizers

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.deny_list import is_denied
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import AttachmentPart, Content, ConversationId, Role, TextPart, clean_text
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.workspace_texts import WorkspaceTexts
 from palimpsest.wording import counted

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from palimpsest.domain.calibration import Calibration, ModelKey, Observation
-from palimpsest.domain.limits import Model
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.context.calibration import Calibration, ModelKey, Observation
+from palimpsest.domain.context.tokens import Estimator
+from palimpsest.domain.models.limits import Model
 from palimpsest.machine import utc_now
 from palimpsest.storage import models as stored
 from palimpsest.storage.store import Store

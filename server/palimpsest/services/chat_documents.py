@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from palimpsest.domain.chat_document import HEAD, SUFFIX, whole
+from palimpsest.domain.chat_documents.document import HEAD, SUFFIX, whole
 from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.store import Store

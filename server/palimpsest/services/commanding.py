@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
 
-from palimpsest.domain.adaptation import Expanding, Shrinking
 from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.context.model_switch import Expanding, Shrinking
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import EntryState
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.fact_text import for_people
-from palimpsest.domain.facts import FactId
-from palimpsest.domain.front import StandingRules
-from palimpsest.domain.ledger import EntryState
+from palimpsest.domain.facts.fact import FactId
+from palimpsest.domain.facts.text import for_people
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
-from palimpsest.domain.recovery import Rerun, Resolution
+from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.services import context_reports
 from palimpsest.services.context_reports import Plan
 from palimpsest.services.editor_models import EditorId

@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.cut import (
+from palimpsest.domain.context.compaction_sizes import RecutSizes, recut_sizes
+from palimpsest.domain.context.cut import (
     Block,
     CutCause,
     Live,
@@ -25,13 +26,9 @@ from palimpsest.domain.cut import (
     stretches_to_merge,
     total_tokens,
 )
-from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.front import StandingRules
-from palimpsest.domain.ledger import Ledger, missing
-from palimpsest.domain.messages import MessageId
-from palimpsest.domain.recut_sizes import RecutSizes, recut_sizes
-from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.strategies import (
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import Ledger, missing
+from palimpsest.domain.context.strategies import (
     DISTILLING,
     HANDING_OVER,
     LEAVING_OUT,
@@ -43,7 +40,10 @@ from palimpsest.domain.strategies import (
     blocks_tokens,
     choose_strategy,
 )
-from palimpsest.domain.summarization import PendingSummarization
+from palimpsest.domain.context.summaries.pending import PendingSummarization
+from palimpsest.domain.errors import RecentMessagesTooLarge
+from palimpsest.domain.messages import MessageId
+from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink

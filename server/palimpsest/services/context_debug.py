@@ -12,7 +12,7 @@ import operator
 import re
 from typing import Final, Literal
 
-from palimpsest.domain.guard import Decision
+from palimpsest.domain.context.guard import Decision
 
 LOGGER_NAME: Final = "palimpsest.context"
 

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.cut import Block, CutCause, Live
+from palimpsest.domain.context.cut import Block, CutCause, Live
+from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.tokens import Certainty
+from palimpsest.domain.context.usage import ContextUsage
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
-from palimpsest.domain.limits import Budget, Model
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.domain.prepared import Segment
-from palimpsest.domain.tokens import Certainty
-from palimpsest.domain.usage import ContextUsage
+from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Trial
 from palimpsest.services.fitting import Fit, foldable, least

@@ -10,17 +10,17 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, running_request, total_tokens
-from palimpsest.domain.forest import Summary, render_summary
-from palimpsest.domain.front import Commands, StandingRules, render_front
-from palimpsest.domain.layout import Frame, FrameTokens, Front, segments_of
-from palimpsest.domain.ledger import EntryId
-from palimpsest.domain.limits import Budget, Model
-from palimpsest.domain.measured import Estimate, Measured, Part
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, running_request, total_tokens
+from palimpsest.domain.context.measured import Estimate, Measured, Part
+from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, segments_of
+from palimpsest.domain.context.rules.front import Commands, StandingRules, render_front
+from palimpsest.domain.context.rules.ledger import EntryId
+from palimpsest.domain.context.summaries.node import Summary, render_summary
+from palimpsest.domain.context.tokens import count_content
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
-from palimpsest.domain.prepared import Segment
-from palimpsest.domain.tokens import count_content
+from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.tokenizers import Tokenizer
 from palimpsest.storage import contexts, conversations

@@ -8,35 +8,28 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from palimpsest.domain.adaptation import ContextAdaptation, adapt
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, choose, keep_from, leave_out, running_request
+from palimpsest.domain.context.compaction_sizes import KEEP_SHARE
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, choose, keep_from, leave_out, running_request
+from palimpsest.domain.context.measured import Measured
+from palimpsest.domain.context.model_switch import ContextAdaptation, adapt
+from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
+from palimpsest.domain.context.recalled import HEAD
+from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
+from palimpsest.domain.context.rules.front import Commands, StandingRules
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.front import Commands, StandingRules
-from palimpsest.domain.layout import Frame, FrameTokens, lay_out
-from palimpsest.domain.limits import Budget, Model
-from palimpsest.domain.measured import Measured
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
-from palimpsest.domain.prepared import PreparedContext, ToolChoice
-from palimpsest.domain.provider import TokenUsage
-from palimpsest.domain.recalled import HEAD
-from palimpsest.domain.recut_sizes import KEEP_SHARE
-from palimpsest.domain.settings import ContextSettings
+from palimpsest.domain.models.limits import Budget, Model
+from palimpsest.domain.models.provider import TokenUsage
+from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.machine import utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.acceptance import Accepted, accept, with_previews
 from palimpsest.services.background import Background
 from palimpsest.services.calibrating import calibrated, key_of, observe
 from palimpsest.services.compaction import AHEAD_SHARE, Compactor, distilled
-from palimpsest.services.context_state import (
-    ContextState,
-    block,
-    first_state,
-    front,
-    load_everything,
-    load_state,
-)
+from palimpsest.services.context_state import ContextState, block, first_state, front, load_everything, load_state
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.services.fitting import Fit, Fitting, fitting

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from palimpsest.domain.cut import CutCause, Live
+from palimpsest.domain.context.cut import CutCause, Live
 from palimpsest.domain.messages import ConversationId, MessageId, Role
-from palimpsest.domain.recovery import Rerun, Resolution
+from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import Beside, ContextEngine
 from palimpsest.services.fitting import fitting

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.forest import Summary
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.errors import ConversationBusy, ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
-from palimpsest.domain.exchanges import exchange_starts
-from palimpsest.domain.journal import shown_text
-from palimpsest.domain.limits import Model
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
-from palimpsest.domain.settings import Layout
-from palimpsest.domain.turns import TurnState, title_of
+from palimpsest.domain.models.limits import Model
+from palimpsest.domain.settings.settings import Layout
+from palimpsest.domain.turns.journal import shown_text
+from palimpsest.domain.turns.states import TurnState, title_of
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Switch

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NewType, Protocol, assert_never
 
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
-from palimpsest.domain.limits import LimitsSource, Model, ModelLimits, ModelTable
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Provider, StreamEvent
-from palimpsest.domain.tokens import Estimator
+from palimpsest.domain.models.limits import LimitsSource, Model, ModelLimits, ModelTable
+from palimpsest.domain.models.provider import Provider, StreamEvent
 
 EDITOR: Final = "editor"
 """The provider's name. A model is `editor/ID`, ID as its editor calls it."""

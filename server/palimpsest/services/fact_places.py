@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.facts import FactId, Place, Span, StoredFact
-from palimpsest.domain.staleness.symbols import find_symbol
+from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact
+from palimpsest.domain.facts.staleness.symbols import find_symbol
 from palimpsest.machine import utc_now
 from palimpsest.services.accepted_edits import AcceptedEdits, ahead_of_disk, follow_on_disk, followed
 from palimpsest.services.file_text import split_lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.fact_text import for_model
+from palimpsest.domain.facts.text import for_model
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.tool_arguments import argument, read_arguments, schema_of

@@ -8,16 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.errors import (
-    ErrorKind,
-    LedgerTooLarge,
-    PalimpsestError,
-    ProviderError,
-    RecentMessagesTooLarge,
-)
-from palimpsest.domain.guard import Outcome
-from palimpsest.domain.limits import Model
-from palimpsest.domain.prepared import PreparedContext
+from palimpsest.domain.context.guard import Outcome
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.errors import ErrorKind, LedgerTooLarge, PalimpsestError, ProviderError, RecentMessagesTooLarge
+from palimpsest.domain.models.limits import Model
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine

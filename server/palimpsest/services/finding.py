@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from palimpsest.domain.messages import Role
-from palimpsest.domain.quoting.files import head_of, hinted_files, wanted_files
-from palimpsest.domain.quoting.passages import FileSource, HistoryLine, MessageSource, Passage, SourceText
-from palimpsest.domain.quoting.question import questions_of
-from palimpsest.domain.quoting.ranking import MAX_QUOTES, rank
+from palimpsest.domain.offline.files import head_of, hinted_files, wanted_files
+from palimpsest.domain.offline.passages import FileSource, HistoryLine, MessageSource, Passage, SourceText
+from palimpsest.domain.offline.question import questions_of
+from palimpsest.domain.offline.ranking import MAX_QUOTES, rank
 from palimpsest.services.folder_text import FolderText
 from palimpsest_clients.offline import OFFLINE
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from palimpsest.domain.cut import Block, Live, Piece, between_verbatim, keep_from, running_request, total_tokens
+from palimpsest.domain.context.cut import Block, Live, Piece, between_verbatim, keep_from, running_request, total_tokens
+from palimpsest.domain.context.previews import SMALLEST_PREVIEW
+from palimpsest.domain.context.request_layout import Front
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import Ledger, standing_rules
+from palimpsest.domain.context.summaries.extractive import AUTHOR, KIND
+from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import RecentMessagesTooLarge, TooLong
-from palimpsest.domain.extractive import AUTHOR, KIND
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.front import StandingRules
-from palimpsest.domain.layout import Front
-from palimpsest.domain.ledger import Ledger, standing_rules
 from palimpsest.domain.messages import MessageId, Role, SummaryId
-from palimpsest.domain.previews import SMALLEST_PREVIEW
-from palimpsest.domain.settings import ContextSettings
+from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.standing_rules import front_of
 

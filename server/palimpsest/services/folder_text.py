@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Final
 
 from palimpsest.domain.deny_list import holds_private_key
-from palimpsest.domain.quoting.passages import FileSource, SourceText
+from palimpsest.domain.offline.passages import FileSource, SourceText
 from palimpsest.services.workspace_files import Found, WorkspaceFiles
 
 MAX_FILE_BYTES: Final = 1024 * 1024

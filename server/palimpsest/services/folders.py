@@ -10,7 +10,7 @@ from typing import Any
 
 from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.credentials import Keys

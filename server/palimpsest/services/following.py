@@ -16,8 +16,8 @@ from traceback import format_tb
 from typing import Final
 
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.journal import EventType, JournalEvent, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
 from palimpsest.machine import utc_now
 from palimpsest.services.running_turn import Listener, RunningTurn
 from palimpsest.storage import turns

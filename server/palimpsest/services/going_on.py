@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.tokens import Estimator, count_content
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.recovery import GO_ON, with_go_on
-from palimpsest.domain.tokens import Estimator, count_content
+from palimpsest.domain.turns.recovery import GO_ON, with_go_on
 from palimpsest.services.context_state import ContextState
 from palimpsest.storage import recovering
 from palimpsest.storage.store import Store

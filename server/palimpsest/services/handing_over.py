@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from palimpsest.domain.cut import Live, Piece, total_tokens
+from palimpsest.domain.context.cut import Live, Piece, total_tokens
+from palimpsest.domain.context.previews import SMALLEST_PREVIEW, fair_share, with_preview
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.previews import SMALLEST_PREVIEW, fair_share, with_preview
-from palimpsest.domain.tokens import CountText
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.fitting import too_long
 

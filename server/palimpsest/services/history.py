@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, piece_starts, total_tokens
-from palimpsest.domain.cut_history import Ranges, Standing
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.context.cut_history import Ranges, Standing
+from palimpsest.domain.context.summaries.node import children_of
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
-from palimpsest.domain.forest import children_of
 from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.machine import utc_now
 from palimpsest.services.acceptance import with_previews

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.tokens import CountText
 from palimpsest.services.workspace_files import PlaceKind, WorkspaceFiles
 from palimpsest.services.workspace_texts import WorkspaceTexts
 

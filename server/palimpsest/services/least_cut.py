@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from palimpsest.domain.cut import Live, Piece, running_request, total_tokens
+from palimpsest.domain.context.cut import Live, Piece, running_request, total_tokens
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import standing_rules
+from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.front import StandingRules
-from palimpsest.domain.ledger import standing_rules
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.summarization import PendingSummarization
+from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.fitting import LEAST_LINES, foldable, least, smallest_block, too_long
 from palimpsest.services.handing_over import hand_over

@@ -2,7 +2,7 @@
 
 A conversation is read for facts once, in order: how far is stored in the transaction that stores the facts, so a crash
 loses nothing and repeats nothing, and of two servers one does the work. What is kept is decided by
-`domain.extraction.admission`, never by a model.
+`domain.facts.extraction.admission`, never by a model.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import Ledger
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.extraction import from_model, restating
-from palimpsest.domain.extraction.admission import Admission, admit, most_open
-from palimpsest.domain.extraction.agreeing import agree, has_ended, overtaken_by
-from palimpsest.domain.extraction.by_rules import Proposal, proposals
-from palimpsest.domain.extraction.exchange import Exchange
-from palimpsest.domain.extraction.names import entities_in
-from palimpsest.domain.extraction.restating import Unusable
-from palimpsest.domain.facts import (
+from palimpsest.domain.facts.extraction import from_model, restating
+from palimpsest.domain.facts.extraction.admission import Admission, admit, most_open
+from palimpsest.domain.facts.extraction.agreeing import agree, has_ended, overtaken_by
+from palimpsest.domain.facts.extraction.by_rules import Proposal, proposals
+from palimpsest.domain.facts.extraction.exchange import Exchange
+from palimpsest.domain.facts.extraction.names import entities_in
+from palimpsest.domain.facts.extraction.restating import Unusable
+from palimpsest.domain.facts.fact import (
     LONGEST_ENTITY,
     LONGEST_FACT,
     MOST_ENTITIES,
@@ -37,11 +39,9 @@ from palimpsest.domain.facts import (
     Place,
     StoredFact,
 )
-from palimpsest.domain.front import StandingRules
-from palimpsest.domain.ledger import Ledger
 from palimpsest.domain.messages import ConversationId, MessageId, Role, clean_text
-from palimpsest.domain.provider import StopReason
-from palimpsest.domain.redaction import redact
+from palimpsest.domain.models.provider import StopReason
+from palimpsest.domain.models.redaction import redact
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.asking import Check
 from palimpsest.services.background import Background

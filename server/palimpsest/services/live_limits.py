@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final, NewType
 
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.limits import ModelLimits
-from palimpsest.domain.provider import LiveModel, LiveProvider, Provider
+from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.provider import LiveModel, LiveProvider, Provider
 from palimpsest.machine import machine, utc_now
 from palimpsest_clients.rendering import model_family
 

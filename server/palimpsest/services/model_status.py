@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from palimpsest.domain.calibration import Calibration
+from palimpsest.domain.context.calibration import Calibration
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import ConversationId
 from palimpsest.services.calibrating import key_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.limits import (
+from palimpsest.domain.models.limits import (
     DEFAULT_BUFFER,
     Budget,
     LimitsSource,
@@ -23,8 +23,8 @@ from palimpsest.domain.limits import (
     compute_budget,
     within,
 )
-from palimpsest.domain.provider import Provider
-from palimpsest.domain.settings import Settings
+from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.editor_models import EDITOR, HINT, EditorId, EditorModels
 from palimpsest.services.redacting import RedactingProvider
 from palimpsest.wording import nearest

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import Final
 
+from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ProviderError
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import LiveProvider, Provider
+from palimpsest.domain.models.provider import LiveProvider, Provider
 
 log = logging.getLogger(__name__)
 

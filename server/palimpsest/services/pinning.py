@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import NO_MESSAGE, EntryId, EntryState, Pin, pin_tokens
+from palimpsest.domain.context.summaries.node import CLOSING, OPENING
 from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
-from palimpsest.domain.forest import CLOSING, OPENING
-from palimpsest.domain.front import StandingRules
-from palimpsest.domain.ledger import NO_MESSAGE, EntryId, EntryState, Pin, pin_tokens
 from palimpsest.domain.messages import ConversationId, MessageId, clean_text
 from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from palimpsest.domain.facts import FactState, Span
+from palimpsest.domain.facts.fact import FactState, Span
 from palimpsest.services.place_checks import News, PlaceNow, Tie, check_links
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.storage.fact_sources import Link, Version

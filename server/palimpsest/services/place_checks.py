@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from palimpsest.domain.facts import FactState, Span
-from palimpsest.domain.staleness.anchor import Anchor, make_anchor
-from palimpsest.domain.staleness.check import Verdict, check_file
-from palimpsest.domain.staleness.file_lines import FileLines
-from palimpsest.domain.staleness.relocate import Candidates, relocate
-from palimpsest.domain.staleness.said_place import said_place
-from palimpsest.domain.staleness.symbols import find_symbol
+from palimpsest.domain.facts.fact import FactState, Span
+from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.check import Verdict, check_file
+from palimpsest.domain.facts.staleness.file_lines import FileLines
+from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
+from palimpsest.domain.facts.staleness.said_place import said_place
+from palimpsest.domain.facts.staleness.symbols import find_symbol
 from palimpsest.services.file_text import decode
 from palimpsest.services.workspace_files import MAX_FILE_BYTES, WorkspaceFiles
 from palimpsest.storage.fact_sources import Link, Version

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from palimpsest.domain.cut import CutCause
+from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.machine import utc_now

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.cut import Live
-from palimpsest.domain.facts import StoredFact
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.recalled import FOOT, HEAD, harmless
+from palimpsest.domain.facts.fact import StoredFact
+from palimpsest.domain.facts.retrieval.packing import entries_of
 from palimpsest.domain.messages import AttachmentPart
-from palimpsest.domain.recalled import FOOT, HEAD, harmless
-from palimpsest.domain.retrieval.packing import entries_of
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.retrieval import Order, Question, Retriever

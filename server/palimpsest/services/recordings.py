@@ -26,8 +26,8 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.transfer import Transfer
-from palimpsest.domain.transfer_format import decode, is_export
+from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.domain.transfer.file_format import decode, is_export
 from palimpsest.services.import_files import read_import
 
 _NOT_RECORDED = "No result was recorded."

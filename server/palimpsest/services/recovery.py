@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final, Literal, assert_never
 
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
-from palimpsest.domain.recovery import BatchCall, Break, Resolution, break_of, last_batch
+from palimpsest.domain.turns.recovery import BatchCall, Break, Resolution, break_of, last_batch
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.history import HistoryEditor

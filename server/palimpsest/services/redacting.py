@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import LiveModel, LiveProvider, Provider, StreamEvent
-from palimpsest.domain.redaction import redact_context
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.models.provider import LiveModel, LiveProvider, Provider, StreamEvent
+from palimpsest.domain.models.redaction import redact_context
 
 
 @dataclass(frozen=True, slots=True)

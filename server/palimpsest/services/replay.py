@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palimpsest.domain.chain import first_broken
-from palimpsest.domain.cut import Block, is_partition
+from palimpsest.domain.context.cut import Block, is_partition
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.context.tokens import count_content
+from palimpsest.domain.conversation.chain import first_broken
+from palimpsest.domain.conversation.exchanges import unanswered_calls
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.exchanges import unanswered_calls
-from palimpsest.domain.ledger import missing
 from palimpsest.domain.messages import Content, ConversationId, Role
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.tokens import count_content
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from palimpsest.domain.cut import Block, CutCause, Live, Piece, keep_from, running_request, widen
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, keep_from, running_request, widen
+from palimpsest.domain.context.summaries.pending import PendingSummarization, first_run
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.domain.summarization import PendingSummarization, first_run
 from palimpsest.services.compaction import pending_summarization
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine

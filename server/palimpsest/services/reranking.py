@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.retrieval.reranking import INSTRUCTIONS, read_order, to_request
+from palimpsest.domain.facts.retrieval.reranking import INSTRUCTIONS, read_order, to_request
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.retrieval import Question
 

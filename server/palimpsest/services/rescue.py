@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.transfer import Transfer
-from palimpsest.domain.transfer_format import decode, encode
+from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.domain.transfer.file_format import decode, encode
 from palimpsest.machine import utc_now
 from palimpsest.storage import transfers
 from palimpsest.storage.rescue import Loose, carve, copy_damaged, pour

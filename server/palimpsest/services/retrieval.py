@@ -1,6 +1,6 @@
 """Finds, among the messages of a conversation and the facts of the folder, what a question is about.
 
-One configuration: the weights stand in `domain/retrieval`. What was rolled back or purged is never found, nor is
+One configuration: the weights stand in `domain/facts/retrieval`. What was rolled back or purged is never found, nor is
 anything of the running turn; what stands in the context anyway is not given again.
 """
 
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
-from palimpsest.domain.facts import FactId, StoredFact
+from palimpsest.domain.context.tokens import CountText
+from palimpsest.domain.facts.fact import FactId, StoredFact
+from palimpsest.domain.facts.retrieval import packing, question
+from palimpsest.domain.facts.retrieval.packing import Excerpt, Packed
+from palimpsest.domain.facts.retrieval.passages import to_saying
+from palimpsest.domain.facts.retrieval.question import About, Reading
+from palimpsest.domain.facts.retrieval.reranking import MOST_EXCERPTS
+from palimpsest.domain.facts.retrieval.scoring import WHO, Ranked, Turn, rank
 from palimpsest.domain.messages import ConversationId, MessageId, Role
 from palimpsest.domain.offline_texts import without_fixed_texts
-from palimpsest.domain.retrieval import packing, question
-from palimpsest.domain.retrieval.packing import Excerpt, Packed
-from palimpsest.domain.retrieval.passages import to_saying
-from palimpsest.domain.retrieval.question import About, Reading
-from palimpsest.domain.retrieval.reranking import MOST_EXCERPTS
-from palimpsest.domain.retrieval.scoring import WHO, Ranked, Turn, rank
-from palimpsest.domain.tokens import CountText
 from palimpsest.storage import conversations, passage_search
 from palimpsest.storage import facts as stored_facts
 from palimpsest.storage.passage_search import IndexedMessage, Stretch

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.journal import Ending, Numbered
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.domain.turns.journal import Ending, Numbered
 from palimpsest.services.contexts import Beside
 from palimpsest.services.editor_models import EditorId
 from palimpsest.storage.turns import TurnEnd

@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.constraints import read_rulings, readers_version
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.request_layout import Front
+from palimpsest.domain.context.rules.detection import read_rulings, readers_version
+from palimpsest.domain.context.rules.front import Commands, RulesBasis, StandingRules, derive, front_text, news_text
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import StoreError
-from palimpsest.domain.front import Commands, RulesBasis, StandingRules, derive, front_text, news_text
-from palimpsest.domain.layout import Front
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context_state import ContextState, front
 from palimpsest.storage import conversations, rule_marks

@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
+from palimpsest.domain.context.summaries.by_model import Prompts
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.limits import Model
-from palimpsest.domain.settings import ContextSettings
-from palimpsest.domain.summaries import Prompts
+from palimpsest.domain.models.limits import Model
+from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.services.asking import Helpers
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.summarizers import (

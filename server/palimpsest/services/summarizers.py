@@ -14,14 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from palimpsest.domain.cut import Piece, piece_starts, total_tokens
-from palimpsest.domain.errors import ErrorKind, PalimpsestError
-from palimpsest.domain.extractive import AUTHOR, KIND, summarize_extractively
-from palimpsest.domain.hybrid import LISTS_SHARE, as_quotable, hybrid_text
-from palimpsest.domain.layout import Frame
-from palimpsest.domain.previews import SMALLEST_PREVIEW
-from palimpsest.domain.provider import StopReason, TokenUsage
-from palimpsest.domain.summaries import (
+from palimpsest.domain.context.cut import Piece, piece_starts, total_tokens
+from palimpsest.domain.context.previews import SMALLEST_PREVIEW
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.summaries.by_model import (
     CAP_TOKENS,
     PART_TOKENS,
     Problem,
@@ -33,7 +29,11 @@ from palimpsest.domain.summaries import (
     problem,
     record,
 )
-from palimpsest.domain.tokens import MESSAGE_OVERHEAD, CountText
+from palimpsest.domain.context.summaries.extractive import AUTHOR, KIND, summarize_extractively
+from palimpsest.domain.context.summaries.hybrid import LISTS_SHARE, as_quotable, hybrid_text
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText
+from palimpsest.domain.errors import ErrorKind, PalimpsestError
+from palimpsest.domain.models.provider import StopReason, TokenUsage
 from palimpsest.services.asking import Check, HelpingModel, unchecked
 
 log = logging.getLogger(__name__)

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.cut import Block, Live, Piece, piece_starts, total_tokens
-from palimpsest.domain.extractive import AUTHOR
-from palimpsest.domain.forest import Summary
-from palimpsest.domain.ledger import Ledger, missing, split_standing_rules, standing_rules
-from palimpsest.domain.provider import TokenUsage
-from palimpsest.domain.summarization import PendingSummarization
+from palimpsest.domain.context.cut import Block, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.context.rules.ledger import Ledger, missing, split_standing_rules, standing_rules
+from palimpsest.domain.context.summaries.extractive import AUTHOR
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.summaries.pending import PendingSummarization
+from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.asking import Check
 from palimpsest.services.background import Background

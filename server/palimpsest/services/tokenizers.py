@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.context.tokens import CountText, count_bytes, count_content
 from palimpsest.domain.messages import Content
-from palimpsest.domain.tokens import CountText, count_bytes, count_content
 
 log = logging.getLogger(__name__)
 

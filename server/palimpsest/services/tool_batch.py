@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from palimpsest.domain.context.guard import Counters, Decision, Outcome, tool_preflight
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.guard import Counters, Decision, Outcome, tool_preflight
-from palimpsest.domain.journal import EventType, JournalEvent
 from palimpsest.domain.messages import Content, tool_result
+from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.machine import utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal

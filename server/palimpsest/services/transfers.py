@@ -18,8 +18,8 @@ from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.domain.transfer import Transfer, as_copy
-from palimpsest.domain.transfer_format import decode, encode, is_export
+from palimpsest.domain.transfer.conversation import Transfer, as_copy
+from palimpsest.domain.transfer.file_format import decode, encode, is_export
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.import_files import read_import

@@ -13,9 +13,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequ
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from palimpsest.domain.answers import IncomingAnswer
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Live
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.guard import Outcome, turn_preflight
+from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import (
     NO_HANDLES,
     ErrorKind,
@@ -25,12 +27,8 @@ from palimpsest.domain.errors import (
     RecentMessagesTooLarge,
     is_out_of_handles,
 )
-from palimpsest.domain.guard import Outcome, turn_preflight
-from palimpsest.domain.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
-from palimpsest.domain.layout import Frame
 from palimpsest.domain.messages import Content, ConversationId, TurnId
-from palimpsest.domain.prepared import PreparedContext, ToolChoice
-from palimpsest.domain.provider import (
+from palimpsest.domain.models.provider import (
     Finished,
     Provider,
     StopReason,
@@ -41,8 +39,10 @@ from palimpsest.domain.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.domain.recovery import Rerun
-from palimpsest.domain.turns import ENDING_STATES, TurnState
+from palimpsest.domain.turns.answers import IncomingAnswer
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
+from palimpsest.domain.turns.recovery import Rerun
+from palimpsest.domain.turns.states import ENDING_STATES, TurnState
 from palimpsest.machine import machine, utc_now
 from palimpsest.services import context_debug
 from palimpsest.services.active_journal import ActiveJournal

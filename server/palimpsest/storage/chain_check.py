@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_digest, first_broken
+from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, first_broken
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, TurnId
 from palimpsest.storage import conversations
 from palimpsest.storage.tables import execute

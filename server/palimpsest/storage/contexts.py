@@ -10,13 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from palimpsest.domain.cut import CutCause
-from palimpsest.domain.cut_history import CutHistory, Standing
-from palimpsest.domain.extractive import AUTHOR
-from palimpsest.domain.facts import FactId
-from palimpsest.domain.forest import Summary
+from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.context.cut_history import CutHistory, Standing
+from palimpsest.domain.context.summaries.extractive import AUTHOR
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.tokens import Estimator
+from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
-from palimpsest.domain.tokens import Estimator
 from palimpsest.storage import conversations, facts, leases, ledger
 from palimpsest.storage.conversations import HiddenRange
 from palimpsest.storage.leases import HeldLease

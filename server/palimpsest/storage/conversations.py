@@ -7,19 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from palimpsest.domain.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
+from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.messages import (
-    Content,
-    ConversationId,
-    Digest,
-    MessageId,
-    Role,
-    StepId,
-    TurnId,
-    canonical_json,
-)
-from palimpsest.domain.turns import title_of
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
+from palimpsest.domain.turns.states import title_of
 from palimpsest.storage import passages, pending_work, search
 from palimpsest.storage.tables import execute, execute_many
 

@@ -6,8 +6,8 @@ scale. The index has no text: a fact is taken out by saying again what it says.
 
 from __future__ import annotations
 
-from palimpsest.domain.facts import Fact, FactId
-from palimpsest.domain.retrieval.words import humped, to_terms
+from palimpsest.domain.facts.fact import Fact, FactId
+from palimpsest.domain.facts.retrieval.words import humped, to_terms
 from palimpsest.storage.passage_search import to_expression
 from palimpsest.storage.tables import execute
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from palimpsest.domain.facts import FactId, FactState, Span
+from palimpsest.domain.facts.fact import FactId, FactState, Span
 from palimpsest.storage.tables import execute
 
 
@@ -24,7 +24,7 @@ class Version:
     sha256: str
     """Of its bytes on disk, in hexadecimal."""
     lines: bytes
-    """As `domain.staleness` keeps them."""
+    """As `domain.facts.staleness` keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Link:
     fact_id: FactId
     version: Version
     anchor: str
-    """As `domain.staleness` writes it."""
+    """As `domain.facts.staleness` writes it."""
     symbol: str
     span: Span | None
     """Its lines as they were last found; None: the whole file."""

@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from palimpsest.domain.context.recalled import harmless
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts import (
+from palimpsest.domain.facts.fact import (
     Candidate,
     Evidence,
     Fact,
@@ -28,7 +29,6 @@ from palimpsest.domain.facts import (
     StoredFact,
 )
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.domain.recalled import harmless
 from palimpsest.storage import fact_search
 from palimpsest.storage.tables import execute
 
@@ -66,7 +66,7 @@ class FactCounts:
 
 
 def add(fact: Fact, turn_number: int, evidence: Evidence | None, now: str) -> FactId:
-    """Keeps a fact. Whether it should be kept is decided elsewhere (`domain.extraction.admission`)."""
+    """Keeps a fact. Whether it should be kept is decided elsewhere (`domain.facts.extraction.admission`)."""
     execute(
         "INSERT INTO fact (fact_type, content, turn_number, conversation, message_id, quote, origin, created_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from palimpsest.domain.chain import StoredMessage
-from palimpsest.domain.cut import Block, Live, Piece, is_partition
-from palimpsest.domain.forest import Summary
+from palimpsest.domain.context.cut import Block, Live, Piece, is_partition
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
 from palimpsest.storage import contexts, conversations
 from palimpsest.storage.chain_check import lineage_faults

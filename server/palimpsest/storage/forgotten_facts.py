@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts import Evidence, Fact, FactId, FactType, Origin
+from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage import contexts, conversations, fact_search, facts
 from palimpsest.storage.tables import execute

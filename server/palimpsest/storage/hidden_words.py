@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from palimpsest.domain.facts import FactId
-from palimpsest.domain.forest import Summary
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import ConversationId, SummaryId
 from palimpsest.storage import contexts, conversations, facts, passages, search
 from palimpsest.storage.conversations import HiddenRange

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palimpsest.domain.ledger import EntryId, Pin
+from palimpsest.domain.context.rules.ledger import EntryId, Pin
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.tables import execute
 

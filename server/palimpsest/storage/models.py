@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from palimpsest.domain.calibration import Calibration, ModelKey
+from palimpsest.domain.context.calibration import Calibration, ModelKey
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.tokens import Estimator
 from palimpsest.storage.tables import execute
 
 LEARNED_DAYS: Final = 30

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.facts import FactId
+from palimpsest.domain.facts.fact import FactId
+from palimpsest.domain.facts.retrieval.passages import MOST_PASSAGES
+from palimpsest.domain.facts.retrieval.words import Terms
 from palimpsest.domain.messages import Content, MessageId, Role
-from palimpsest.domain.retrieval.passages import MOST_PASSAGES
-from palimpsest.domain.retrieval.words import Terms
 from palimpsest.storage.passages import PROSE
 from palimpsest.storage.tables import execute
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from palimpsest.domain.facts.retrieval.passages import MOST_PASSAGES, TOP_UP_WORDS, Saying, around, sets_rule, to_saying
+from palimpsest.domain.facts.retrieval.question import day_of
 from palimpsest.domain.messages import Content, ConversationId, MessageId
-from palimpsest.domain.retrieval.passages import MOST_PASSAGES, TOP_UP_WORDS, Saying, around, sets_rule, to_saying
-from palimpsest.domain.retrieval.question import day_of
 from palimpsest.storage.tables import execute
 
 SESSION_GAP_S: Final = 30 * 60

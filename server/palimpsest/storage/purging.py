@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
-from palimpsest.domain.exchanges import exchange_starts
-from palimpsest.domain.facts import FactId
+from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
-from palimpsest.domain.turns import title_of
+from palimpsest.domain.turns.states import title_of
 from palimpsest.storage import contexts, conversations, facts, forgotten_facts, pending_work, turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import DATABASE_NAME, explain

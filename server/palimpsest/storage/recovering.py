@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
-from palimpsest.domain.recovery import Rerun, Resolution
-from palimpsest.domain.turns import TurnState
+from palimpsest.domain.turns.recovery import Rerun, Resolution
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import contexts, conversations, leases, turns
 from palimpsest.storage.contexts import Hid
 from palimpsest.storage.leases import HeldLease

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from palimpsest.domain.chain import content_digest, message_digest
+from palimpsest.domain.conversation.chain import content_digest, message_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.storage import search
 from palimpsest.storage.tables import Conversation, Hidden, Message, execute

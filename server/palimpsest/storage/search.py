@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from palimpsest.domain.facts.retrieval.words import HUMP, RUN, WORD, humped
+from palimpsest.domain.language.lexicon import STOP
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
@@ -27,8 +29,6 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     clean_text,
 )
-from palimpsest.domain.quoting.lexicon import STOP
-from palimpsest.domain.retrieval.words import HUMP, RUN, WORD, humped
 from palimpsest.storage.tables import execute
 
 _TOKENIZE: Final = "porter unicode61 remove_diacritics 2"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, canonical_json
 from palimpsest.storage import conversations
 from palimpsest.storage.tables import execute

@@ -6,20 +6,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from palimpsest.domain.chain import DIGEST_VERSION
-from palimpsest.domain.cut import CutCause
+from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.conversation.chain import DIGEST_VERSION
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.messages import (
-    Content,
-    ConversationId,
-    Digest,
-    MessageId,
-    SummaryId,
-    TurnId,
-    canonical_json,
-)
-from palimpsest.domain.recovery import Resolution
-from palimpsest.domain.transfer import (
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId, canonical_json
+from palimpsest.domain.transfer.conversation import (
     CutLine,
     ExpansionLine,
     Header,
@@ -33,7 +24,8 @@ from palimpsest.domain.transfer import (
     TurnLine,
     WithdrawalLine,
 )
-from palimpsest.domain.turns import FINAL_STATES, TurnState
+from palimpsest.domain.turns.recovery import Resolution
+from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import contexts, conversations, pending_work, tables
 from palimpsest.storage.conversations import ConversationRecord
 from palimpsest.storage.tables import execute

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ErrorKind, NotFound
-from palimpsest.domain.journal import Ending, EventType, JournalEvent, Numbered, shown_text, to_messages
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role, StepId, TurnId
-from palimpsest.domain.provider import TokenUsage
-from palimpsest.domain.turns import ENDING_STATES, FINAL_STATES, TurnState, may_follow
+from palimpsest.domain.models.provider import TokenUsage
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, Numbered, shown_text, to_messages
+from palimpsest.domain.turns.states import ENDING_STATES, FINAL_STATES, TurnState, may_follow
 from palimpsest.storage import contexts, conversations, leases
 from palimpsest.storage.conversations import ConversationRecord, Counts
 from palimpsest.storage.leases import HeldLease

@@ -17,12 +17,7 @@ from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.adoption import AdoptionAction
 from palimpsest.wire.commands import RunCommandParams, RunCommandResult
-from palimpsest.wire.context import (
-    PrepareContextParams,
-    PrepareContextResult,
-    SummarizeParams,
-    SummarizeResult,
-)
+from palimpsest.wire.context import PrepareContextParams, PrepareContextResult, SummarizeParams, SummarizeResult
 from palimpsest.wire.conversations import (
     ConversationInfo,
     MessageInfo,

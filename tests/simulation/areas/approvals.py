@@ -18,7 +18,7 @@ from tests.simulation.operations import Kind, Op
 from tests.simulation.service import Reply
 from tests.simulation.world import World
 
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle

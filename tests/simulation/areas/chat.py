@@ -12,12 +12,12 @@ from tests.simulation.operations import Kind, Op, conversation, of_conversation,
 from tests.simulation.service import LARGE, SMALL, Reply
 from tests.simulation.world import Request, Server, World
 
-from palimpsest.domain.chain import StoredMessage
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
-from palimpsest.domain.journal import EventType, Numbered
 from palimpsest.domain.messages import ConversationId, TurnId, user_message
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
-from palimpsest.domain.recovery import Resolution
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
+from palimpsest.domain.turns.journal import EventType, Numbered
+from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn

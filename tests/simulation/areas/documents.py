@@ -16,7 +16,7 @@ from tests.simulation.operations import Kind, Op
 from tests.simulation.service import WORD
 from tests.simulation.world import World
 
-from palimpsest.domain.chat_document import MARKER, escape
+from palimpsest.domain.chat_documents.document import MARKER, escape
 from palimpsest.domain.messages import Role
 
 if TYPE_CHECKING:

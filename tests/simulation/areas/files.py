@@ -15,9 +15,9 @@ from tests.simulation.operations import Kind, Op, server_of
 from tests.simulation.service import Reply
 from tests.simulation.world import Request, World
 
-from palimpsest.domain.facts import FactId, Place, Span
-from palimpsest.domain.prepared import PreparedContext
-from palimpsest.domain.provider import Finished, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.facts.fact import FactId, Place, Span
+from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.librarian import Librarian
 

@@ -11,7 +11,7 @@ from tests.simulation.operations import Kind, Op, of_conversation
 from tests.simulation.scheduler import name_of
 from tests.simulation.world import Request, Server, Woken, World
 
-from palimpsest.domain.cut import Block
+from palimpsest.domain.context.cut import Block
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning

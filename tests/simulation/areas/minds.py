@@ -10,7 +10,7 @@ from tests.simulation.kept_facts import KeptFacts
 from tests.simulation.operations import Kind, Op, of_conversation
 from tests.simulation.world import Request, World
 
-from palimpsest.domain.constraints import detect
+from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning

@@ -14,8 +14,8 @@ from tests.simulation.world import Request, World
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
-from palimpsest.domain.transfer import Transfer
-from palimpsest.domain.transfer_format import decode
+from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.domain.transfer.file_format import decode
 from palimpsest.services import adoption, health
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning

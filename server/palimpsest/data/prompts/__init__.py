@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 
-from palimpsest.domain.summaries import Prompts
+from palimpsest.domain.context.summaries.by_model import Prompts
 
 
 def load_prompts() -> Prompts:

@@ -1,0 +1,93 @@
+"""The guard: ok, skip or final before each model call, and a reservation before each tool result (seed `002`).
+
+Counters are raw tokens. They only grow until the step commits (invariant 13): every method returns larger counters,
+and `committed` is the one way to fold them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from palimpsest.domain.context.tokens import Estimator
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Tokens of the next request, by where they stand."""
+
+    current: int
+    """In the committed context."""
+    pending: int
+    """Written by the running step, not committed yet."""
+    new: int
+    """Asked for now: what the decision is about."""
+    schema: int
+    """System prompt and tool schemas."""
+
+    def __post_init__(self) -> None:
+        if min(self.current, self.pending, self.new, self.schema) < 0:
+            raise ValueError("guard counters cannot be negative")
+
+    @property
+    def projected(self) -> int:
+        return self.current + self.pending + self.new + self.schema
+
+    def accepted(self) -> Counters:
+        """What was asked for is now pending."""
+        return replace(self, pending=self.pending + self.new, new=0)
+
+    def asking(self, tokens: int) -> Counters:
+        """`tokens` more are asked for."""
+        return replace(self, new=self.new + tokens)
+
+    def committed(self) -> Counters:
+        """The step is committed: what was pending is current."""
+        return replace(self, current=self.current + self.pending, pending=0)
+
+
+class Outcome(StrEnum):
+    OK = "ok"
+    FINAL = "forced_final"
+    SKIP = "skipped_provider"
+    REFUSED = "token_budget_exceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the guard decided, with the numbers it decided on (in the model's tokens, upper estimate)."""
+
+    trigger: str
+    """`turn_preflight` or `tool_preflight`."""
+    outcome: Outcome
+    limit_tokens: int
+    projected_tokens: int
+
+    @property
+    def remaining_tokens(self) -> int:
+        """Negative when over."""
+        return self.limit_tokens - self.projected_tokens
+
+
+def turn_preflight(
+    counters: Counters, estimator: Estimator, limit_tokens: int, *, tool_budget_exceeded: bool
+) -> Decision:
+    """Before a model call.
+
+    `final` once a tool result was refused in this turn: the model is asked to answer with what it has. `skip` when
+    this target cannot fit what is there; whoever has another target tries that.
+    """
+    projected = estimator.upper(counters.projected)
+    outcome = Outcome.OK
+    if projected > limit_tokens:
+        outcome = Outcome.SKIP
+    elif tool_budget_exceeded:
+        outcome = Outcome.FINAL
+    return Decision("turn_preflight", outcome, limit_tokens, projected)
+
+
+def tool_preflight(counters: Counters, estimator: Estimator, limit_tokens: int) -> Decision:
+    """Before a tool result is accepted: does it still fit the next request?"""
+    projected = estimator.upper(counters.projected)
+    outcome = Outcome.OK if projected <= limit_tokens else Outcome.REFUSED
+    return Decision("tool_preflight", outcome, limit_tokens, projected)

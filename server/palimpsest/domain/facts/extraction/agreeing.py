@@ -1,0 +1,118 @@
+"""Facts that were made of a conversation's rules end when the rules do.
+
+Admission compares the statements of a folder, as far as they are facts. Inside one conversation the ledger knows more:
+every rule in the order it was said, also what is too short for a fact or was said twice. So what it says of a rule
+counts for the fact that rests on the same words, whenever something that was said is read for facts, and when a fact
+that was forgotten is restored. What nobody reads again is not looked at: a rule whose first telling was rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from palimpsest.domain.context.rules.detection import normal_form
+from palimpsest.domain.context.rules.ledger import EntryState, Ledger, LedgerEntry
+from palimpsest.domain.facts.extraction.admission import Admission, Refusal
+from palimpsest.domain.facts.extraction.likeness import RULINGS, LikenessIndex
+from palimpsest.domain.facts.fact import Candidate, Evidence, Fact, FactId, FactType, StoredFact
+from palimpsest.domain.messages import ConversationId, MessageId
+
+_DISPUTED: Final = (Refusal.TOO_SHORT, Refusal.OVERTAKEN)
+"""What the ledger knows better."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Of one conversation, as its ledger has them."""
+
+    conversation_id: ConversationId
+    by_words: Mapping[tuple[MessageId, str], LedgerEntry]
+    by_id: Mapping[object, LedgerEntry]
+
+    @classmethod
+    def of(cls, ledger: Ledger, conversation_id: ConversationId) -> Self:
+        by_words = {(entry.id.message_id, entry.text): entry for entry in ledger.entries}
+        return cls(conversation_id, by_words, {entry.id: entry for entry in ledger.entries})
+
+    def find(self, fact: Fact, said: Evidence | None) -> LedgerEntry | None:
+        """The rule that the fact was made of, or that which says the same again in its place. None: it is of none."""
+        if said is None or said.conversation_id != self.conversation_id or fact.fact_type not in RULINGS:
+            return None
+        if fact.fact_type is FactType.PINNED:
+            return None
+        entry = self.by_words.get((said.message_id, said.quote))
+        while entry is not None and entry.superseded_by is not None:
+            after = self.by_id[entry.superseded_by]
+            if not _says_again(after, entry):
+                return entry
+            entry = after
+        return entry
+
+
+def _says_again(later: LedgerEntry, earlier: LedgerEntry) -> bool:
+    return normal_form(later.text) == normal_form(earlier.text)
+
+
+def agree(
+    admission: Admission, ledger: Ledger, known: Iterable[StoredFact], conversation_id: ConversationId
+) -> Admission:
+    """The admission of what one conversation told, as its ledger has its rules. `known`: what was admitted against."""
+    rules = _Rules.of(ledger, conversation_id)
+    new: list[Candidate] = []
+    refused = []
+    for candidate, why in admission.refused:
+        entry = rules.find(candidate.fact, candidate.evidence)
+        if why in _DISPUTED and entry is not None and entry.state is EntryState.OPEN:
+            new.append(candidate)
+        else:
+            refused.append((candidate, why))
+    for candidate in admission.new:
+        entry = rules.find(candidate.fact, candidate.evidence)
+        if entry is not None and entry.state is not EntryState.OPEN:
+            refused.append((candidate, Refusal.OVERTAKEN))
+        else:
+            new.append(candidate)
+    new.sort(key=lambda candidate: candidate.evidence.message_id)
+    closes: list[tuple[FactId, Candidate]] = []
+    taken_back: list[tuple[FactId, MessageId]] = []
+    by_words = {(each.evidence.message_id, each.evidence.quote): each for each in new}
+    is_new = {id(each) for each in new}
+    entries = {fact.id: rules.find(fact.fact, fact.evidence) for fact in known if fact.is_open}
+    for fact_id, entry in entries.items():
+        if entry is None or entry.state is EntryState.OPEN:
+            continue
+        after = None if entry.superseded_by is None else rules.by_id[entry.superseded_by]
+        successor = None if after is None else by_words.get((after.id.message_id, after.text))
+        if successor is not None:
+            closes.append((fact_id, successor))
+        else:
+            # What a command took back, no message did: it stays so for as long as the rule's own is there.
+            taken_back.append((fact_id, entry.id.message_id if entry.ended_by is None else entry.ended_by))
+    for fact_id, by in admission.closes:
+        if entries.get(fact_id) is None:
+            if id(by) in is_new:
+                closes.append((fact_id, by))
+            else:
+                taken_back.append((fact_id, by.evidence.message_id))
+    taken_back += [(fact_id, by) for fact_id, by in admission.taken_back if entries.get(fact_id) is None]
+    return replace(
+        admission, new=tuple(new), closes=tuple(closes), taken_back=tuple(taken_back), refused=tuple(refused)
+    )
+
+
+def has_ended(fact: Fact, said: Evidence, ledger: Ledger) -> bool:
+    """Whether the rule that a fact was made of, in the conversation of the ledger, holds no longer."""
+    entry = _Rules.of(ledger, said.conversation_id).find(fact, said)
+    return entry is not None and entry.state is not EntryState.OPEN
+
+
+def overtaken_by(fact: Fact, said: Evidence | None, since: Iterable[StoredFact]) -> FactId | None:
+    """Of what was learned while a fact was forgotten the ruling that takes its place; None: there is none."""
+    index = LikenessIndex()
+    for known in since:
+        if known.is_open and known.fact.fact_type in RULINGS:
+            index.add(known.id, known.fact, known.evidence)
+    found = index.contradicting(fact, said) if fact.fact_type is not FactType.PINNED else ()
+    return FactId(found[-1]) if found else None

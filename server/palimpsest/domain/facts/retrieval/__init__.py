@@ -1,0 +1,1 @@
+"""Which facts and passages a question needs, within a number of tokens."""

@@ -1,0 +1,139 @@
+"""As much of what was found as a budget of tokens takes: the best first, shown in the order of time.
+
+What is shown is a record: each turn begins a line of ours, its own further lines are indented, so that no text can pass
+for another turn.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.context.tokens import CountText
+from palimpsest.domain.facts.fact import StoredFact
+from palimpsest.domain.facts.retrieval.question import MONTHS
+from palimpsest.domain.facts.retrieval.scoring import Ranked
+from palimpsest.domain.messages import MessageId, Role
+
+_SHARE: Final = 0.2
+"""Of the budget: of a turn that would take more, one passage is shown."""
+_MOST_LOOKED_AT: Final = 200
+_SMALLEST: Final = 12
+"""Tokens below which nothing worth reading fits any more."""
+_CHARS_PER_TOKEN: Final = 16
+"""More than any text has on the average, white space and long words included."""
+_JOINT: Final = 1
+"""Tokens by which two lines may take more together than alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """What may be shown of one thing that was found."""
+
+    ranked: Ranked
+    group: Hashable
+    """Excerpts of one group stand under one heading: a session's turns, or the facts."""
+    heading: str
+    whole: str
+    """A line or more, ending in one."""
+    passage: str | None
+    """Shown instead where `whole` would take too much; None where there is nothing shorter."""
+    position: tuple[int, int]
+    """By which groups, and excerpts within a group, are ordered."""
+    is_told: bool = False
+    """Whether the reader has it already: it takes its part of the budget and is not shown, so that no worse one takes
+    its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The text, and what stands in it, in its order."""
+
+    text: str
+    excerpts: tuple[Excerpt, ...]
+    tokens: int
+    """At least as many as the text takes, and at most the budget."""
+
+
+def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> Packed:
+    """`excerpts` come best first, and are asked for one at a time. What does not fit is passed over for what does."""
+    used = 0
+    chosen: list[tuple[Excerpt, str]] = []
+    headings: dict[Hashable, int] = {}
+    for excerpt, _ in zip(excerpts, range(_MOST_LOOKED_AT), strict=False):
+        text = excerpt.whole
+        tokens = _cost(text, budget_tokens, count)
+        if excerpt.passage is not None:
+            share = int(budget_tokens * _SHARE)
+            if _cost(text, share, count) > share:
+                text, tokens = excerpt.passage, _cost(excerpt.passage, budget_tokens, count)
+        if excerpt.group not in headings:
+            tokens += count(f"{excerpt.heading}\n") + _JOINT
+        if used + tokens <= budget_tokens:
+            used += tokens
+            headings.setdefault(excerpt.group, len(headings))
+            chosen.append((excerpt, text))
+        if budget_tokens - used < _SMALLEST:
+            break
+    chosen = sorted((each for each in chosen if not each[0].is_told), key=lambda each: each[0].position)
+    return Packed("".join(_lines(chosen)), tuple(excerpt for excerpt, _ in chosen), used)
+
+
+def entries_of(text: str) -> frozenset[str]:
+    """What texts of `pack` show, each as it was rendered."""
+    entries: list[list[str]] = []
+    for line in text.split("\n"):
+        if line.startswith(" ") and entries:
+            entries[-1].append(line)
+        else:
+            entries.append([line])
+    return frozenset("\n".join(lines) + "\n" for lines in entries)
+
+
+def _cost(text: str, room: int, count: CountText) -> int:
+    """Tokens of a text that may take `room`; of one that is far longer only that it takes more."""
+    return room + 1 if len(text) > _CHARS_PER_TOKEN * (room + 1) else count(text) + _JOINT
+
+
+def _lines(chosen: Iterable[tuple[Excerpt, str]]) -> Iterator[str]:
+    under: Hashable = None
+    for excerpt, text in chosen:
+        if excerpt.group != under:
+            under = excerpt.group
+            yield f"{excerpt.heading}\n"
+        yield text
+
+
+_ROLES: Final = {Role.USER: "user", Role.ASSISTANT: "assistant", Role.TOOL: "tool"}
+
+
+def render_day(day: int | None) -> str:
+    """The heading of a session, in words as people ask for them: [3 June 2026]."""
+    if day is None:
+        return "[no date]"
+    date = datetime.date.fromordinal(day)
+    return f"[{date.day} {MONTHS[date.month - 1].capitalize()} {date.year}]"
+
+
+def render_turn(role: Role, name: str, text: str) -> str:
+    """The whole of a turn. Where its text begins with the speaker's name, that says who it was."""
+    speaker = "" if name else f"{_ROLES[role]}: "
+    return f"{speaker}{_indented(text)}\n"
+
+
+def render_passage(role: Role, message_id: MessageId, passage: str) -> str:
+    """One passage of a turn, with the id by which the rest can be read."""
+    return f"{_ROLES[role]} (from message {message_id}): … {passage} …\n"
+
+
+def _indented(text: str) -> str:
+    """On lines of its own, blank ones left out; all but the first are indented, so none can begin as a turn does."""
+    return "\n ".join(line for line in text.strip().splitlines() if line.strip())
+
+
+def render_fact(fact: StoredFact) -> str:
+    """A fact on one line; of a stale one, what has changed since."""
+    stale = f" (may no longer hold: {', '.join(fact.stale_sources)} changed since)" if fact.is_stale else ""
+    return f"- {fact.fact.content}{stale}\n"

@@ -1,0 +1,1 @@
+"""Whether the lines a fact rests on still say the same."""

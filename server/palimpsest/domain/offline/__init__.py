@@ -1,0 +1,1 @@
+"""Answers without a model: quotes of what was said and of files."""

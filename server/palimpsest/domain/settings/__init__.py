@@ -1,0 +1,1 @@
+"""The settings, their defaults, and how each is checked."""
