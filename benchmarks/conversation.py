@@ -19,10 +19,13 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.storage import contexts, conversations, leases, turns
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store, open_store
-from palimpsest.storage.turns import TurnEnd
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import TurnEnd
 
 
 @dataclass(slots=True)

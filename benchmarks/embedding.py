@@ -19,7 +19,7 @@ from benchmarks.system import make_retrieval
 
 from palimpsest.domain.facts.retrieval import scoring
 from palimpsest.services import retrieval
-from palimpsest.storage import passage_search
+from palimpsest.storage.conversation import passage_search
 from palimpsest.storage.tables import execute
 
 _NEAR_WORDS: Final = 50

@@ -37,7 +37,8 @@ from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
 from palimpsest.services.watching import DEBOUNCE_S, POLL_S
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage import fact_sources, facts
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import sources as fact_sources
 from palimpsest.storage.store import Store, open_store
 
 _SEED: Final = 20_261_122

@@ -34,7 +34,7 @@ import psutil
 
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.machine import utc_now
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import DATABASE_NAME, open_store
 
 RELAY: Final = [sys.executable, "-P", str(Path(__file__).with_name("bare_relay.py"))]

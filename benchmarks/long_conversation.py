@@ -25,7 +25,9 @@ from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.models import Models, with_override
 from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.storage import contexts, conversations, leases
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import open_store
 
 SEED = 20261121

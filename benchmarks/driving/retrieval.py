@@ -17,7 +17,7 @@ from typing import Final
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, clean_text
 from palimpsest.services.retrieval import Question, Retriever
 from palimpsest.services.tokenizers import load_tokenizer
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store, open_store
 
 _CONVERSATION: Final = ConversationId("benchmark")

@@ -70,10 +70,11 @@ from palimpsest.services.tools import Toolbox, ToolMaker
 from palimpsest.services.trust import FolderTrust
 from palimpsest.services.turns import TurnEngine
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage import conversations, turns
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
-from palimpsest.storage.setting_aside import open_sound_store
 from palimpsest.storage.store import DATABASE_NAME, Store
+from palimpsest.storage.turns import turns
 from palimpsest.trust import trusted_folders
 from palimpsest_clients.offline import Find, OfflineProvider
 

@@ -16,9 +16,9 @@ from palimpsest.services import rescue as saving
 from palimpsest.services.adoption import Adopted, adopt
 from palimpsest.services.folders import EditorsWord
 from palimpsest.services.health import Report
-from palimpsest.storage.health import Verdict
+from palimpsest.storage.maintenance.health import Verdict
+from palimpsest.storage.maintenance.store_files import TextFile
 from palimpsest.storage.store import copy_store
-from palimpsest.storage.store_files import TextFile
 from palimpsest.trust import trusted_folders
 from palimpsest.wording import counted
 

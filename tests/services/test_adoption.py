@@ -23,7 +23,9 @@ from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.adoption import adopt, decline, offered, recognise, require_offered
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.transfers import Outcome, Transfers
-from palimpsest.storage import conversations, identity, ledger
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.store import DATABASE_NAME, open_store
 from palimpsest.trust import trusted_folders
 

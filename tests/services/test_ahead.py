@@ -29,8 +29,8 @@ from palimpsest.services.context_reports import stats
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
-from palimpsest.storage import contexts as stored
-from palimpsest.storage import purging
+from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.store import open_store
 
 TEXT = "I watched the pump for the user; it is wet."

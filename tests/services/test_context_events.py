@@ -30,7 +30,7 @@ from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer, Written
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import contexts as stored
+from palimpsest.storage.context import cuts as stored
 
 START = ContextEventType.SUMMARIZATION_START
 PROGRESS = ContextEventType.SUMMARIZATION_PROGRESS

@@ -24,7 +24,7 @@ from palimpsest.services.contexts import MAX_STATES
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.replay import pairs_are_whole
-from palimpsest.storage import contexts as stored
+from palimpsest.storage.context import cuts as stored
 
 
 async def long_talk(bench: Opener, n_turns: int, window: int = 4_000, seed: int = 7) -> Bench:

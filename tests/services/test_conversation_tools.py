@@ -32,8 +32,9 @@ from palimpsest.machine import utc_now
 from palimpsest.services.conversation_tools import MAX_OUTPUT_BYTES, conversation_tools
 from palimpsest.services.purging import Purging
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope
-from palimpsest.storage import contexts, conversations
-from palimpsest.storage.contexts import NewSummary
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import NewSummary
+from palimpsest.storage.conversation import conversations
 
 HUGE = "ab" * 8_000_000
 NOTES_BYTES = 1_000

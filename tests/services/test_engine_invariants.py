@@ -38,8 +38,8 @@ from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.standing_rules import read_rules
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.transfers import Outcome, Transfers
-from palimpsest.storage import contexts as stored_contexts
-from palimpsest.storage import conversations as stored
+from palimpsest.storage.context import cuts as stored_contexts
+from palimpsest.storage.conversation import conversations as stored
 
 RULES = [
     "Never use tabs.",

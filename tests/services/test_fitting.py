@@ -23,7 +23,7 @@ from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.context_reports import explain, usage_status
 from palimpsest.services.models import with_override
 from palimpsest.services.pinning import Pinning
-from palimpsest.storage import contexts as stored
+from palimpsest.storage.context import cuts as stored
 
 WORDS = [
     f"{verb}{thing}" for verb in ("load", "merge", "cache", "cut") for thing in ("Er", "List", "Map", "_file", "s")

@@ -20,8 +20,9 @@ from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.following import Following
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import conversations, turns
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.turns import turns
 
 NOW = "2026-01-01T00:00:00.000Z"
 QUICK_S = 0.005

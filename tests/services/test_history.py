@@ -15,9 +15,9 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.history import HistoryEditor
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import contexts as stored_contexts
-from palimpsest.storage import conversations as stored
 from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as stored_contexts
+from palimpsest.storage.conversation import conversations as stored
 
 
 async def talk(bench: Opener, n_turns: int = 8, window: int = 32_000) -> Bench:

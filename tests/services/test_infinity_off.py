@@ -26,8 +26,8 @@ from palimpsest.services.models import with_override
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.standing_rules import read_rules
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import contexts as stored
-from palimpsest.storage import conversations
+from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.conversation import conversations
 
 RULE = "Never use tabs in this project."
 

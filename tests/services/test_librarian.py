@@ -29,8 +29,9 @@ from palimpsest.services.pinning import Pinning
 from palimpsest.services.place_checks import Tie
 from palimpsest.services.purging import Purging
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage import facts, forgotten_facts
-from palimpsest.storage.facts import Wanted
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts.facts import Wanted
+from palimpsest.storage.lifecycle import forgotten_facts
 
 RULE = "Never use tabs in the Makefile of this project."
 CODE = "def area(r):\n    return 3.14 * r * r\n\n\ndef twice(x):\n    return 2 * x\n"

@@ -27,9 +27,11 @@ from palimpsest.services.pending_work import do_pending_work
 from palimpsest.services.purging import Purging, resume
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn
-from palimpsest.storage import conversations as stored
-from palimpsest.storage import pending_work, purging, tables
-from palimpsest.storage.pending_work import Kind
+from palimpsest.storage import tables
+from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.conversation import pending_work
+from palimpsest.storage.conversation.pending_work import Kind
+from palimpsest.storage.lifecycle import purge as purging
 
 LONG = "A sentence about pumps and valves that says little. " * 40
 SECRET = "zqxsecret7731"

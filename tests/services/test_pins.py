@@ -28,8 +28,8 @@ from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models import with_override
 from palimpsest.services.pinning import Pinning
 from palimpsest.services.standing_rules import read_rules
-from palimpsest.storage import conversations
-from palimpsest.storage import ledger as stored
+from palimpsest.storage.context import rules as stored
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store
 
 PIN = "The schema is frozen until the release."

@@ -24,10 +24,12 @@ from palimpsest.services.purging import Purging, resume
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.search import Wanted, find
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import backups, leases, pending_work, purging, tables
-from palimpsest.storage import contexts as stored_contexts
-from palimpsest.storage import conversations as stored
-from palimpsest.storage.purging import Scope
+from palimpsest.storage import backups, leases, tables
+from palimpsest.storage.context import cuts as stored_contexts
+from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.conversation import pending_work
+from palimpsest.storage.lifecycle import purge as purging
+from palimpsest.storage.lifecycle.purge import Scope
 from palimpsest.storage.store import DATABASE_NAME
 
 SECRET = "zqxsecret7731"

@@ -17,7 +17,7 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.purging import Purging
 from palimpsest.services.recalling import Recall
-from palimpsest.storage import facts
+from palimpsest.storage.facts import facts
 from palimpsest.storage.tables import execute
 
 SECRET = "The pump of the greenhouse is called Rosalind."

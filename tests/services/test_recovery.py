@@ -35,10 +35,10 @@ from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.summarizers import Written
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.trust import FolderTrust
-from palimpsest.storage import recovering
-from palimpsest.storage import turns as stored
-from palimpsest.storage.conversations import Counts
+from palimpsest.storage.conversation.conversations import Counts
 from palimpsest.storage.leases import holder_of
+from palimpsest.storage.turns import recovery as recovering
+from palimpsest.storage.turns import turns as stored
 
 OVERLOADED = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.", is_retryable=True)
 TEXT = JournalEvent(EventType.TEXT, "half an ans")

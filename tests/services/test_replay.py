@@ -25,7 +25,8 @@ from palimpsest.machine import utc_now
 from palimpsest.services.prices import NewestFirst, PricedRequests
 from palimpsest.services.recordings import from_export, load_recording, to_steps
 from palimpsest.services.replay import ReplayReport, RequestChecker, pairs_are_whole
-from palimpsest.storage import conversations, leases
+from palimpsest.storage import leases
+from palimpsest.storage.conversation import conversations
 
 
 def call(call_id: str, name: str = "read") -> dict[str, str]:

@@ -24,7 +24,7 @@ from palimpsest.services.asking import HelpingModel
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.reranking import Reranker
 from palimpsest.services.retrieval import Question, Retriever
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store, open_store
 
 C, NOW = ConversationId("c"), "2026-03-20T10:00:00.000Z"

@@ -24,7 +24,9 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.services.retrieval import Question, Retriever
-from palimpsest.storage import conversations, facts, tables
+from palimpsest.storage import tables
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store, open_store
 
 C, NOW = ConversationId("c"), "2026-03-20T10:00:00.000Z"

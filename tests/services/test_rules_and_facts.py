@@ -15,7 +15,7 @@ from palimpsest.services.librarian import Librarian
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.pinning import Pinning
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage.facts import Wanted
+from palimpsest.storage.facts.facts import Wanted
 
 RULINGS = (FactType.CONSTRAINT, FactType.DECISION)
 

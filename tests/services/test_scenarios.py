@@ -30,7 +30,7 @@ from palimpsest.services.models import with_override
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import contexts as stored
+from palimpsest.storage.context import cuts as stored
 
 WINDOWS = [8_000, 16_000]
 RESERVE = 1_000

@@ -10,7 +10,7 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context_reports import ContextStats, stats, usage_status
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import contexts as stored
+from palimpsest.storage.context import cuts as stored
 
 
 async def read(_: str) -> ToolOutput:

@@ -19,7 +19,7 @@ from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, T
 from palimpsest.services import summarizer_choice
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.replay import pairs_are_whole
-from palimpsest.storage import contexts as stored
+from palimpsest.storage.context import cuts as stored
 
 RULE = "Never use tabs in src/pump.py."
 GOOD = "I looked at src/pump.py for the user, who wants to know why the pump stops when the tank is dry."

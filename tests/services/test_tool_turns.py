@@ -32,7 +32,8 @@ from palimpsest.services.tool_batch import MAX_CALLS
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.workspace_files import WorkspaceFiles
 from palimpsest.services.workspace_texts import WorkspaceTexts
-from palimpsest.storage import approvals, ledger
+from palimpsest.storage import approvals
+from palimpsest.storage.context import rules as ledger
 
 Desk = Callable[..., Awaitable[ToolDesk]]
 HUGE = 16_000_000

@@ -30,9 +30,11 @@ from palimpsest.machine import utc_now
 from palimpsest.services.events import ConversationChanged
 from palimpsest.services.tools import Tool, ToolOutput
 from palimpsest.services.transfers import Outcome, Transfers
-from palimpsest.storage import conversations as stored
-from palimpsest.storage import leases, pending_work, purging, search, tables
-from palimpsest.storage.pending_work import Kind
+from palimpsest.storage import leases, tables
+from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.conversation import pending_work, search
+from palimpsest.storage.conversation.pending_work import Kind
+from palimpsest.storage.lifecycle import purge as purging
 
 CALL = {"id": "1", "name": "read", "arguments": "{}"}
 RECORDING = [
@@ -152,7 +154,7 @@ def test_any_sound_conversation_is_exported_as_it_was_imported_byte_for_byte() -
 
 
 def test_every_column_of_a_conversation_is_in_the_file_or_left_out_on_purpose() -> None:
-    """A column that is added must be carried by storage/transfers (or be named here), or an export would lose it."""
+    """A column that is added is carried by `storage/lifecycle/transfer`, or named here: exports would lose it."""
     models: list[Any] = [each for each in vars(tables).values() if isinstance(each, type) and hasattr(each, "_meta")]
     known: dict[Any, list[str]] = {model: [] for model in models}
     for columns in (CARRIED, LEFT_OUT):

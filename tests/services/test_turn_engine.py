@@ -34,10 +34,10 @@ from palimpsest.services.recovery import Recovery
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.storage import contexts
 from palimpsest.storage import leases as stored_leases
-from palimpsest.storage import turns as stored_turns
+from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.leases import holder_of
+from palimpsest.storage.turns import turns as stored_turns
 
 
 def tool(name: str, run: Callable[[str], Awaitable[ToolOutput]]) -> Tool:

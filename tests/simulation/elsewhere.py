@@ -20,7 +20,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.mcp_server.record import Record
 from palimpsest.services import health
 from palimpsest.services.folders import FolderSession
-from palimpsest.storage.health import Verdict
+from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.store import DATABASE_NAME
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a dead server's turn is left open when another takes its conversation over",
-        "storage/turns.py",
+        "storage/turns/turns.py",
         "bool(close_open_turns(conversation_id, now))",
         "False",
         profile="deaths",
@@ -66,7 +66,7 @@ MUTANTS: Final = (
     # ------------------------------------------------------------------------------------------------------- turns
     Mutant(
         "a step that began as its turn was cancelled is not closed",
-        "storage/turns.py",
+        "storage/turns/turns.py",
         "    _close_steps(lease.conversation_id, turn_id, ending, now)\n",
         "",
         profile="answers",
@@ -98,7 +98,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the same request again is another turn",
-        "storage/turns.py",
+        "storage/turns/turns.py",
         "    if existing is not None:\n        return Admission(_record(existing), None, None)\n",
         "",
         profile="answers",
@@ -145,14 +145,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what a cut leaves out is not stored with it",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "cut.front, json.dumps(cut.left_out)),",
         'cut.front, "[]"),',
         profile="cuts",
     ),
     Mutant(
         "previews are not stored with a cut",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "    write_previews(conversation_id, cut.version, previews)\n",
         "",
         profile="cuts",
@@ -160,14 +160,14 @@ MUTANTS: Final = (
     # -------------------------------------------------------------------------------------------------- rolling back
     Mutant(
         "what is hidden leaves its summaries in the context",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "gone = [each.id for each in read_summaries(conversation_id, cut.blocks) if not is_usable(each, hidden)]",
         "gone = []",
         profile="cuts",
     ),
     Mutant(
         "the newest summary counts as written after what was hidden",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "summary.id <= each.last_summary and",
         "summary.id < each.last_summary and",
         profile="cuts",
@@ -181,21 +181,21 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the first of the hidden messages is read as visible",
-        "storage/conversations.py",
+        "storage/conversation/conversations.py",
         "return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]",
         "return [message for message in found if not any(each.start < message.id < each.end for each in ranges)]",
         profile="cuts",
     ),
     Mutant(
         "hidden passages are still found",
-        "storage/conversations.py",
+        "storage/conversation/conversations.py",
         "    passages.refresh(conversation_id, start, end)\n",
         "",
         profile="purges",
     ),
     Mutant(
         "a discarded answer keeps its facts and its summaries",
-        "storage/recovering.py",
+        "storage/turns/recovery.py",
         "return contexts.hide(conversation_id, start, end, now)",
         "return Hid(conversations.hide(conversation_id, start, end, now) or conversations.last_hidden(conversation_id),"
         " False, False)",
@@ -203,7 +203,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what another conversation was told of hidden facts stays told",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "            add_cut_without(teller, (), now)\n",
         "            pass\n",
         profile="servers",
@@ -218,14 +218,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a fork inherits summaries that reach beyond it",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "summaries = [each for each in read_summaries(parent) if each.end <= at]",
         "summaries = [each for each in read_summaries(parent) if each.start < at]",
         profile="cuts",
     ),
     Mutant(
         "a fork shows what its parent hides",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "    for each in hidden:\n"
         "        conversations.hide(child, each.start, min(each.end, at), now)\n    cut = latest_cut(parent)",
         "    cut = latest_cut(parent)",
@@ -233,7 +233,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a fork is chained to the message behind it",
-        "storage/conversations.py",
+        "storage/conversation/conversations.py",
         'message_id = ?", owner, at - 1).fetchone()',
         'message_id = ?", owner, at).fetchone()',
         profile="cuts",
@@ -277,28 +277,28 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what was told to turns outlives a purge",
-        "storage/purging.py",
+        "storage/lifecycle/purge.py",
         '    execute("DELETE FROM injection WHERE conversation = ?", conversation_id)\n',
         "",
         profile="purges",
     ),
     Mutant(
         "purged words stay in the index of passages",
-        "storage/pending_work.py",
+        "storage/conversation/pending_work.py",
         "        passages.remove(row_id, content)\n",
         "",
         profile="purges",
     ),
     Mutant(
         "a title made of purged words stays",
-        "storage/purging.py",
+        "storage/lifecycle/purge.py",
         "    if record.title in titles:\n",
         "    if False:\n",
         profile="purges",
     ),
     Mutant(
         "facts of purged messages stay",
-        "storage/purging.py",
+        "storage/lifecycle/purge.py",
         "    facts.remove(_facts_of(scope.stretches))\n",
         "",
         profile="purges",
@@ -327,7 +327,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a summary of what was hidden meanwhile is stored",
-        "storage/contexts.py",
+        "storage/context/cuts.py",
         "    if hidden_since(conversation_id, new.start, new.end, last_hidden):\n        return None\n",
         "",
         profile="servers",
@@ -381,21 +381,21 @@ MUTANTS: Final = (
     # --------------------------------------------------------------------------------------- who changes their mind
     Mutant(
         "what a rolled-back message had closed stays closed",
-        "storage/facts.py",
+        "storage/facts/facts.py",
         "    hold_again(conversation_id, start, end)\n    found",
         "    found",
         profile="minds",
     ),
     Mutant(
         "a purge leaves what was forgotten of the messages",
-        "storage/purging.py",
+        "storage/lifecycle/purge.py",
         "    forgotten_facts.drop_of(scope.stretches)\n",
         "",
         profile="minds",
     ),
     Mutant(
         "a fact of a hidden message holds when it is restored",
-        "storage/forgotten_facts.py",
+        "storage/lifecycle/forgotten_facts.py",
         "if any(each.start <= said.message_id < each.end for each in hidden):",
         "if False:",
         profile="minds",
@@ -409,14 +409,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an answer that was tried again is offered for ever",
-        "storage/recovering.py",
+        "storage/turns/recovery.py",
         "        _set_resolution(ended, how)\n",
         "        pass\n",
         profile="answers",
     ),
     Mutant(
         "the draft stays when the message is sent",
-        "storage/turns.py",
+        "storage/turns/turns.py",
         '    if record.draft:\n        conversations.set_draft(conversation_id, "", now)\n',
         "",
         profile="minds",

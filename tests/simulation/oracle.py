@@ -28,7 +28,8 @@ from palimpsest.services.context_state import ContextState, load_state
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.replay import pairs_are_whole
 from palimpsest.services.standing_rules import news_of, read_rules
-from palimpsest.storage import conversations, health
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.maintenance import health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
 _ON_ITS_WAY = 30

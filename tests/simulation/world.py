@@ -37,7 +37,7 @@ from palimpsest.services.folder_events import FolderEvents, Take
 from palimpsest.services.folders import EditorsWord, Folders, FolderSession
 from palimpsest.services.live_limits import LiveLimits
 from palimpsest.storage import store as store_module
-from palimpsest.storage import store_files
+from palimpsest.storage.maintenance import store_files
 
 T = TypeVar("T")
 S = TypeVar("S")

@@ -15,7 +15,8 @@ from playhouse.migrations import Runner
 
 from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.storage import backups, conversations
+from palimpsest.storage import backups
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T00:00:00.000Z"

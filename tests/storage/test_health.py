@@ -27,11 +27,14 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.services.health import Report, examine, repair
-from palimpsest.storage import backups, contexts, conversations, leases, search, turns
-from palimpsest.storage.contexts import CutRecord, NewSummary, RecutReport
-from palimpsest.storage.conversations import Counts
-from palimpsest.storage.health import Verdict
+from palimpsest.storage import backups, leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import CutRecord, NewSummary, RecutReport
+from palimpsest.storage.conversation import conversations, search
+from palimpsest.storage.conversation.conversations import Counts
+from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.store import DATABASE_NAME, Store, open_store
+from palimpsest.storage.turns import turns
 
 C, F, T, NOW = ConversationId("c"), ConversationId("f"), TurnId("t"), "2026-01-01T00:00:00.000Z"
 SECRET = "unspeakable"

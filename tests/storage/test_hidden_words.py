@@ -10,9 +10,14 @@ from tests.storage.test_health import NOW, C, F, change, directory, problems
 from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.health import examine, repair
-from palimpsest.storage import backups, contexts, fact_search, facts, pending_work, purging
-from palimpsest.storage.health import Verdict
-from palimpsest.storage.hidden_words import HiddenWords
+from palimpsest.storage import backups
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import pending_work
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import search as fact_search
+from palimpsest.storage.lifecycle import purge as purging
+from palimpsest.storage.maintenance.health import Verdict
+from palimpsest.storage.maintenance.hidden_words import HiddenWords
 from palimpsest.storage.store import DATABASE_NAME, open_store
 
 __all__ = ["directory"]

@@ -28,16 +28,11 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.storage import (
-    conversations,
-    fact_search,
-    passage_search,
-    passages,
-    pending_work,
-    purging,
-    repairs,
-    tables,
-)
+from palimpsest.storage import tables
+from palimpsest.storage.conversation import conversations, passage_search, passages, pending_work
+from palimpsest.storage.facts import search as fact_search
+from palimpsest.storage.lifecycle import purge as purging
+from palimpsest.storage.maintenance import repairs
 from palimpsest.storage.store import Store, open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T10:00:00.000Z"

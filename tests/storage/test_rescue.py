@@ -18,9 +18,10 @@ from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import decode
 from palimpsest.services.rescue import REST_NAME, Saved, rescue
-from palimpsest.storage import contexts, conversations
-from palimpsest.storage.contexts import NewSummary
-from palimpsest.storage.setting_aside import open_sound_store
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import NewSummary
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.store import DATABASE_NAME, SUSPECT_NAME, Store, open_store
 
 C, F, NOW = ConversationId("c"), ConversationId("f"), "2026-01-01T00:00:00.000Z"

@@ -27,7 +27,8 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.services.search import Hit, Wanted, find
-from palimpsest.storage import conversations, search, tables
+from palimpsest.storage import tables
+from palimpsest.storage.conversation import conversations, search
 from palimpsest.storage.store import Store, open_store
 
 C, OTHER, NOW = ConversationId("c"), ConversationId("other"), "2026-01-01T00:00:00.000Z"

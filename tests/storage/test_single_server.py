@@ -12,7 +12,7 @@ import pytest
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import ONLY_SERVER_NAME, open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T00:00:00.000Z"

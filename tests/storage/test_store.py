@@ -23,12 +23,14 @@ from palimpsest.domain.messages import ConversationId, MessageId, MessageStatus,
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.storage import conversations, leases, tables, turns
+from palimpsest.storage import leases, tables
 from palimpsest.storage import store as store_module
-from palimpsest.storage.conversations import Counts
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import Counts
 from palimpsest.storage.reading_only import find_source
 from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
-from palimpsest.storage.turns import Admission, StepEnd, TurnEnd
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import Admission, StepEnd, TurnEnd
 
 C, T, NOW = ConversationId("c"), TurnId("t"), "2026-01-01T00:00:00.000Z"
 COUNTS = Counts("bytes", (1, 1, 1))

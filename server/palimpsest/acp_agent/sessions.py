@@ -19,7 +19,7 @@ from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.context_reports import usage_status
 from palimpsest.services.folders import Folders, FolderSession
 from palimpsest.services.slash_commands import COMMANDS
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.conversation.conversations import ConversationRecord
 
 MODEL_OPTION = "model"
 NOT_OFFERED = frozenset({CommandName.NEW, CommandName.FORK, CommandName.RETRY, CommandName.CONTINUE})

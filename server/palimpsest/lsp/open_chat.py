@@ -248,7 +248,7 @@ class OpenChat:
         return gone
 
     async def _gone(self, session: FolderSession) -> _Gone:
-        from palimpsest.storage import conversations
+        from palimpsest.storage.conversation import conversations
 
         def read() -> _Gone:
             return _Gone(conversations.last_hidden(self.conversation_id), conversations.last_hidden_anywhere())

@@ -21,7 +21,7 @@ from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.context_reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.wire.conversations import (
     ContextLayout,
     ConversationInfo,

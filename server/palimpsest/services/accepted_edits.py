@@ -21,7 +21,7 @@ from palimpsest.domain.language.lexicon import STOP
 from palimpsest.domain.language.words import all_pieces
 from palimpsest.services.place_checks import News, PlaceNow, SourceFile, anchor_of, read_source
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage.fact_sources import Link
+from palimpsest.storage.facts.sources import Link
 
 _MOST_OF_FILE: Final = 20
 _MOST_CHARS: Final = 16 * 1024 * 1024

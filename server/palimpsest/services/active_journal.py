@@ -15,9 +15,9 @@ from typing import Final
 from palimpsest.domain.messages import StepId, TurnId, clean_text
 from palimpsest.domain.turns.journal import JournalEvent, Numbered, merge
 from palimpsest.machine import utc_now
-from palimpsest.storage import turns
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
 
 _PAUSE_S: Final = 0.002
 """A stream that was silent for longer is slower than the writer. It waits for its write, which has the interpreter for

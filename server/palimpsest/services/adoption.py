@@ -21,9 +21,11 @@ from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversations import Conversations
 from palimpsest.services.transfers import Outcome, Transfers
-from palimpsest.storage import conversations as stored
-from palimpsest.storage import identity, ledger, transfers
-from palimpsest.storage.identity import TOO_LONG, FolderIdentity
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.lifecycle import transfer as transfers
+from palimpsest.storage.maintenance import folder_identity as identity
+from palimpsest.storage.maintenance.folder_identity import TOO_LONG, FolderIdentity
 from palimpsest.storage.store import DATABASE_NAME, Store, open_store
 
 _GIT_TIMEOUT_S: Final = 3

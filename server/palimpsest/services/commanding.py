@@ -34,7 +34,7 @@ from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.search import Wanted, find
 from palimpsest.services.slash_commands import COMMANDS, parse
 from palimpsest.services.transfers import Transfers
-from palimpsest.storage.facts import Wanted as FactsWanted
+from palimpsest.storage.facts.facts import Wanted as FactsWanted
 from palimpsest.wording import counted
 
 _MOST_FACTS: Final = 30

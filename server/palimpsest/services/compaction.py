@@ -54,8 +54,8 @@ from palimpsest.services.operations import Operation, Operations
 from palimpsest.services.standing_rules import front_of, read_rules_of_turn
 from palimpsest.services.summarizers import Written
 from palimpsest.services.summary_writing import SummaryWriter
-from palimpsest.storage import contexts
-from palimpsest.storage.contexts import CutRecord, RecutReport
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import CutRecord, RecutReport
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.wording import counted

@@ -17,8 +17,8 @@ from palimpsest.services.context_state import ContextState
 from palimpsest.services.contexts import ContextEngine, Trial
 from palimpsest.services.fitting import Fit, foldable, least
 from palimpsest.services.standing_rules import front_of
-from palimpsest.storage import contexts
-from palimpsest.storage.contexts import ContextMoment, SummaryCost
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import ContextMoment, SummaryCost
 
 _MOST_MOMENTS: Final = 200
 _KINDS: Final = {"summary": "summaries", "message": "messages", "preview": "previews", "injection": "injections"}

@@ -23,9 +23,10 @@ from palimpsest.domain.messages import Content, ConversationId, Digest, MessageI
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.editor_models import EditorId
 from palimpsest.services.tokenizers import Tokenizer
-from palimpsest.storage import contexts, conversations
-from palimpsest.storage.contexts import CutRecord
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import CutRecord
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.store import Store
 
 

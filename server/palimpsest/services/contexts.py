@@ -42,7 +42,10 @@ from palimpsest.services.standing_rules import front_of, news_of, read_rules, re
 from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.summary_writing import SummaryWriter
 from palimpsest.services.tokenizers import Tokenizer, Tokenizers
-from palimpsest.storage import contexts, conversations, knowledge, leases
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import knowledge
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.models import learn_limit
 from palimpsest.storage.store import Store

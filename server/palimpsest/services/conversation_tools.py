@@ -35,8 +35,10 @@ from palimpsest.services import search
 from palimpsest.services.search import Hit, Wanted
 from palimpsest.services.tool_arguments import argument, read_arguments, schema_of
 from palimpsest.services.tools import Tool, ToolMaker, ToolOutput, TurnScope
-from palimpsest.storage import contexts, conversations, tool_results, turns
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations, tool_results
 from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
 from palimpsest.wording import counted
 
 MAX_OUTPUT_BYTES: Final = 30_000

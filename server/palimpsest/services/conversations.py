@@ -23,11 +23,14 @@ from palimpsest.services.editor_models import EditorId
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.history import HistoryEditor, Recut, RolledBack
 from palimpsest.services.requested_summaries import RequestedSummaries, Summarized
-from palimpsest.storage import contexts, conversations, ledger, turns
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.leases import TURN, HeldLease
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import TurnRecord
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import TurnRecord
 from palimpsest.wording import counted
 
 MAX_PAGE = 1000

@@ -15,7 +15,7 @@ from palimpsest.services.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.place_checker import PlaceChecker
 from palimpsest.services.watching import DEBOUNCE_S, SWEEP_S, SourceWatcher
-from palimpsest.storage import fact_sources
+from palimpsest.storage.facts import sources as fact_sources
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,9 @@ from palimpsest.services.accepted_edits import AcceptedEdits, ahead_of_disk, fol
 from palimpsest.services.file_text import split_lines
 from palimpsest.services.place_checks import News, PlaceNow, SourceFile, Tie, check_links, places_in, read_source
 from palimpsest.services.workspace_files import PlaceKind, WorkspaceFiles
-from palimpsest.storage import fact_sources, facts
-from palimpsest.storage.fact_sources import Link
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import sources as fact_sources
+from palimpsest.storage.facts.sources import Link
 from palimpsest.storage.store import Store
 
 _BATCH: Final = 100

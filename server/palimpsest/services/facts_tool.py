@@ -12,7 +12,7 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.librarian import Librarian
 from palimpsest.services.tool_arguments import argument, read_arguments, schema_of
 from palimpsest.services.tools import Tool, ToolOutput, TurnScope
-from palimpsest.storage.facts import Wanted
+from palimpsest.storage.facts.facts import Wanted
 
 MOST_FACTS: Final = 40
 NAME: Final = "facts"

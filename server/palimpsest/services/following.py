@@ -20,9 +20,9 @@ from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
 from palimpsest.machine import utc_now
 from palimpsest.services.running_turn import Listener, RunningTurn
-from palimpsest.storage import turns
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import Standing
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import Standing
 
 log = logging.getLogger(__name__)
 

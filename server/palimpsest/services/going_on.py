@@ -12,8 +12,8 @@ from palimpsest.domain.context.tokens import Estimator, count_content
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.turns.recovery import GO_ON, with_go_on
 from palimpsest.services.context_state import ContextState
-from palimpsest.storage import recovering
 from palimpsest.storage.store import Store
+from palimpsest.storage.turns import recovery as recovering
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ from palimpsest.services.acceptance import with_previews
 from palimpsest.services.compaction import pending_summarization
 from palimpsest.services.context_state import ContextState, block, ensure_counts, live
 from palimpsest.services.contexts import ContextEngine
-from palimpsest.storage import contexts, conversations, leases
-from palimpsest.storage.contexts import Hid
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import Hid
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
 
 _LONGEST_EXCHANGE: Final = 500

@@ -18,9 +18,11 @@ from palimpsest.domain.errors import PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
-from palimpsest.storage import conversations, leases, turns
+from palimpsest.storage import leases
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
 
 log = logging.getLogger(__name__)
 

@@ -48,19 +48,17 @@ from palimpsest.services.background import Background
 from palimpsest.services.fact_places import FactPlaces
 from palimpsest.services.librarian_model import LibrarianModel
 from palimpsest.services.place_checks import Tie
-from palimpsest.storage import (
-    contexts,
-    conversations,
-    fact_search,
-    fact_sources,
-    facts,
-    forgotten_facts,
-    knowledge,
-    turns,
-)
-from palimpsest.storage.facts import FactCounts, Wanted
-from palimpsest.storage.forgotten_facts import Forgotten, Ruled
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import knowledge
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import search as fact_search
+from palimpsest.storage.facts import sources as fact_sources
+from palimpsest.storage.facts.facts import FactCounts, Wanted
+from palimpsest.storage.lifecycle import forgotten_facts
+from palimpsest.storage.lifecycle.forgotten_facts import Forgotten, Ruled
 from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
 
 log = logging.getLogger(__name__)
 

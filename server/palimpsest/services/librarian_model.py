@@ -11,7 +11,7 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.machine import utc_now
 from palimpsest.services.asking import Check, HelpingModel, Reply, unchecked
-from palimpsest.storage import facts
+from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store
 
 log = logging.getLogger(__name__)

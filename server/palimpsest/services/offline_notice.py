@@ -7,8 +7,8 @@ from typing import Final
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import TurnId
 from palimpsest.services.models import OFFLINE, Models
-from palimpsest.storage import turns
 from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
 
 IN_TERMINAL: Final = "To set one up, run `palimpsest login anthropic` (or openai, gemini) in a terminal."
 IN_VS_CODE: Final = 'To set one up, run the command "Palimpsest: Set the Key of a Service".'

@@ -1,4 +1,4 @@
-"""Carries out what the store has written down as left to do (`storage/pending_work`), while others go on."""
+"""Carries out, while others go on, what the store has noted as left to do (`storage/conversation/pending_work`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from palimpsest.domain.errors import StoreError
-from palimpsest.storage import pending_work
+from palimpsest.storage.conversation import pending_work
 from palimpsest.storage.store import Store
 
 _REST: Final = 0.5

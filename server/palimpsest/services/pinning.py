@@ -15,7 +15,8 @@ from palimpsest.domain.messages import ConversationId, MessageId, clean_text
 from palimpsest.machine import utc_now
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.standing_rules import read_rules
-from palimpsest.storage import facts, ledger
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.facts import facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 from palimpsest.domain.facts.fact import FactState, Span
 from palimpsest.services.place_checks import News, PlaceNow, Tie, check_links
 from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.storage.fact_sources import Link, Version
+from palimpsest.storage.facts.sources import Link, Version
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from palimpsest.domain.facts.staleness.said_place import said_place
 from palimpsest.domain.facts.staleness.symbols import find_symbol
 from palimpsest.services.file_text import decode
 from palimpsest.services.workspace_files import MAX_FILE_BYTES, WorkspaceFiles
-from palimpsest.storage.fact_sources import Link, Version
+from palimpsest.storage.facts.sources import Link, Version
 
 MAX_SOURCE_BYTES: Final = 2 * 1024 * 1024
 """A larger file is tied to by its bytes alone."""

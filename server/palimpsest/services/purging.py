@@ -16,10 +16,12 @@ from palimpsest.services.chat_documents import ChatDocuments
 from palimpsest.services.contexts import ContextEngine
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.pending_work import do_pending_work
-from palimpsest.storage import backups, conversations, pending_work, purging
+from palimpsest.storage import backups
+from palimpsest.storage.conversation import conversations, pending_work
+from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.pending_work import Kind
-from palimpsest.storage.purging import Scope
+from palimpsest.storage.lifecycle import purge as purging
+from palimpsest.storage.lifecycle.purge import Scope
 
 if TYPE_CHECKING:
     from palimpsest.services.folders import FolderSession

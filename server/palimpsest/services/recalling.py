@@ -18,7 +18,7 @@ from palimpsest.domain.messages import AttachmentPart
 from palimpsest.machine import utc_now
 from palimpsest.services.context_state import ContextState
 from palimpsest.services.retrieval import Order, Question, Retriever
-from palimpsest.storage import facts
+from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store
 
 _FEWEST_TOKENS: Final = 60

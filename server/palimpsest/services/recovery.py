@@ -13,9 +13,10 @@ from palimpsest.services.editor_models import EditorId
 from palimpsest.services.history import HistoryEditor
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.turns import TurnEngine
-from palimpsest.storage import recovering, turns
-from palimpsest.storage.recovering import UnresolvedTurn
-from palimpsest.storage.turns import TurnRecord
+from palimpsest.storage.turns import recovery as recovering
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.recovery import UnresolvedTurn
+from palimpsest.storage.turns.turns import TurnRecord
 
 MAX_SHOWN: Final = 2_000
 """Characters of a partial answer, of a call's arguments or of a result that a list holds."""

@@ -21,7 +21,8 @@ from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.prices import NewestFirst, PricedRequests
 from palimpsest.services.recordings import Recording
 from palimpsest.services.standing_rules import read_rules
-from palimpsest.storage import conversations, leases
+from palimpsest.storage import leases
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 

@@ -13,8 +13,8 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import decode, encode
 from palimpsest.machine import utc_now
-from palimpsest.storage import transfers
-from palimpsest.storage.rescue import Loose, carve, copy_damaged, pour
+from palimpsest.storage.lifecycle import transfer as transfers
+from palimpsest.storage.maintenance.rescue import Loose, carve, copy_damaged, pour
 from palimpsest.storage.store import open_store
 
 REST_NAME: Final = "rest.txt"

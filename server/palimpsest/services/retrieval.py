@@ -22,9 +22,9 @@ from palimpsest.domain.facts.retrieval.reranking import MOST_EXCERPTS
 from palimpsest.domain.facts.retrieval.scoring import WHO, Ranked, Turn, rank
 from palimpsest.domain.messages import ConversationId, MessageId, Role
 from palimpsest.domain.offline_texts import without_fixed_texts
-from palimpsest.storage import conversations, passage_search
-from palimpsest.storage import facts as stored_facts
-from palimpsest.storage.passage_search import IndexedMessage, Stretch
+from palimpsest.storage.conversation import conversations, passage_search
+from palimpsest.storage.conversation.passage_search import IndexedMessage, Stretch
+from palimpsest.storage.facts import facts as stored_facts
 from palimpsest.storage.store import Store
 
 _MOST_HITS: Final = 400

@@ -12,7 +12,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.turns.journal import Ending, Numbered
 from palimpsest.services.contexts import Beside
 from palimpsest.services.editor_models import EditorId
-from palimpsest.storage.turns import TurnEnd
+from palimpsest.storage.turns.turns import TurnEnd
 
 Listener = Callable[[Numbered], None]
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, Role
-from palimpsest.storage import conversations, search
-from palimpsest.storage.conversations import HiddenRange
-from palimpsest.storage.search import Match, Query
+from palimpsest.storage.conversation import conversations, search
+from palimpsest.storage.conversation.conversations import HiddenRange
+from palimpsest.storage.conversation.search import Match, Query
 from palimpsest.storage.store import Store
 
 DEFAULT_HITS: Final = 20

@@ -15,9 +15,9 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context_state import ContextState, front
-from palimpsest.storage import conversations, rule_marks
-from palimpsest.storage import ledger as stored
-from palimpsest.storage.conversations import HiddenRange
+from palimpsest.storage.context import rules as stored
+from palimpsest.storage.conversation import conversations, rule_marks
+from palimpsest.storage.conversation.conversations import HiddenRange
 from palimpsest.storage.store import Store
 
 LEDGER_SHARE: Final = 0.15

@@ -23,8 +23,8 @@ from palimpsest.services.background import Background
 from palimpsest.services.context_state import ContextState, block
 from palimpsest.services.operations import Operation
 from palimpsest.services.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
-from palimpsest.storage import contexts
-from palimpsest.storage.contexts import NewSummary
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import NewSummary
 from palimpsest.storage.store import Store
 
 _SMALLEST_TARGET: Final = 40

@@ -25,9 +25,9 @@ from palimpsest.services.conversations import Conversations
 from palimpsest.services.import_files import read_import
 from palimpsest.services.pending_work import do_pending_work, keep_at_pending_work
 from palimpsest.services.recordings import Recording, read_recording
-from palimpsest.storage import conversations as stored
-from palimpsest.storage import transfers
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.conversation.conversations import ConversationRecord
+from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.wording import counted
 
 

@@ -55,12 +55,13 @@ from palimpsest.services.going_on import GoingOn, read_going_on
 from palimpsest.services.running_turn import RunningTurn
 from palimpsest.services.tool_batch import ToolBatch, counters_of, report
 from palimpsest.services.tools import Toolbox, TurnScope
-from palimpsest.storage import recovering, turns
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.recovering import Reopened
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import StepEnd, TurnEnd, TurnRecord
+from palimpsest.storage.turns import recovery as recovering
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.recovery import Reopened
+from palimpsest.storage.turns.turns import StepEnd, TurnEnd, TurnRecord
 
 log = logging.getLogger(__name__)
 

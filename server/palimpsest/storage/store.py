@@ -27,8 +27,9 @@ from playhouse.migrations import Runner
 
 from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
 from palimpsest.machine import machine, utc_now
-from palimpsest.storage import backups, hidden_words, tables
-from palimpsest.storage.hidden_words import HiddenWords
+from palimpsest.storage import backups, tables
+from palimpsest.storage.maintenance import hidden_words
+from palimpsest.storage.maintenance.hidden_words import HiddenWords
 from palimpsest.storage.reading_only import ReadingSource, find_source, is_writable
 
 log = logging.getLogger(__name__)

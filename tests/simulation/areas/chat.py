@@ -21,7 +21,7 @@ from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.recovery import Recovery
 from palimpsest.services.running_turn import RunningTurn
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.tables import execute
 
 _SENTENCES: Final = (

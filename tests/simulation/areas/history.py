@@ -16,7 +16,8 @@ from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.folders import FolderSession
 from palimpsest.services.pinning import Pinning
 from palimpsest.services.purging import Purging
-from palimpsest.storage import conversations, ledger
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations
 
 _MOST_CONVERSATIONS: Final = 5
 _LONGEST_LOOKED: Final = 150

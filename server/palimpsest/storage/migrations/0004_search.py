@@ -3,7 +3,7 @@
 import json
 
 from palimpsest.domain.messages import Content
-from palimpsest.storage.search import columns
+from palimpsest.storage.conversation.search import columns
 
 STATEMENTS = (
     "ALTER TABLE message ADD COLUMN purged_role TEXT",

@@ -16,8 +16,10 @@ from typing import Final
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import ConversationId, SummaryId
-from palimpsest.storage import contexts, conversations, facts, passages, search
-from palimpsest.storage.conversations import HiddenRange
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations, passages, search
+from palimpsest.storage.conversation.conversations import HiddenRange
+from palimpsest.storage.facts import facts
 from palimpsest.storage.tables import execute
 
 _CITED: Final = re.compile(r"^- \[(\d{1,9})\]", re.M)

@@ -16,11 +16,14 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.storage import contexts, conversations, leases, turns
-from palimpsest.storage.contexts import Hid
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import Hid
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import execute
-from palimpsest.storage.turns import TurnRecord
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import TurnRecord
 
 _WENT_ON: Final = (Resolution.CONTINUE.value, Resolution.RETRY.value)
 _CUT_OFF: Final = ("output_limit", "tool_rounds")

@@ -12,7 +12,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from palimpsest.storage.health import Finding, Verdict
+from palimpsest.storage.maintenance.health import Finding, Verdict
 from palimpsest.wording import counted
 
 _LEAST_FREE_BYTES: Final = 100 << 20

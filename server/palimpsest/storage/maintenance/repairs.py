@@ -8,8 +8,12 @@ from collections.abc import Callable
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import Content
-from palimpsest.storage import fact_search, facts, passages, search, tables, turns
+from palimpsest.storage import tables
+from palimpsest.storage.conversation import passages, search
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.tables import Message, execute
+from palimpsest.storage.turns import turns
 
 _LEFTOVERS = (
     # Committed in the transaction that should have removed them.

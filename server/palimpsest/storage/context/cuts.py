@@ -17,8 +17,11 @@ from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, SummaryId, TurnId, canonical_json
-from palimpsest.storage import conversations, facts, leases, ledger
-from palimpsest.storage.conversations import HiddenRange
+from palimpsest.storage import leases
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import HiddenRange
+from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import execute, execute_many
 

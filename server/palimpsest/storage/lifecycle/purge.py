@@ -21,10 +21,14 @@ from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreErro
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns.states import title_of
-from palimpsest.storage import contexts, conversations, facts, forgotten_facts, pending_work, turns
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations, pending_work
+from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.lifecycle import forgotten_facts
 from palimpsest.storage.store import DATABASE_NAME, explain
 from palimpsest.storage.tables import execute
+from palimpsest.storage.turns import turns
 from palimpsest.wording import counted
 
 _LONGEST_EXCHANGE: Final = 500

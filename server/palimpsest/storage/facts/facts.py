@@ -29,7 +29,7 @@ from palimpsest.domain.facts.fact import (
     StoredFact,
 )
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage import fact_search
+from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.tables import execute
 
 _COLUMNS: Final = (

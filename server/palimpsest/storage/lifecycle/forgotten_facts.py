@@ -14,7 +14,10 @@ from typing import Any
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage import contexts, conversations, fact_search, facts
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.tables import execute
 
 _FACT = (

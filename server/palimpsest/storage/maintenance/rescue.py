@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from palimpsest.domain.conversation.chain import content_digest, message_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
-from palimpsest.storage import search
+from palimpsest.storage.conversation import search
 from palimpsest.storage.tables import Conversation, Hidden, Message, execute
 
 _CARRIED: Final = ("conversation", "message", "turn", "summary", "hidden", "expansion", "withdrawal", "cut", "preview")

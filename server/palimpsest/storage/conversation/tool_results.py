@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, canonical_json
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.tables import execute
 
 

@@ -17,8 +17,10 @@ from palimpsest.domain.messages import Content, ConversationId, MessageId, Role,
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, Numbered, shown_text, to_messages
 from palimpsest.domain.turns.states import ENDING_STATES, FINAL_STATES, TurnState, may_follow
-from palimpsest.storage import contexts, conversations, leases
-from palimpsest.storage.conversations import ConversationRecord, Counts
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import ConversationRecord, Counts
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import execute, execute_many
 

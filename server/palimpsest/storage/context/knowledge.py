@@ -6,7 +6,9 @@ or roll back what was read. So the transaction that stores asks once more, and w
 
 from __future__ import annotations
 
-from palimpsest.storage import conversations, facts, ledger
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.facts import facts
 
 Version = tuple[int, tuple[int, int, int], tuple[int, int, int]]
 

@@ -11,7 +11,7 @@ from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.facts.retrieval.passages import MOST_PASSAGES
 from palimpsest.domain.facts.retrieval.words import Terms
 from palimpsest.domain.messages import Content, MessageId, Role
-from palimpsest.storage.passages import PROSE
+from palimpsest.storage.conversation.passages import PROSE
 from palimpsest.storage.tables import execute
 
 Stretch = tuple[str, int, int]

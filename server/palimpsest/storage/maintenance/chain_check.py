@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, first_broken
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, TurnId
-from palimpsest.storage import conversations
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.tables import execute
 from palimpsest.wording import counted
 

@@ -9,8 +9,9 @@ from palimpsest.domain.context.cut import Block, Live, Piece, is_partition
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
-from palimpsest.storage import contexts, conversations
-from palimpsest.storage.chain_check import lineage_faults
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.maintenance.chain_check import lineage_faults
 from palimpsest.storage.tables import execute
 
 

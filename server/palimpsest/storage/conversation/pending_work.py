@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.messages import Content, ConversationId, MessageId
-from palimpsest.storage import passages, search
+from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.tables import execute
 
 _ROWS_AT_ONCE: Final = 25

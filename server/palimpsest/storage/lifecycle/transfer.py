@@ -26,8 +26,10 @@ from palimpsest.domain.transfer.conversation import (
 )
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
-from palimpsest.storage import contexts, conversations, pending_work, tables
-from palimpsest.storage.conversations import ConversationRecord
+from palimpsest.storage import tables
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.conversation import conversations, pending_work
+from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.tables import execute
 
 

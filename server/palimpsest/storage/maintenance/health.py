@@ -26,7 +26,9 @@ from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import FINAL_STATES
-from palimpsest.storage import chain_check, forest_check, hidden_words, passages, search, tables
+from palimpsest.storage import tables
+from palimpsest.storage.conversation import passages, search
+from palimpsest.storage.maintenance import chain_check, forest_check, hidden_words
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
 from palimpsest.storage.tables import execute
 from palimpsest.wording import counted

@@ -1,0 +1,1 @@
+"""Cuts, summaries, previews and rules by command in SQLite."""

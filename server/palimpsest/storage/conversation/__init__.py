@@ -1,0 +1,1 @@
+"""Conversations and messages in SQLite, and the indexes that find them."""

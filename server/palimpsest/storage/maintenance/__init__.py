@@ -1,0 +1,1 @@
+"""Looking at a store, mending it, and reading a damaged one."""
