@@ -32,13 +32,13 @@ from palimpsest.domain.models.limits import Model, with_window
 from palimpsest.domain.models.provider import Provider, StreamEvent
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.conversations import Conversations
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.events import Listeners
-from palimpsest.services.models import Models, with_override
-from palimpsest.services.tokenizers import Tokenizer, Tokenizers, load_tokenizer
-from palimpsest.services.tools import Tool, Toolbox, ToolOutput
-from palimpsest.services.turns import TurnEngine
+from palimpsest.services.models.catalog import Models, with_override
+from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers, load_tokenizer
+from palimpsest.services.tools.toolbox import Tool, Toolbox, ToolOutput
+from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.storage.store import open_store
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.replies import Call, Heard, Reply

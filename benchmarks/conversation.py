@@ -15,10 +15,10 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.settings.settings import ContextSettings, Layout, Settings
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
-from palimpsest.services.context_state import ContextState
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.models import Models, with_override
-from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.models.catalog import Models, with_override
+from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.conversation import conversations

@@ -18,7 +18,7 @@ from typing import Any, Final
 from benchmarks.system import make_retrieval
 
 from palimpsest.domain.facts.retrieval import scoring
-from palimpsest.services import retrieval
+from palimpsest.services.facts import retrieval
 from palimpsest.storage.conversation import passage_search
 from palimpsest.storage.tables import execute
 

@@ -27,7 +27,7 @@ from palimpsest.domain.facts.extraction.by_rules import by_rules
 from palimpsest.domain.facts.extraction.exchange import Exchange
 from palimpsest.domain.facts.fact import Candidate, FactId, FactState, FactType, Origin, SourceState, StoredFact
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
-from palimpsest.services.recordings import Recording, load_recording
+from palimpsest.services.conversation.recordings import Recording, load_recording
 
 _N_BEFORE: Final = 40
 """Messages that an exchange is read with."""

@@ -30,13 +30,13 @@ from palimpsest.lsp.process import SWITCH_INTERVAL_S
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
 from palimpsest.services.events import FactsChanged, FolderEvent, Listeners
-from palimpsest.services.fact_keeping import FactKeeping
-from palimpsest.services.fact_places import FactPlaces
-from palimpsest.services.librarian import Librarian
-from palimpsest.services.librarian_model import LibrarianModel
-from palimpsest.services.place_checks import Tie
-from palimpsest.services.watching import DEBOUNCE_S, POLL_S
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.facts.checks import Tie
+from palimpsest.services.facts.keeper import FactKeeping
+from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.facts.librarian_model import LibrarianModel
+from palimpsest.services.facts.places import FactPlaces
+from palimpsest.services.facts.watcher import DEBOUNCE_S, POLL_S
+from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import sources as fact_sources
 from palimpsest.storage.store import Store, open_store

@@ -33,10 +33,10 @@ from palimpsest.data import load_frame
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.models.provider import StreamEvent
-from palimpsest.services.models import Models
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tools import Toolbox
-from palimpsest.services.turns import TurnEngine
+from palimpsest.services.models.catalog import Models
+from palimpsest.services.tools.toolbox import Toolbox
+from palimpsest.services.turns.engine import TurnEngine
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import leases
 from palimpsest_clients.anthropic import API_VERSION, AnthropicClient, request_body
 from palimpsest_clients.fake.replies import Reply

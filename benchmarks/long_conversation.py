@@ -22,9 +22,9 @@ from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, 
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.models import Models, with_override
-from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.models.catalog import Models, with_override
+from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.conversation import conversations

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.offline.passages import FileSource, Passage
-from palimpsest.services.finding import find_passages
-from palimpsest.services.folder_text import FolderText
+from palimpsest.services.offline.finding import find_passages
+from palimpsest.services.offline.folder_text import FolderText
 
 SETS: Final = Path(__file__).with_suffix("")
 

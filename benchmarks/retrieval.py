@@ -28,7 +28,7 @@ from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.facts.fact import Fact, FactType
 from palimpsest.domain.facts.retrieval.words import to_terms
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, user_message
-from palimpsest.services.retrieval import Question, Retriever
+from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store, open_store

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, clean_text
-from palimpsest.services.retrieval import Question, Retriever
-from palimpsest.services.tokenizers import load_tokenizer
+from palimpsest.services.facts.retrieval import Question, Retriever
+from palimpsest.services.models.tokenizers import load_tokenizer
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store, open_store
 

@@ -36,7 +36,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.domain.settings.settings import Layout
-from palimpsest.services.recalling import Recall
+from palimpsest.services.context.recall import Recall
 
 Message = dict[str, Any]
 _LARGEST_BATCH: Final = 16

@@ -28,7 +28,7 @@ from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.context.rules.ledger import EntryState, build
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role, user_message
-from palimpsest.services.recordings import load_recording
+from palimpsest.services.conversation.recordings import load_recording
 
 HERE: Final = Path(__file__).parent
 Finder = Callable[[Sequence[str]], list[tuple[str, bool]]]

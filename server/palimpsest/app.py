@@ -29,47 +29,47 @@ from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.machine import utc_now
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
-from palimpsest.services.accepted_edits import AcceptedEdits
-from palimpsest.services.adoption import Left, find_left, recognise
-from palimpsest.services.approvals import Approvals
-from palimpsest.services.asking import Helpers, HelpingModel
 from palimpsest.services.background import Background
-from palimpsest.services.command_tool import HOLDS_ALL, MAY_ESCAPE, CommandTool
-from palimpsest.services.context_debug import LOGGER_NAME
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.conversation_tools import conversation_tools
-from palimpsest.services.conversations import Conversations
-from palimpsest.services.credentials import Keys
-from palimpsest.services.edit_tool import EditTool
-from palimpsest.services.editor_models import EDITOR, EditorModels
-from palimpsest.services.editor_tools import EditorTools
-from palimpsest.services.editors import Editors
+from palimpsest.services.context.debug_log import LOGGER_NAME
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.summaries.choice import SummarizerChoice
+from palimpsest.services.conversation.conversations import Conversations
+from palimpsest.services.conversation.purge import resume
 from palimpsest.services.events import ConversationChanged, Listeners
-from palimpsest.services.fact_keeping import FactKeeping
-from palimpsest.services.fact_places import FactPlaces
-from palimpsest.services.facts_tool import FactsTool
-from palimpsest.services.finding import find_passages
-from palimpsest.services.folder_events import FolderEvents, Take, open_events
-from palimpsest.services.folder_text import FolderText
-from palimpsest.services.folders import EditorsWord, Folders, FolderSession
-from palimpsest.services.following import Following
-from palimpsest.services.instructions import Instructions, read_instructions
-from palimpsest.services.librarian import Librarian
-from palimpsest.services.librarian_model import LibrarianModel
-from palimpsest.services.live_limits import FILE_NAME as LIVE_LIMITS_FILE
-from palimpsest.services.live_limits import LiveLimits
-from palimpsest.services.models import Models
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.purging import Purging, resume
-from palimpsest.services.reading_tools import ReadingTools
-from palimpsest.services.recalling import Recall
-from palimpsest.services.reranking import Reranker
-from palimpsest.services.summarizer_choice import SummarizerChoice
-from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.services.tools import Toolbox, ToolMaker
-from palimpsest.services.trust import FolderTrust
-from palimpsest.services.turns import TurnEngine
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.facts.accepted_edits import AcceptedEdits
+from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
+from palimpsest.services.facts.keeper import FactKeeping
+from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.facts.librarian_model import LibrarianModel
+from palimpsest.services.facts.places import FactPlaces
+from palimpsest.services.facts.reranking import Reranker
+from palimpsest.services.folder.adoption import Left, find_left, recognise
+from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.folder.following import Following
+from palimpsest.services.models.catalog import Models
+from palimpsest.services.models.editor_models import EDITOR, EditorModels
+from palimpsest.services.models.helper import Helpers, HelpingModel
+from palimpsest.services.models.keys import Keys
+from palimpsest.services.models.live_limits import FILE_NAME as LIVE_LIMITS_FILE
+from palimpsest.services.models.live_limits import LiveLimits
+from palimpsest.services.models.tokenizers import Tokenizers
+from palimpsest.services.offline.finding import find_passages
+from palimpsest.services.offline.folder_text import FolderText
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.edit import EditTool
+from palimpsest.services.tools.editors import Editors
+from palimpsest.services.tools.facts import FactsTool
+from palimpsest.services.tools.from_editor import EditorTools
+from palimpsest.services.tools.read_conversation import conversation_tools
+from palimpsest.services.tools.read_files import ReadingTools
+from palimpsest.services.tools.run_command import HOLDS_ALL, MAY_ESCAPE, CommandTool
+from palimpsest.services.tools.toolbox import Toolbox, ToolMaker
+from palimpsest.services.turns.engine import TurnEngine
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.instructions import Instructions, read_instructions
+from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
@@ -151,7 +151,7 @@ class Composer:
             lambda: bool(session.editors.attached()),
         )
         if store.refusal is None:
-            session.contexts.background.start(None, resume(Purging.of(session)))
+            session.contexts.background.start(None, resume(session.purging))
         notes = [] if aside is None else [_set_aside(root, aside)]
         folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
         if (left := await find_left(store, store.directory.parent, folder)) is not None:

@@ -18,7 +18,7 @@ from palimpsest.domain.errors import PalimpsestError, system_sentence
 from palimpsest.printing import complain, say
 
 if TYPE_CHECKING:
-    from palimpsest.services.folders import Folders
+    from palimpsest.services.folder.folders import Folders
 
 _BROKEN_PIPE: Final = 141
 """What a shell calls a program that SIGPIPE ended."""

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, TypeVar
 import platformdirs
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services.credentials import KEY_VARIABLES
+from palimpsest.services.models.keys import KEY_VARIABLES
 
 log = logging.getLogger(__name__)
 

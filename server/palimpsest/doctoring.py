@@ -11,11 +11,11 @@ from palimpsest.app import load_folders, read_places, store_directory, user_file
 from palimpsest.domain.errors import StoreError
 from palimpsest.folder_settings import FolderSettingsReader
 from palimpsest.printing import complain, say, say_json
-from palimpsest.services import health
-from palimpsest.services import rescue as saving
-from palimpsest.services.adoption import Adopted, adopt
-from palimpsest.services.folders import EditorsWord
-from palimpsest.services.health import Report
+from palimpsest.services.folder.adoption import Adopted, adopt
+from palimpsest.services.folder.folders import EditorsWord
+from palimpsest.services.maintenance import health
+from palimpsest.services.maintenance import rescue as saving
+from palimpsest.services.maintenance.health import Report
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.maintenance.store_files import TextFile
 from palimpsest.storage.store import copy_store

@@ -16,7 +16,7 @@ from typing import Any
 from palimpsest.configuration import PROJECT_FILE, load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.folders import EditorsWord
+from palimpsest.services.folder.folders import EditorsWord
 from palimpsest.trust import TrustedFolders
 
 

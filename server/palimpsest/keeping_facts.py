@@ -14,7 +14,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.printing import sanitise, say, say_json
-from palimpsest.services.librarian import Librarian
+from palimpsest.services.facts.librarian import Librarian
 from palimpsest.storage.facts.facts import Wanted
 from palimpsest.wording import counted
 

@@ -18,9 +18,9 @@ from palimpsest.domain.offline.passages import Passage
 from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.printing import say, say_json
-from palimpsest.services.credentials import Keys
-from palimpsest.services.live_limits import FILE_NAME, LiveLimits
-from palimpsest.services.models import ModelChoice, Models
+from palimpsest.services.models.catalog import ModelChoice, Models
+from palimpsest.services.models.keys import Keys
+from palimpsest.services.models.live_limits import FILE_NAME, LiveLimits
 from palimpsest_clients.offline import OfflineProvider
 
 log = logging.getLogger(__name__)

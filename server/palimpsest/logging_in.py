@@ -14,7 +14,7 @@ from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.models.provider import LiveProvider
 from palimpsest.model_clients import ModelClient, address_of, build_client
 from palimpsest.printing import say
-from palimpsest.services.credentials import KEY_VARIABLES, check_takes_key
+from palimpsest.services.models.keys import KEY_VARIABLES, check_takes_key
 
 
 def log_in(provider: str, environ: Mapping[str, str]) -> int:

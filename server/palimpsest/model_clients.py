@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.credentials import KEY_VARIABLES, Keys
+from palimpsest.services.models.keys import KEY_VARIABLES, Keys
 
 HINTS: Final = {
     "anthropic": "run `palimpsest login anthropic`, or start again with ANTHROPIC_API_KEY in the environment",

@@ -18,12 +18,12 @@ from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.models.limits import with_window
 from palimpsest.printing import say, say_json
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.models import Models, with_override
-from palimpsest.services.prices import CACHE_READ, CACHE_WRITE
-from palimpsest.services.recordings import load_recording
-from palimpsest.services.replay import Replayer, ReplayReport
-from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.conversation.recordings import load_recording
+from palimpsest.services.maintenance.prices import CACHE_READ, CACHE_WRITE
+from palimpsest.services.maintenance.replay import Replayer, ReplayReport
+from palimpsest.services.models.catalog import Models, with_override
+from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage.store import open_store
 from palimpsest.wording import counted
 

@@ -13,7 +13,7 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
 from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.printing import harmless_json, say
-from palimpsest.services.transfers import Exported, Transfers
+from palimpsest.services.conversation.transfer import Exported, Transfers
 from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.wording import counted
 

@@ -13,8 +13,8 @@ from tests.clients.contexts import collect, context, user
 
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.offline.passages import Passage
-from palimpsest.services.finding import find_passages
-from palimpsest.services.folder_text import FolderText
+from palimpsest.services.offline.finding import find_passages
+from palimpsest.services.offline.folder_text import FolderText
 from palimpsest_clients.offline import OfflineProvider
 
 FERRY = load_set(SETS / "ferry.toml")

@@ -60,7 +60,7 @@ def _run(path: str, vocabularies: Path) -> None:
     for module in _MODULES:
         importlib.import_module(module)
     from palimpsest.lsp import methods
-    from palimpsest.services.tokenizers import load_tokenizer
+    from palimpsest.services.models.tokenizers import load_tokenizer
 
     # A tenth of a second of each start, and the same for every server.
     methods.make_converter()

@@ -21,7 +21,7 @@ from palimpsest import app
 from palimpsest.lsp.base import BaseServer
 from palimpsest.lsp.server import build_server
 from palimpsest.lsp.transport import log_without_text, serve
-from palimpsest.services.tokenizers import Tokenizers
+from palimpsest.services.models.tokenizers import Tokenizers
 
 
 class ToServer:

@@ -22,7 +22,7 @@ from tests.waiting import WAIT_S
 from palimpsest.app import load_folders
 from palimpsest.domain.chat_documents.document import HEAD, MARKER, whole
 from palimpsest.lsp.server import build_server
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-16", "utf-8")
 

@@ -18,7 +18,7 @@ from tests.waiting import WAIT_S
 from palimpsest.app import load_folders
 from palimpsest.credentials import stored_keys
 from palimpsest.lsp.server import build_server
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 from palimpsest.trust import trusted_folders
 
 ASKS = {"workspace": {"configuration": True}}

@@ -19,7 +19,7 @@ from tests.waiting import WAIT_S
 from palimpsest.app import load_folders
 from palimpsest.lsp.editor_models import OfferedModels
 from palimpsest.lsp.server import build_server
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 
 OFFER, COMPLETE, DELTA = (
     "palimpsest/didChangeEditorModels",

@@ -20,7 +20,7 @@ from tests.waiting import WAIT_S
 
 from palimpsest.app import load_folders
 from palimpsest.lsp.server import build_server
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 
 APPROVE, APPLY, RUN = "palimpsest/approval/request", "workspace/applyEdit", "palimpsest/tools/run"
 APPLIES = {

@@ -11,12 +11,12 @@ from typing import Final
 import psutil
 import pytest
 
-from palimpsest.services.command_tool import HOLDS_ALL
+from palimpsest.services.tools.run_command import HOLDS_ALL
 
 _SERVER: Final = """
 import asyncio, os, sys
 from pathlib import Path
-from palimpsest.services.command_tool import run_program, scrubbed
+from palimpsest.services.tools.run_command import run_program, scrubbed
 
 command = ["sh", "-c", "setsid sleep 600 & echo $! $$ > $0; wait", sys.argv[1]]
 asyncio.run(run_program(command, Path.cwd(), scrubbed(os.environ), 600))

@@ -22,14 +22,14 @@ from palimpsest.domain.models.provider import (
     ToolCallStart,
 )
 from palimpsest.domain.settings.settings import ContextSettings, Settings
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.conversations import Conversations
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.events import ConversationChanged, FolderEvent, Listeners
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.models import Models, with_override
-from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.services.tools import Tool, Toolbox
-from palimpsest.services.turns import TurnEngine
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.models.catalog import Models, with_override
+from palimpsest.services.models.tokenizers import Tokenizers
+from palimpsest.services.tools.toolbox import Tool, Toolbox
+from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.storage.store import open_store
 
 Action = StreamEvent | Exception | asyncio.Event | Callable[[], None]

@@ -9,8 +9,8 @@ from typing import Any
 
 from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.services.editors import Change, EditorGone
-from palimpsest.services.tools import ToolOutput, TurnScope
+from palimpsest.services.tools.editors import Change, EditorGone
+from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 
 SCOPE = TurnScope(ConversationId("conversation"), TurnId("turn"))
 

@@ -9,8 +9,8 @@ from typing import Literal
 from tests.services.scripted import Action, Bench, ScriptedProvider
 
 from palimpsest.data.prompts import load_prompts
-from palimpsest.services.asking import Helpers
-from palimpsest.services.summarizer_choice import SummarizerChoice
+from palimpsest.services.context.summaries.choice import SummarizerChoice
+from palimpsest.services.models.helper import Helpers
 
 
 def let_write(bench: Bench, replies: Sequence[list[Action]], kind: Literal["llm", "hybrid"]) -> ScriptedProvider:

@@ -12,12 +12,12 @@ from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from tests.services.test_librarian import CODE, folder, librarian_of
 
 from palimpsest.domain.facts.fact import FactState, FactType, Place, Span, StoredFact
-from palimpsest.services.approvals import Approvals
-from palimpsest.services.edit_tool import EditTool
-from palimpsest.services.editors import Editors
-from palimpsest.services.librarian import Librarian
-from palimpsest.services.tools import Toolbox
-from palimpsest.services.trust import FolderTrust
+from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.edit import EditTool
+from palimpsest.services.tools.editors import Editors
+from palimpsest.services.tools.toolbox import Toolbox
+from palimpsest.services.workspace.trust import FolderTrust
 
 __all__ = ["folder"]
 EDITED = CODE.replace("return 3.14 * r * r", "assert r >= 0\n    return 3.14 * r * r")

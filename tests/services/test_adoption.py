@@ -20,9 +20,9 @@ from palimpsest.cli import main
 from palimpsest.doctoring import find_store
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.services.adoption import adopt, decline, offered, recognise, require_offered
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.transfers import Outcome, Transfers
+from palimpsest.services.conversation.transfer import Outcome, Transfers
+from palimpsest.services.folder.adoption import adopt, decline, offered, recognise, require_offered
+from palimpsest.services.folder.folders import FolderSession
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance import folder_identity as identity

@@ -22,13 +22,13 @@ from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.models.limits import Model, compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.machine import utc_now
-from palimpsest.services.asking import Check, HelpingModel, unchecked
 from palimpsest.services.background import Background
-from palimpsest.services.compaction import AHEAD_SHARE
-from palimpsest.services.context_reports import stats
-from palimpsest.services.editor_models import EditorId
+from palimpsest.services.context.compaction import AHEAD_SHARE
+from palimpsest.services.context.reports import stats
+from palimpsest.services.context.summaries.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
+from palimpsest.services.models.editor_models import EditorId
+from palimpsest.services.models.helper import Check, HelpingModel, unchecked
 from palimpsest.storage.context import cuts as stored
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.store import open_store

@@ -27,11 +27,11 @@ from palimpsest.domain.approvals import (
 )
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.approvals import MAX_SHOWN_CHARACTERS, Approvals
-from palimpsest.services.editor_tools import EditorTools, check_together, to_editor_tool
-from palimpsest.services.editors import Editors, EditorTool
-from palimpsest.services.tools import Toolbox
-from palimpsest.services.trust import FolderTrust
+from palimpsest.services.tools.approvals import MAX_SHOWN_CHARACTERS, Approvals
+from palimpsest.services.tools.editors import Editors, EditorTool
+from palimpsest.services.tools.from_editor import EditorTools, check_together, to_editor_tool
+from palimpsest.services.tools.toolbox import Toolbox
+from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import open_store
 
 

@@ -12,8 +12,8 @@ from tests.services.scripted import Opener, says
 from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart
-from palimpsest.services import attachments
-from palimpsest.services.attachments import (
+from palimpsest.services.chat import attachments
+from palimpsest.services.chat.attachments import (
     MAX_ATTACHMENTS,
     MAX_BYTES,
     MAX_TOTAL_BYTES,
@@ -27,8 +27,8 @@ from palimpsest.services.attachments import (
     take_snapshots,
     user_content,
 )
-from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.services.workspace_texts import WorkspaceTexts
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.texts import WorkspaceTexts
 from palimpsest_clients.rendering import attachment_text
 
 

@@ -22,13 +22,13 @@ from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import Answer
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services import command_tool
-from palimpsest.services.approvals import Approvals
-from palimpsest.services.command_tool import BoundedOutput, CommandTool, scrubbed
-from palimpsest.services.editors import Editors
-from palimpsest.services.tools import ToolOutput
-from palimpsest.services.trust import FolderTrust
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.tools import run_command as command_tool
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.editors import Editors
+from palimpsest.services.tools.run_command import BoundedOutput, CommandTool, scrubbed
+from palimpsest.services.tools.toolbox import ToolOutput
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import open_store
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are those of POSIX")

@@ -23,13 +23,13 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.limits import Model
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.asking import Check, unchecked
-from palimpsest.services.context_reports import explain, stats, usage_status
-from palimpsest.services.editor_models import EditorId
+from palimpsest.services.context.reports import explain, stats, usage_status
+from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer, Written
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.summarizers import ExtractiveSummarizer, Summarizer, Written
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.models.editor_models import EditorId
+from palimpsest.services.models.helper import Check, unchecked
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.context import cuts as stored
 
 START = ContextEventType.SUMMARIZATION_START

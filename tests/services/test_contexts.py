@@ -19,11 +19,11 @@ from palimpsest.domain.errors import InvalidRequest, NotFound, SummarizationNeed
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.services.context_reports import explain, usage_status
-from palimpsest.services.contexts import MAX_STATES
+from palimpsest.services.context.engine import MAX_STATES
+from palimpsest.services.context.reports import explain, usage_status
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import cuts as stored
 
 

@@ -29,9 +29,8 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
-from palimpsest.services.conversation_tools import MAX_OUTPUT_BYTES, conversation_tools
-from palimpsest.services.purging import Purging
-from palimpsest.services.tools import Tool, ToolOutput, TurnScope
+from palimpsest.services.tools.read_conversation import MAX_OUTPUT_BYTES, conversation_tools
+from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import NewSummary
 from palimpsest.storage.conversation import conversations
@@ -102,7 +101,7 @@ async def test_hidden_and_purged_messages_are_never_shown(bench: Opener) -> None
     for text in ("first daffodil", "second daffodil", "third daffodil"):
         await b.ask(text)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(4))
-    purging = Purging.of(b.session)
+    purging = b.session.purging
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
     await b.ask("go on")
     found = await call(b, "recall", query="daffodil")

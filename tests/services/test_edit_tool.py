@@ -16,11 +16,11 @@ from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
 from palimpsest.domain.approvals import Answer
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services.approvals import Approvals
-from palimpsest.services.edit_tool import EditTool, unified_diff
-from palimpsest.services.editors import Change, Editors, Replacement
-from palimpsest.services.trust import FolderTrust
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.edit import EditTool, unified_diff
+from palimpsest.services.tools.editors import Change, Editors, Replacement
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import open_store
 
 

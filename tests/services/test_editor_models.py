@@ -20,11 +20,11 @@ from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import LimitsSource, Model
 from palimpsest.domain.models.provider import StreamEvent, TextDelta
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.asking import Check, unchecked
-from palimpsest.services.editor_models import EditorId, EditorModel, EditorModels
-from palimpsest.services.models import Models
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.summarizers import PatientSummarizer, Summarizer, Written
+from palimpsest.services.context.summaries.summarizers import PatientSummarizer, Summarizer, Written
+from palimpsest.services.models.catalog import Models
+from palimpsest.services.models.editor_models import EditorId, EditorModel, EditorModels
+from palimpsest.services.models.helper import Check, unchecked
+from palimpsest.services.turns.running import RunningTurn
 
 GPT = EditorModel("copilot/one", 64_000, 4_000, "gpt-4o", takes_tools=True)
 NAME = "editor/copilot/one"

@@ -29,15 +29,14 @@ from palimpsest.domain.errors import InvalidRequest, RecentMessagesTooLarge
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, SummaryId
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.context_state import ContextState
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rules import read_rules
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.purging import Purging
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.standing_rules import read_rules
-from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.services.transfers import Outcome, Transfers
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.models.catalog import with_override
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage.context import cuts as stored_contexts
 from palimpsest.storage.conversation import conversations as stored
 
@@ -132,7 +131,7 @@ class World:
         if end > 1:
             start = self.chance.randint(0, end - 2)
             wanted = (MessageId(start), MessageId(min(end, start + self.chance.randint(1, 4))))
-            purging = Purging.of(self.b.session)
+            purging = self.b.session.purging
             await purging.purge(self.b.conversation_id, wanted, is_confirmed=True)
             self.is_purged = True
 

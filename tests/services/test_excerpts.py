@@ -18,9 +18,9 @@ from tests.slow import slow
 
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import Content, ConversationId, Role, user_message
-from palimpsest.services.contexts import ContextEngine
-from palimpsest.services.recordings import Recording, load_recording
-from palimpsest.services.replay import Replayer, ReplayReport, pairs_are_whole
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.conversation.recordings import Recording, load_recording
+from palimpsest.services.maintenance.replay import Replayer, ReplayReport, pairs_are_whole
 
 DATA = Path(__file__).parent.parent / "data"
 WINDOWS = [8_000, 16_000, 32_000]

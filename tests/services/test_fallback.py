@@ -14,9 +14,9 @@ from palimpsest.domain.models.limits import LimitsSource, with_window
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
+from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.pinning import Pinning
+from palimpsest.services.models.catalog import with_override
 from palimpsest.storage import models as learned
 from palimpsest.storage.tables import Step, StreamJournal
 

@@ -8,8 +8,8 @@ import pytest
 
 from palimpsest.domain.messages import MessageId, Role
 from palimpsest.domain.offline.passages import HistoryLine
-from palimpsest.services.finding import find_passages
-from palimpsest.services.folder_text import FolderText
+from palimpsest.services.offline.finding import find_passages
+from palimpsest.services.offline.folder_text import FolderText
 
 ASK = "Which port does the staging server use?"
 

@@ -20,9 +20,9 @@ from palimpsest.domain.messages import user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.context_reports import explain, usage_status
-from palimpsest.services.models import with_override
-from palimpsest.services.pinning import Pinning
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.reports import explain, usage_status
+from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import cuts as stored
 
 WORDS = [

@@ -15,8 +15,8 @@ from palimpsest.app import load_folders
 from palimpsest.domain.errors import InvalidRequest, NotFound, StoreError
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.folders import EditorsWord, Folders, FolderSession
-from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.turns.running import RunningTurn
 
 CAPPED = {"context": {"max_tokens": 5_000}}
 

@@ -17,9 +17,9 @@ from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.following import Following
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.folder.following import Following
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import turns

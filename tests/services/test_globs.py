@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palimpsest.services.globs import Glob
+from palimpsest.services.workspace.globs import Glob
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
-from palimpsest.services.context_state import ContextState
-from palimpsest.services.history import HistoryEditor
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.conversation.history import HistoryEditor
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import leases
 from palimpsest.storage.context import cuts as stored_contexts
 from palimpsest.storage.conversation import conversations as stored

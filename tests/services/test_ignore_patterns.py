@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.services.ignore_patterns import MAX_PATTERN_CHARACTERS, MAX_PATTERNS, read_patterns
-from palimpsest.services.ignore_rules import IgnoreRules
+from palimpsest.services.workspace.ignore import IgnoreRules
+from palimpsest.services.workspace.ignore_patterns import MAX_PATTERN_CHARACTERS, MAX_PATTERNS, read_patterns
 
 _PIECES = r"a b ab * ? ** / / [ab] [!a] [a-b] \* \a . [[:alpha:]] []b] [".split()
 _NAMES = ["a", "b", "ab", "ba", "aab", "a.b", "*", ".a", "[", "]b"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services import import_files
-from palimpsest.services.import_files import read_import
-from palimpsest.services.recordings import load_recording
+from palimpsest.services.conversation import import_files
+from palimpsest.services.conversation.import_files import read_import
+from palimpsest.services.conversation.recordings import load_recording
 
 
 @pytest.fixture(autouse=True)

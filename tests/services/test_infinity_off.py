@@ -19,13 +19,13 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.context_reports import explain
-from palimpsest.services.context_state import ContextState
+from palimpsest.services.context.reports import explain
+from palimpsest.services.context.rules import read_rules
+from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.standing_rules import read_rules
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.models.catalog import with_override
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage.context import cuts as stored
 from palimpsest.storage.conversation import conversations
 

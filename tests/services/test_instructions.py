@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from palimpsest.domain.context.tokens import count_bytes
-from palimpsest.services.instructions import (
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.instructions import (
     INSTRUCTION_FILES,
     MAX_BYTES,
     MAX_TOTAL_BYTES,
     Instructions,
     read_instructions,
 )
-from palimpsest.services.workspace_files import WorkspaceFiles
 
 
 def write(root: Path, path: str, text: str | bytes) -> None:

@@ -8,7 +8,7 @@ from tests.services.scripted import Bench, Opener, says
 from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.recalling import Recall
+from palimpsest.services.context.recall import Recall
 
 SECRET = "The pump of the greenhouse is called Rosalind."
 

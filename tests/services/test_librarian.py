@@ -20,15 +20,14 @@ from palimpsest.domain.facts.fact import FactId, FactState, FactType, Place, Spa
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.services.asking import HelpingModel
 from palimpsest.services.background import Background
-from palimpsest.services.fact_places import Checked, FactPlaces
-from palimpsest.services.librarian import ExtractionResult, Librarian
-from palimpsest.services.librarian_model import LibrarianModel
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.place_checks import Tie
-from palimpsest.services.purging import Purging
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.facts.checks import Tie
+from palimpsest.services.facts.librarian import ExtractionResult, Librarian
+from palimpsest.services.facts.librarian_model import LibrarianModel
+from palimpsest.services.facts.places import Checked, FactPlaces
+from palimpsest.services.models.helper import HelpingModel
+from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts.facts import Wanted
 from palimpsest.storage.lifecycle import forgotten_facts
@@ -231,7 +230,7 @@ async def test_a_purge_takes_the_facts_that_rest_on_the_messages(bench: Opener, 
     await b.ask("Always answer in French when I write in French.", "second")
     await librarian.extract_and_store(b.conversation_id)
     assert len(await librarian.all_facts()) == 2
-    purging = Purging.of(b.session)
+    purging = b.session.purging
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
     (left,) = await b.session.store.read(facts.all_known)
     assert "French" in left.fact.content
@@ -459,7 +458,7 @@ async def test_nothing_that_was_purged_can_be_restored(bench: Opener, folder: Pa
     await librarian.extract_and_store(b.conversation_id)
     (fact,) = await librarian.all_facts()
     await librarian.forget(fact.id)
-    purging = Purging.of(b.session)
+    purging = b.session.purging
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
     assert await librarian.forgotten() == []
     with pytest.raises(NotFound):
@@ -487,7 +486,7 @@ async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
     assert work is not None
     # As by another server, whose librarian this one cannot stop.
     if is_purged:
-        purging = Purging.of(b.session)
+        purging = b.session.purging
         await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
     else:
         await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
@@ -575,7 +574,7 @@ async def test_what_a_hidden_change_of_mind_had_closed_holds_again(
         await librarian.extract_and_store(b.conversation_id)
     assert [("Redis for" in fact.fact.content) for fact in await librarian.all_facts()] == [False]
     if is_purged:
-        purging = Purging.of(b.session)
+        purging = b.session.purging
         await purging.purge(b.conversation_id, (MessageId(2), MessageId(4)), is_confirmed=True)
     else:
         await b.session.conversations.roll_back(b.conversation_id, MessageId(2))

@@ -22,8 +22,8 @@ from palimpsest.data import load_model_table
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.models.limits import LimitsSource, ModelLimits
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.live_limits import LiveLimits
-from palimpsest.services.models import Models
+from palimpsest.services.models.catalog import Models
+from palimpsest.services.models.live_limits import LiveLimits
 from palimpsest_clients.anthropic import AnthropicClient
 
 NOON = "2026-11-22T12:00:00.000Z"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.services import mentions
-from palimpsest.services.mentions import MAX_ITEMS, Completion, ItemKind, Mentions, rank_of
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.chat import mentions
+from palimpsest.services.chat.mentions import MAX_ITEMS, Completion, ItemKind, Mentions, rank_of
+from palimpsest.services.workspace.files import WorkspaceFiles
 
 
 @pytest.fixture

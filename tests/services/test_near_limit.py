@@ -13,8 +13,8 @@ from tests.waiting import WAIT_S
 
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.services import near_limit
-from palimpsest.services.near_limit import counted, is_near
+from palimpsest.services.context import near_limit
+from palimpsest.services.context.near_limit import counted, is_near
 
 
 def request(mean: int, upper: int, limit: int = 1_000) -> PreparedContext:

@@ -8,7 +8,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.messages import TurnId
-from palimpsest.services.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of, offer_of
+from palimpsest.services.models.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of, offer_of
 from palimpsest.storage.tables import execute
 
 

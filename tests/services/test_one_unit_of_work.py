@@ -23,10 +23,10 @@ from palimpsest.domain.errors import (
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.turns.recovery import Resolution
-from palimpsest.services.pending_work import do_pending_work
-from palimpsest.services.purging import Purging, resume
-from palimpsest.services.recovery import Recovery
-from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.conversation.pending_work import do_pending_work
+from palimpsest.services.conversation.purge import resume
+from palimpsest.services.turns.recovery import Recovery
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import tables
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work
@@ -269,7 +269,7 @@ async def test_a_purge_that_is_cut_off_shows_nothing_any_more_and_is_finished_by
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
     await store.close()
     again = await open_bench(store.directory)
-    await resume(Purging.of(again.session))
+    await resume(again.session.purging)
     assert await again.session.store.read(pending_work.n_left, Kind.PURGE) == 0
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
     await again.session.close()
@@ -282,7 +282,7 @@ async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_
     await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
     await do_pending_work(store)  # and nothing more: its server ends here
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
-    await resume(Purging.of(b.session))
+    await resume(b.session.purging)
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
     assert (await store.read(pending_work.files_to_empty)).newest == 0
 
@@ -294,7 +294,7 @@ async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> No
     await store.run(stored.create, other, "", "offline", "2026-01-01")
     await store.run(stored.append_many, other, contents, "2026-01-01")
     n_before = await store.read(pending_work.n_left, Kind.INDEX)
-    purge = Purging.of(b.session).purge(other, None, is_confirmed=True)
+    purge = b.session.purging.purge(other, None, is_confirmed=True)
     work = asyncio.create_task(purge)
     n_between = 0
     while not work.done():

@@ -24,10 +24,10 @@ from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.machine import utc_now
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rules import read_rules
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.standing_rules import read_rules
+from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import rules as stored
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from palimpsest.domain.facts.fact import FactId, FactState, Span
-from palimpsest.services.place_checker import MANY_FILES, MOST_PROCESSES, PlaceChecker
-from palimpsest.services.place_checks import News, SourceFile, check_links
-from palimpsest.services.workspace_files import WorkspaceFiles
+from palimpsest.services.facts.checker import MANY_FILES, MOST_PROCESSES, PlaceChecker
+from palimpsest.services.facts.checks import News, SourceFile, check_links
+from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage.facts.sources import Link
 
 WAIT_S = 60

@@ -17,13 +17,13 @@ from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreErro
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.journal import EventType
-from palimpsest.services.chat_documents import ChatDocuments
-from palimpsest.services.conversations import Conversations
+from palimpsest.services.conversation.conversations import Conversations
+from palimpsest.services.conversation.documents import ChatDocuments
+from palimpsest.services.conversation.purge import resume
+from palimpsest.services.conversation.search import Wanted, find
 from palimpsest.services.events import ConversationChanged
-from palimpsest.services.purging import Purging, resume
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.search import Wanted, find
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import backups, leases, tables
 from palimpsest.storage.context import cuts as stored_contexts
 from palimpsest.storage.conversation import conversations as stored
@@ -52,7 +52,7 @@ async def talk(bench: Opener, secrets: Sequence[int] = (), n_turns: int = 8) -> 
 
 async def purge(b: Bench, start: int | None = None, end: int | None = None) -> Scope:
     wanted = None if start is None or end is None else (MessageId(start), MessageId(end))
-    purging = Purging.of(b.session)
+    purging = b.session.purging
     return await purging.purge(b.conversation_id, wanted, is_confirmed=True)
 
 
@@ -251,7 +251,7 @@ async def test_purging_a_whole_fork_leaves_its_parent_alone(bench: Opener) -> No
     b.conversation_id = (await b.session.conversations.fork(parent, MessageId(7), None)).id
     b.provider.replies = [says(f"Elsewhere {SECRET}."), says("Again.")]
     await b.ask(f"What if {SECRET}?", "fork")
-    would = await Purging.of(b.session).what_would_go(b.conversation_id, None)
+    would = await b.session.purging.what_would_go(b.conversation_id, None)
     assert "messages 8 to 9" in would
     assert "from this fork, and not from where they were said, messages 0 to 7" in would
     scope = await purge(b)
@@ -267,7 +267,7 @@ async def test_nothing_is_purged_unless_it_is_confirmed(bench: Opener) -> None:
     b = await talk(bench)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))
     fork = await b.session.conversations.fork(b.conversation_id, None, None)
-    purging = Purging.of(b.session)
+    purging = b.session.purging
     with pytest.raises(
         InvalidRequest,
         match=r"messages 3 to 4 \(2 of them still have any\), with .*; the summaries that cover some of them \(2\)",
@@ -421,7 +421,7 @@ async def test_copies_of_the_store_go_with_what_was_purged(bench: Opener) -> Non
     store = b.session.store
     copy = backups.keep(store.directory / DATABASE_NAME, "request")
     assert list(backups.kept(store.directory)) == [copy]
-    await Purging.of(b.session).purge(b.conversation_id, None, is_confirmed=True)
+    await b.session.purging.purge(b.conversation_id, None, is_confirmed=True)
     assert list(backups.kept(store.directory)) == []
 
 
@@ -434,7 +434,7 @@ async def test_documents_go_also_when_the_server_that_purges_ends_right_after(be
         await documents.create(each, "Zqxsecret7731 is it.", in_folder=False) for each in (b.conversation_id, fork.id)
     ]
     await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
-    await resume(Purging.of(b.session))
+    await resume(b.session.purging)
     assert not any(path.exists() for path in paths), "the next server did not finish it"
     assert await documents.document_of(fork.id) is None
 
@@ -448,9 +448,9 @@ async def test_a_document_that_cannot_be_changed_is_named_and_the_rest_is_done(b
     await documents.bind(stuck, b.conversation_id)
     made = await documents.create(b.conversation_id, "Zqxsecret7731 is it.", in_folder=False)
     with pytest.raises(StoreError, match=r"stuck\.chat\.md could not be changed"):
-        await Purging.of(b.session).purge(b.conversation_id, None, is_confirmed=True)
+        await b.session.purging.purge(b.conversation_id, None, is_confirmed=True)
     assert not made.exists()
     assert not any(b"Zqxsecret7731" in path.read_bytes() for path in b.session.store.directory.glob("store.db*"))
     stuck.rmdir()
-    await resume(Purging.of(b.session))
+    await resume(b.session.purging)
     assert (await b.session.store.read(pending_work.files_to_empty)).newest == 0

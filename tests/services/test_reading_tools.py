@@ -13,10 +13,10 @@ from jsonschema import Draft202012Validator
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.services.reading_tools import MAX_LISTED, MAX_OUTPUT_BYTES, ReadingTools
-from palimpsest.services.tools import Tool
-from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.services.workspace_texts import MAX_SEARCHED_BYTES
+from palimpsest.services.tools.read_files import MAX_LISTED, MAX_OUTPUT_BYTES, ReadingTools
+from palimpsest.services.tools.toolbox import Tool
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.texts import MAX_SEARCHED_BYTES
 
 HANGS = r"^(\w+\s?)*$"
 """Takes for ever on `"word " * 20 + "!"`."""

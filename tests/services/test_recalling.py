@@ -13,10 +13,9 @@ from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.machine import utc_now
-from palimpsest.services.context_state import ContextState
+from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.purging import Purging
-from palimpsest.services.recalling import Recall
 from palimpsest.storage.facts import facts
 from palimpsest.storage.tables import execute
 
@@ -94,7 +93,7 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
     async def text(recall: Recall, state: ContextState, asked: Live, most_tokens: int) -> str:
         found.append(await real(recall, state, asked, most_tokens))
         if len(found) == 1:
-            await Purging.of(b.session).purge(teller, (MessageId(0), MessageId(2)), is_confirmed=True)
+            await b.session.purging.purge(teller, (MessageId(0), MessageId(2)), is_confirmed=True)
         return found[-1]
 
     monkeypatch.setattr(Recall, "text", text)

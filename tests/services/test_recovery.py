@@ -24,17 +24,17 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, Numbered, to_messages
 from palimpsest.domain.turns.recovery import GO_ON, Break, CallFate, Rerun, Resolution, last_batch
 from palimpsest.machine import utc_now
-from palimpsest.services.approvals import Approvals
-from palimpsest.services.asking import Check, unchecked
-from palimpsest.services.contexts import quoting
-from palimpsest.services.editor_models import EditorId
-from palimpsest.services.editors import Editors
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.recovery import BrokenAnswer, Recovery
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.summarizers import Written
-from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.services.trust import FolderTrust
+from palimpsest.services.context.engine import quoting
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.summaries.summarizers import Written
+from palimpsest.services.models.editor_models import EditorId
+from palimpsest.services.models.helper import Check, unchecked
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.editors import Editors
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
+from palimpsest.services.turns.running import RunningTurn
+from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.conversation.conversations import Counts
 from palimpsest.storage.leases import holder_of
 from palimpsest.storage.turns import recovery as recovering

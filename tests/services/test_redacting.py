@@ -9,7 +9,7 @@ from tests.services.scripted import ScriptedProvider, says
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.models import Models
+from palimpsest.services.models.catalog import Models
 
 KEY = "AKIA" + "Q7" * 8
 

@@ -22,9 +22,9 @@ from palimpsest.domain.messages import Content, Role, TextPart, ToolResultPart, 
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import utc_now
-from palimpsest.services.prices import NewestFirst, PricedRequests
-from palimpsest.services.recordings import from_export, load_recording, to_steps
-from palimpsest.services.replay import ReplayReport, RequestChecker, pairs_are_whole
+from palimpsest.services.conversation.recordings import from_export, load_recording, to_steps
+from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
+from palimpsest.services.maintenance.replay import ReplayReport, RequestChecker, pairs_are_whole
 from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations
 

@@ -9,7 +9,7 @@ from palimpsest.domain.context.cut import Block
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.machine import utc_now
-from palimpsest.services.requested_summaries import RequestedSummaries
+from palimpsest.services.context.summaries.requested import RequestedSummaries
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
 

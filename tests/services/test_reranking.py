@@ -19,11 +19,11 @@ from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.facts.retrieval.reranking import LONGEST_EXCERPT, MOST_EXCERPTS, read_order, to_request
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import compute_budget
-from palimpsest.services import reranking
-from palimpsest.services.asking import HelpingModel
-from palimpsest.services.librarian_model import LibrarianModel
-from palimpsest.services.reranking import Reranker
-from palimpsest.services.retrieval import Question, Retriever
+from palimpsest.services.facts import reranking
+from palimpsest.services.facts.librarian_model import LibrarianModel
+from palimpsest.services.facts.reranking import Reranker
+from palimpsest.services.facts.retrieval import Question, Retriever
+from palimpsest.services.models.helper import HelpingModel
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.store import Store, open_store
 

@@ -23,7 +23,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.services.retrieval import Question, Retriever
+from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.storage import tables
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.facts import facts

@@ -9,7 +9,7 @@ from tests.services.scripted import Bench, Opener
 
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.machine import utc_now
-from palimpsest.services.standing_rules import read_rules
+from palimpsest.services.context.rules import read_rules
 from palimpsest.storage.conversation import conversations, rule_marks
 from palimpsest.storage.tables import RuleMark
 

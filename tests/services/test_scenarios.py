@@ -23,13 +23,13 @@ from palimpsest.domain.errors import InvalidRequest, RecentMessagesTooLarge
 from palimpsest.domain.messages import Content, Role, ToolCallPart, tool_result, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.context_reports import explain, usage_status
-from palimpsest.services.context_state import ContextState
+from palimpsest.services.context.reports import explain, usage_status
+from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.models.catalog import with_override
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.context import cuts as stored
 
 WINDOWS = [8_000, 16_000]

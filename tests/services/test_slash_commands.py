@@ -14,8 +14,8 @@ from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, Provid
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.commanding import Commanding, Reply, plain
-from palimpsest.services.slash_commands import COMMANDS, parse
+from palimpsest.services.chat.commands import COMMANDS, parse
+from palimpsest.services.chat.run_command import Commanding, Reply, plain
 
 
 async def run(bench: Bench, text: str) -> Reply:

@@ -21,7 +21,7 @@ from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent,
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.tools import ToolOutput
+from palimpsest.services.tools.toolbox import ToolOutput
 
 FACTOR, OVERHEAD = 1.08, 120
 """How the service counts, beside the public vocabulary."""

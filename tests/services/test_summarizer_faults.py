@@ -16,9 +16,9 @@ from palimpsest.domain.context.summaries.node import CLOSING
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
-from palimpsest.services import summarizer_choice
+from palimpsest.services.context.summaries import choice as summarizer_choice
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.storage.context import cuts as stored
 
 RULE = "Never use tabs in src/pump.py."

@@ -23,14 +23,14 @@ from palimpsest.domain.messages import Content, MessageId, Role, SummaryId, Text
 from palimpsest.domain.messages import user_message as said
 from palimpsest.domain.models.limits import compute_budget, with_window
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
-from palimpsest.services.asking import MAX_CHARS, MAX_OUTPUT_TOKENS, HelpingModel
-from palimpsest.services.summarizers import (
+from palimpsest.services.context.summaries.summarizers import (
     ExtractiveSummarizer,
     HybridSummarizer,
     LlmSummarizer,
     PatientSummarizer,
     UnusableSummary,
 )
+from palimpsest.services.models.helper import MAX_CHARS, MAX_OUTPUT_TOKENS, HelpingModel
 
 CALL = ToolCallPart("1", "run", '{"command": "pytest tests/test_pump.py"}')
 GOOD = "I looked at src/pump.py for the user, who wants the pump to stop when it is dry."

@@ -9,7 +9,7 @@ import pytest
 
 from palimpsest.domain.context.tokens import count_bytes, count_content
 from palimpsest.domain.messages import ToolCallPart, tool_result, user_message
-from palimpsest.services.tokenizers import Tokenizers, load_tokenizer
+from palimpsest.services.models.tokenizers import Tokenizers, load_tokenizer
 
 
 @pytest.fixture(autouse=True)

@@ -21,17 +21,18 @@ from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, 
 from palimpsest.domain.models.provider import Finished, StopReason, TokenUsage, ToolCallStart
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services import tool_batch, turns
-from palimpsest.services.attachments import FileAttachment, take_snapshots, user_content
-from palimpsest.services.editor_tools import to_editor_tool
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tokenizers import Tokenizer, Tokenizers
-from palimpsest.services.tool_batch import MAX_CALLS
-from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.services.workspace_texts import WorkspaceTexts
+from palimpsest.services.chat.attachments import FileAttachment, take_snapshots, user_content
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers
+from palimpsest.services.tools.from_editor import to_editor_tool
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.turns import engine as turns
+from palimpsest.services.turns import tool_batch
+from palimpsest.services.turns.running import RunningTurn
+from palimpsest.services.turns.tool_batch import MAX_CALLS
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.texts import WorkspaceTexts
 from palimpsest.storage import approvals
 from palimpsest.storage.context import rules as ledger
 

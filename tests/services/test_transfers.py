@@ -27,9 +27,9 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.transfer.conversation import Transfer, as_copy
 from palimpsest.domain.transfer.file_format import decode, encode
 from palimpsest.machine import utc_now
+from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.events import ConversationChanged
-from palimpsest.services.tools import Tool, ToolOutput
-from palimpsest.services.transfers import Outcome, Transfers
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import leases, tables
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work, search

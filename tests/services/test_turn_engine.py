@@ -27,13 +27,13 @@ from palimpsest.domain.turns.journal import EventType, Numbered, shown_text
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services import leases
-from palimpsest.services.conversations import TurnFailed
+from palimpsest.services.conversation.conversations import TurnFailed
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.services.models import with_override
-from palimpsest.services.recovery import Recovery
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.running_turn import RunningTurn
-from palimpsest.services.tools import Tool, ToolOutput
+from palimpsest.services.maintenance.replay import pairs_are_whole
+from palimpsest.services.models.catalog import with_override
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.turns.recovery import Recovery
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import leases as stored_leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.leases import holder_of

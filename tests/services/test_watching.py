@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from tests.waiting import WAIT_S
 
-from palimpsest.services import watching
-from palimpsest.services.folder_events import FolderEvents, Happened, InotifyEvents, ObserverEvents, Take
-from palimpsest.services.watching import SourceWatcher
+from palimpsest.services.facts import watcher as watching
+from palimpsest.services.facts.folder_events import FolderEvents, Happened, InotifyEvents, ObserverEvents, Take
+from palimpsest.services.facts.watcher import SourceWatcher
 
 TIMEOUT_S = WAIT_S
 KINDS: list[Callable[[Take], FolderEvents]] = [ObserverEvents, *([InotifyEvents] if sys.platform == "linux" else [])]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.properties import examples
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.services import folder_handles
-from palimpsest.services.workspace_files import MAX_FILE_BYTES, MAX_LINKS, Place, PlaceKind, WorkspaceFiles
+from palimpsest.services.workspace import handles as folder_handles
+from palimpsest.services.workspace.files import MAX_FILE_BYTES, MAX_LINKS, Place, PlaceKind, WorkspaceFiles
 
 needs_links = pytest.mark.skipif(not folder_handles.CAN_STEP, reason="needs links, and folders opened step by step")
 

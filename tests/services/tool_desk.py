@@ -15,9 +15,9 @@ from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from palimpsest import app
 from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.services.events import FolderEvent
-from palimpsest.services.folders import EditorsWord
-from palimpsest.services.tokenizers import Tokenizers
-from palimpsest.services.tools import ToolOutput, TurnScope
+from palimpsest.services.folder.folders import EditorsWord
+from palimpsest.services.models.tokenizers import Tokenizers
+from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 
 
 class TurnsEditor(ScriptedEditor):

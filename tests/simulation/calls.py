@@ -19,7 +19,7 @@ from tests.simulation.scheduler import NODE
 from tests.simulation.world import World
 
 from palimpsest.domain.messages import Content, TurnId
-from palimpsest.services.folders import FolderSession
+from palimpsest.services.folder.folders import FolderSession
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle

@@ -21,7 +21,7 @@ from palimpsest.domain.errors import NO_HANDLES, StoreError
 from palimpsest.lsp.open_chat import OpenChat
 from palimpsest.lsp.server import PalimpsestServer, build_server
 from palimpsest.lsp.transport import serve
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 
 Message = dict[str, Any]
 

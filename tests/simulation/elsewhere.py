@@ -18,8 +18,8 @@ from palimpsest.app import store_directory
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.mcp_server.record import Record
-from palimpsest.services import health
-from palimpsest.services.folders import FolderSession
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.maintenance import health
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.store import DATABASE_NAME
 

@@ -17,7 +17,7 @@ from typing import Final
 from tests.simulation.scheduler import NODE, Lane, Node, _Call
 from tests.simulation.world import World
 
-from palimpsest.services.folder_events import Happened, Take
+from palimpsest.services.facts.folder_events import Happened, Take
 
 FOLDERS: Final = ("src", "lib", "src/deep")
 _NAMES: Final = ("pump", "valve", "meter", "hall")

@@ -12,7 +12,7 @@ from tests.simulation.world import Server, World
 
 from palimpsest.domain.facts.fact import FactId, StoredFact
 from palimpsest.machine import machine
-from palimpsest.services.watching import SWEEP_S
+from palimpsest.services.facts.watcher import SWEEP_S
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle

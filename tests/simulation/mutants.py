@@ -73,20 +73,20 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a turn that was stopped is closed before its journal is written",
-        "services/turns.py",
+        "services/turns/engine.py",
         "            await step.journal.finish()\n",
         "",
         profile="answers",
     ),
     Mutant(
         "an answer is committed before its journal is written",
-        "services/turns.py",
+        "services/turns/engine.py",
         "        await step.journal.append(JournalEvent(EventType.DONE))\n        await step.journal.drain()\n",
         "        await step.journal.append(JournalEvent(EventType.DONE))\n",
     ),
     Mutant(
         "what is said is shown before it is durable",
-        "services/active_journal.py",
+        "services/turns/journal.py",
         "        if self._pending:\n            self._begin_write()\n        self.show(write.result())\n",
         "        if self._pending:\n            self._begin_write()\n",
         also=(
@@ -105,7 +105,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a message that nothing makes room for is admitted",
-        "services/contexts.py",
+        "services/context/engine.py",
         "        trial.fitting.check()\n        return accepted",
         "        return accepted",
         profile="cuts",
@@ -113,14 +113,14 @@ MUTANTS: Final = (
     # ------------------------------------------------------------------------------------------------------ memory
     Mutant(
         "memory is not compared with what was hidden last",
-        "services/contexts.py",
+        "services/context/engine.py",
         "*(known.cut.version, known.last_hidden, known.last_injection),",
         "*(known.cut.version, stands[1], known.last_injection),",
         profile="answers",
     ),
     Mutant(
         "two loads of one conversation make two states",
-        "services/contexts.py",
+        "services/context/engine.py",
         "if known is not None and record.id in self._written:",
         "if False:",
         also=(
@@ -131,14 +131,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what is told to a turn is not held against what the folder knows by then",
-        "services/contexts.py",
+        "services/context/engine.py",
         "                knowledge.require(known)\n",
         "                pass\n",
         profile="purges",
     ),
     Mutant(
         "what a conversation teaches is not held against what others have taught by then",
-        "services/librarian.py",
+        "services/facts/librarian.py",
         "        knowledge.require(version)\n",
         "        pass\n",
         profile="files",
@@ -174,7 +174,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a roll back begins within an exchange",
-        "services/history.py",
+        "services/conversation/history.py",
         "return max((start for start in starts if start <= message_id), default=message_id)",
         "return message_id",
         profile="cuts",
@@ -241,7 +241,7 @@ MUTANTS: Final = (
     # ------------------------------------------------------------------------------------------------------- imports
     Mutant(
         "a copy that is imported keeps the turns of its original",
-        "services/transfers.py",
+        "services/conversation/transfer.py",
         "    turn_ids = {turn_id: TurnId(machine.new_id()) for turn_id in ids if turn_id is not None}\n",
         "    turn_ids = {turn_id: turn_id for turn_id in ids if turn_id is not None}\n",
         profile="transfers",
@@ -256,14 +256,14 @@ MUTANTS: Final = (
     # ------------------------------------------------------------------------------------------------------- purging
     Mutant(
         "a purge stops half-way when its request is cancelled",
-        "services/purging.py",
+        "services/conversation/purge.py",
         "return await asyncio.shield(work)",
         "return await work",
         profile="purges",
     ),
     Mutant(
         "the files are not written anew after a purge",
-        "services/purging.py",
+        "services/conversation/purge.py",
         "        await asyncio.to_thread(purging.rewrite_files, store.directory)\n",
         "",
         profile="purges",
@@ -271,7 +271,7 @@ MUTANTS: Final = (
     Mutant(
         "a purge that was cut off is not gone on with",
         "app.py",
-        "            session.contexts.background.start(None, resume(Purging.of(session)))\n",
+        "            session.contexts.background.start(None, resume(session.purging))\n",
         "            pass\n",
         profile="servers",
     ),
@@ -306,21 +306,21 @@ MUTANTS: Final = (
     # --------------------------------------------------------------------------------------------- in the background
     Mutant(
         "what was hidden while it was read is learned",
-        "services/librarian.py",
+        "services/facts/librarian.py",
         "    if conversations.last_hidden(conversation_id) != work.last_hidden:\n        return None\n    facts.set",
         "    facts.set",
         profile="servers",
     ),
     Mutant(
         "hidden messages are read for facts",
-        "services/librarian.py",
+        "services/facts/librarian.py",
         "shown = [m for m in messages if m.purged is None and not any(h.start <= m.id < h.end for h in hidden)]",
         "shown = [m for m in messages if m.purged is None]",
         profile="purges",
     ),
     Mutant(
         "nobody looks again before a helping model is asked",
-        "services/asking.py",
+        "services/models/helper.py",
         "        await check()\n",
         "",
         profile="servers",
@@ -335,14 +335,14 @@ MUTANTS: Final = (
     # ----------------------------------------------------------------------------------------------- tools, approvals
     Mutant(
         "a tool runs although the user said no",
-        "services/approvals.py",
+        "services/tools/approvals.py",
         "            case Answer.ONCE | Answer.ALWAYS:\n",
         "            case Answer.ONCE | Answer.ALWAYS | Answer.DENY:\n",
         profile="approvals",
     ),
     Mutant(
         "a yes that was meant once is kept",
-        "services/approvals.py",
+        "services/tools/approvals.py",
         "(answer is Answer.ALWAYS and request.may_be_always):",
         "(answer in (Answer.ALWAYS, Answer.ONCE) and request.may_be_always):",
         profile="approvals",
@@ -357,21 +357,21 @@ MUTANTS: Final = (
     ),
     Mutant(
         "trust that is taken back while the user is asked counts for the next turn",
-        "services/approvals.py",
+        "services/tools/approvals.py",
         "        self._require_trust()  # it may have been taken back while the user was asked\n",
         "",
         profile="approvals",
     ),
     Mutant(
         "what a program left is not ended when its turn is cancelled",
-        "services/command_tool.py",
+        "services/tools/run_command.py",
         "        control.close()\n",
         "",
         profile="approvals",
     ),
     Mutant(
         "a question stays on the other screens when one has answered",
-        "services/approvals.py",
+        "services/tools/approvals.py",
         "            for task in asked:\n"
         "                task.cancel()  # which takes the question off the other screens\n"
         "            await asyncio.gather(*asked, return_exceptions=True)\n",
@@ -402,7 +402,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a fork forgets what was taken back",
-        "services/conversations.py",
+        "services/conversation/conversations.py",
         "            ledger.inherit(child, conversation_id, at, utc_now())\n",
         "",
         profile="minds",
@@ -423,7 +423,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the fact of a rule that a command takes back stays",
-        "services/pinning.py",
+        "services/context/pinning.py",
         "                facts.close_ruled(conversation_id, entry.id.message_id, entry.text, utc_now())\n",
         "                pass\n",
         profile="minds",

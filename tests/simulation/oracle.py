@@ -23,11 +23,11 @@ from palimpsest.domain.context.rules.ledger import missing
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns.states import FINAL_STATES
-from palimpsest.services import search
-from palimpsest.services.context_state import ContextState, load_state
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.replay import pairs_are_whole
-from palimpsest.services.standing_rules import news_of, read_rules
+from palimpsest.services.context.rules import news_of, read_rules
+from palimpsest.services.context.state import ContextState, load_state
+from palimpsest.services.conversation import search
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance import health
 

@@ -1,5 +1,5 @@
 """Simulated programs: what `run_command` starts, each a process of its own under a warden that does as
-`palimpsest.services.command_warden` does. What it writes and when it ends is scripted by its words.
+`palimpsest.workers.warden` does. What it writes and when it ends is scripted by its words.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.messages import Role
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.tokenizers import Tokenizer
+from palimpsest.services.models.tokenizers import Tokenizer
 
 SMALL, LARGE = "claude-haiku-4-5", "claude-opus-4-5"
 WINDOWS: Final = {SMALL: 9_000, LARGE: 30_000}

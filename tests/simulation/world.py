@@ -32,10 +32,10 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import ContextSettings, LibrarianSettings, ModelSettings, Settings
 from palimpsest.folder_settings import FolderSettings
 from palimpsest.machine import machine
-from palimpsest.services.editor_models import EditorModels
-from palimpsest.services.folder_events import FolderEvents, Take
-from palimpsest.services.folders import EditorsWord, Folders, FolderSession
-from palimpsest.services.live_limits import LiveLimits
+from palimpsest.services.facts.folder_events import FolderEvents, Take
+from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.models.editor_models import EditorModels
+from palimpsest.services.models.live_limits import LiveLimits
 from palimpsest.storage import store as store_module
 from palimpsest.storage.maintenance import store_files
 

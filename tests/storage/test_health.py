@@ -26,7 +26,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.domain.turns.journal import EventType, JournalEvent
-from palimpsest.services.health import Report, examine, repair
+from palimpsest.services.maintenance.health import Report, examine, repair
 from palimpsest.storage import backups, leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import CutRecord, NewSummary, RecutReport

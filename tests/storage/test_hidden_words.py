@@ -9,7 +9,7 @@ from tests.storage.test_health import NOW, C, F, change, directory, problems
 
 from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.services.health import examine, repair
+from palimpsest.services.maintenance.health import examine, repair
 from palimpsest.storage import backups
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.conversation import pending_work

@@ -17,7 +17,7 @@ from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import decode
-from palimpsest.services.rescue import REST_NAME, Saved, rescue
+from palimpsest.services.maintenance.rescue import REST_NAME, Saved, rescue
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import NewSummary
 from palimpsest.storage.conversation import conversations

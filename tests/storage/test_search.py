@@ -26,7 +26,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.services.search import Hit, Wanted, find
+from palimpsest.services.conversation.search import Hit, Wanted, find
 from palimpsest.storage import tables
 from palimpsest.storage.conversation import conversations, search
 from palimpsest.storage.store import Store, open_store

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from palimpsest.domain.context.guard import Decision, Outcome
-from palimpsest.services import context_debug
+from palimpsest.services.context import debug_log as context_debug
 
 DECISION = Decision("turn_preflight", Outcome.SKIP, 100_000, 120_000)
 TOPICS: dict[str, Callable[..., None]] = {

@@ -24,7 +24,7 @@ from palimpsest.cli import main
 from palimpsest.credentials import StoredKeys, environment_keys, find_keyring, stored_keys
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.model_clients import check_key
-from palimpsest.services.credentials import Keys, KeySource
+from palimpsest.services.models.keys import Keys, KeySource
 
 KEY, OTHER = "sk-planted-000111", "sk-other-222333"
 NO_KEYRING = "keyring.backends.null.Keyring"

@@ -39,7 +39,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.maintenance.replay import pairs_are_whole
 
 
 def summary_of(pieces: Sequence[Piece], number: int, text: str = "s", target: int | None = None) -> Block:

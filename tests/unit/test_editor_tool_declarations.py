@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services.editor_tools import to_editor_tool
+from palimpsest.services.tools.from_editor import to_editor_tool
 
 
 def declared(**parameters: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
-from palimpsest.services.folders import EditorsWord
+from palimpsest.services.folder.folders import EditorsWord
 from palimpsest.trust import TrustedFolders
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from palimpsest.domain.deny_list import is_denied
 from palimpsest.domain.offline.passages import FileSource
-from palimpsest.services import folder_handles, folder_text, workspace_files
-from palimpsest.services.folder_text import MAX_FILE_BYTES, FolderText
-from palimpsest.services.workspace_files import Found
+from palimpsest.services.offline import folder_text
+from palimpsest.services.offline.folder_text import MAX_FILE_BYTES, FolderText
+from palimpsest.services.workspace import files as workspace_files
+from palimpsest.services.workspace import handles as folder_handles
+from palimpsest.services.workspace.files import Found
 
 
 def write(root: Path, **files: str) -> None:

@@ -21,7 +21,7 @@ from palimpsest.domain.turns.journal import (
     to_messages,
 )
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState, may_follow, title_of
-from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.maintenance.replay import pairs_are_whole
 
 TEXT = JournalEvent(EventType.TEXT, "I will look. ")
 DONE = JournalEvent(EventType.DONE)

@@ -11,8 +11,8 @@ from tests.unit.histories import as_lives, histories
 from palimpsest.domain.context.cut import Block, Piece, is_partition, keep_from, leave_out, piece_starts, total_tokens
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import Content, MessageId, SummaryId
-from palimpsest.services.compaction import joined
-from palimpsest.services.replay import pairs_are_whole
+from palimpsest.services.context.compaction import joined
+from palimpsest.services.maintenance.replay import pairs_are_whole
 
 Ranges = tuple[tuple[MessageId, MessageId], ...]
 RANGES = st.lists(

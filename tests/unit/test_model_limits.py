@@ -13,7 +13,7 @@ from palimpsest.data import load_model_table
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.models.limits import LimitsSource, ModelLimits, with_window
 from palimpsest.domain.settings.settings import ContextSettings, Settings
-from palimpsest.services.models import Models, with_override
+from palimpsest.services.models.catalog import Models, with_override
 
 OPUS = "claude-opus-4-5"
 NANO = "openai/gpt-5-nano"

@@ -25,8 +25,8 @@ from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, To
 from palimpsest.domain.models.limits import DEFAULT_BUFFER, LimitsSource, ModelLimits, compute_budget
 from palimpsest.domain.settings.settings import ContextSettings, Settings
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.models import Models
-from palimpsest.services.tokenizers import load_tokenizer
+from palimpsest.services.models.catalog import Models
+from palimpsest.services.models.tokenizers import load_tokenizer
 
 TOKENS = st.integers(0, 200_000)
 EXACT = Estimator()

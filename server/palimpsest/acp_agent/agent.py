@@ -16,7 +16,7 @@ from palimpsest.acp_agent.loading import show
 from palimpsest.acp_agent.sessions import MODEL_OPTION, Sessions, model_options
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 
 PAGE: Final = 100
 """Sessions in one answer to `session/list`."""

@@ -15,15 +15,15 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import machine
-from palimpsest.services.attachments import take_snapshots, user_content
-from palimpsest.services.commanding import Commanding, plain
+from palimpsest.services.chat.attachments import take_snapshots, user_content
+from palimpsest.services.chat.commands import parse
+from palimpsest.services.chat.run_command import Commanding, plain
 from palimpsest.services.events import ContextEvent, FolderEvent
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.offline_notice import IN_TERMINAL, notice_of
-from palimpsest.services.running_turn import RunningTurn, begun
-from palimpsest.services.slash_commands import parse
-from palimpsest.services.workspace_files import WorkspaceFiles
-from palimpsest.services.workspace_texts import WorkspaceTexts
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.models.offline_notice import IN_TERMINAL, notice_of
+from palimpsest.services.turns.running import RunningTurn, begun
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.texts import WorkspaceTexts
 
 
 class StopReason(Enum):

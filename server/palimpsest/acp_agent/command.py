@@ -15,7 +15,7 @@ from acp.stdio import stdio_streams
 
 from palimpsest.acp_agent.agent import ConversationAgent
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.services.folders import Folders
+from palimpsest.services.folder.folders import Folders
 
 _MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Of one line. Far more than may be attached."""

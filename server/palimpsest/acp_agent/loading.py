@@ -10,9 +10,9 @@ from palimpsest.acp_agent.updates import TurnUpdates, agent_text, note, replay
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.conversations import MAX_PAGE, Running
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.recovery import BrokenAnswer, Recovery
+from palimpsest.services.conversation.conversations import MAX_PAGE, Running
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
 from palimpsest.wording import counted
 
 

@@ -13,8 +13,8 @@ from palimpsest.acp_agent.outbox import Outbox
 from palimpsest.acp_agent.updates import TurnUpdates, kind_of
 from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.services.editors import Change, EditorGone
-from palimpsest.services.tools import ToolOutput, TurnScope
+from palimpsest.services.tools.editors import Change, EditorGone
+from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 
 _KINDS: Final[Mapping[Answer, Any]] = {
     Answer.ONCE: "allow_once",

@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 from acp import schema
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services.attachments import Attachment, FileAttachment, SelectionAttachment
+from palimpsest.services.chat.attachments import Attachment, FileAttachment, SelectionAttachment
 
 _LINES: Final = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 """How clients write lines behind the `#` of a file's URI."""

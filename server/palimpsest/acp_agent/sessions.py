@@ -16,9 +16,9 @@ from palimpsest.acp_agent.updates import TurnUpdates, note
 from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.services.context_reports import usage_status
-from palimpsest.services.folders import Folders, FolderSession
-from palimpsest.services.slash_commands import COMMANDS
+from palimpsest.services.chat.commands import COMMANDS
+from palimpsest.services.context.reports import usage_status
+from palimpsest.services.folder.folders import Folders, FolderSession
 from palimpsest.storage.conversation.conversations import ConversationRecord
 
 MODEL_OPTION = "model"

@@ -27,7 +27,7 @@ def register(server: PalimpsestServer) -> None:
 async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdoptionResult:
     uris = [root.as_uri() for root in ls.roots()] if params.folder_uri is None else [params.folder_uri]
     sessions = [await ls.session(uri) for uri in uris]
-    from palimpsest.services.adoption import offered
+    from palimpsest.services.folder.adoption import offered
 
     found = [(session.root, await offered(session.store)) for session in sessions]
     return ListAdoptionResult(
@@ -38,7 +38,7 @@ async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdo
 @answers
 async def resolve(ls: PalimpsestServer, params: ResolveAdoptionParams) -> AdoptionResult:
     session = await ls.session(params.folder_uri)
-    from palimpsest.services.adoption import adopt, decline, require_offered
+    from palimpsest.services.folder.adoption import adopt, decline, require_offered
 
     left = await require_offered(session.store, params.store)
     if params.action is AdoptionAction.DECLINE:

@@ -19,8 +19,8 @@ from palimpsest.wire.attachments import (
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services import attachments as service
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.chat import attachments as service
+    from palimpsest.services.folder.folders import FolderSession
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> EstimateAttachmentsResult:
-    from palimpsest.services.attachments import estimate_tokens
+    from palimpsest.services.chat.attachments import estimate_tokens
 
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     if conversation_id is None:
@@ -54,9 +54,9 @@ async def snapshots_of(
 ) -> list[service.Snapshot]:
     """What is attached, as it is now. Of several editors that hold a file the one that asks counts."""
     from palimpsest.lsp.tools import FolderEditor
-    from palimpsest.services.attachments import take_snapshots
-    from palimpsest.services.workspace_files import WorkspaceFiles
-    from palimpsest.services.workspace_texts import WorkspaceTexts
+    from palimpsest.services.chat.attachments import take_snapshots
+    from palimpsest.services.workspace.files import WorkspaceFiles
+    from palimpsest.services.workspace.texts import WorkspaceTexts
 
     held = {**session.editors.texts(), **FolderEditor(ls, session.root).texts()}
     texts = WorkspaceTexts(WorkspaceFiles(session.root), held)
@@ -65,7 +65,7 @@ async def snapshots_of(
 
 def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachment) -> service.Attachment:
     """Raises InvalidRequest where a field is missing that its type needs."""
-    from palimpsest.services.attachments import (
+    from palimpsest.services.chat.attachments import (
         FileAttachment,
         OpenEditorsAttachment,
         ProblemsAttachment,
@@ -93,7 +93,7 @@ def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachm
 
 
 def _to_problem(ls: PalimpsestServer, session: FolderSession, given: AttachedDiagnostic) -> service.Problem:
-    from palimpsest.services.attachments import Problem
+    from palimpsest.services.chat.attachments import Problem
 
     path = _path_below(ls, session, given.path)
     return Problem(path, given.line, given.severity, given.message, given.source, given.code)

@@ -14,9 +14,9 @@ from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, Chat
 if TYPE_CHECKING:
     from palimpsest.lsp.progress import Token
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.conversations import TurnOutcome
-    from palimpsest.services.folders import FolderSession
-    from palimpsest.services.running_turn import RunningTurn
+    from palimpsest.services.conversation.conversations import TurnOutcome
+    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.turns.running import RunningTurn
 
 
 def register(server: PalimpsestServer) -> None:
@@ -49,7 +49,7 @@ async def follow_to_the_end(
 ) -> ChatResult:
     """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
     from palimpsest.lsp.progress import SummaryProgress
-    from palimpsest.services.running_turn import RunningTurn, begun
+    from palimpsest.services.turns.running import RunningTurn, begun
 
     progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.listeners.add(progress.hear)
@@ -89,7 +89,7 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
     A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
     """
     from palimpsest.lsp.attachments import snapshots_of
-    from palimpsest.services.attachments import user_content
+    from palimpsest.services.chat.attachments import user_content
 
     if not params.text.strip():
         raise InvalidRequest("The message is empty. Write something, then send it.")
@@ -183,7 +183,7 @@ async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) 
 async def result_of(session: FolderSession, outcome: TurnOutcome, text: str | None) -> ChatResult:
     """The outcome of a turn as an answer, with that text."""
     from palimpsest.lsp.translate import to_status, to_usage
-    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.context.reports import usage_status
 
     turn = outcome.turn
     return ChatResult(

@@ -21,8 +21,8 @@ from palimpsest.lsp.questions import CannotAsk, ask_user
 if TYPE_CHECKING:
     from palimpsest.lsp.open_chat import OpenChat, Remains
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.chat_documents import ChatDocuments
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.conversation.documents import ChatDocuments
+    from palimpsest.services.folder.folders import FolderSession
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ class OpenChats:
 
 
 def documents_of(session: FolderSession) -> ChatDocuments:
-    from palimpsest.services.chat_documents import ChatDocuments
+    from palimpsest.services.conversation.documents import ChatDocuments
 
     return ChatDocuments(session.root, session.store)
 

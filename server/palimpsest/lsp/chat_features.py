@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from palimpsest.domain.chat_documents.document import Parsed
     from palimpsest.lsp.open_chat import OpenChat
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.mentions import Item, Mentions
+    from palimpsest.services.chat.mentions import Item, Mentions
 
 _SOURCE: Final = "palimpsest"
 _LOOKED_AT: Final = 2_000
@@ -139,7 +139,7 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
 async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
     """Why what stands in the input cannot be sent now."""
     from palimpsest.domain.chat_documents.document import Unsendable
-    from palimpsest.services.context_reports import explain
+    from palimpsest.services.context.reports import explain
 
     severity = lsp.DiagnosticSeverity
     if chat.is_answering:
@@ -178,8 +178,8 @@ async def _complete(
     chat = await ls.chats.find(params.text_document.uri)
     if chat is None:
         return None
-    from palimpsest.services.mentions import Mentions
-    from palimpsest.services.workspace_files import WorkspaceFiles
+    from palimpsest.services.chat.mentions import Mentions
+    from palimpsest.services.workspace.files import WorkspaceFiles
 
     parsed, at = chat.parsed, chat.offset(chat.text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:

@@ -10,8 +10,8 @@ from palimpsest.wire.attachments import Attachment, AttachmentType
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.attachments import Snapshot
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.chat.attachments import Snapshot
+    from palimpsest.services.folder.folders import FolderSession
 
 _COMMAND: Final = re.compile(r"/[A-Za-z]+(?:\s.*)?", re.DOTALL)
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])@(?:\"([^\"\n]+)\"|([^\s\"]+))")

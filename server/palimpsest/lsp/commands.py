@@ -23,8 +23,8 @@ from palimpsest.wire.commands import (
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folders import FolderSession
-    from palimpsest.services.mentions import Mentions
+    from palimpsest.services.chat.mentions import Mentions
+    from palimpsest.services.folder.folders import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -33,8 +33,8 @@ def register(server: PalimpsestServer) -> None:
     @answers
     async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> CompleteMentionsResult:
         session = await _session(ls, params.conversation_id, params.folder_uri)
-        from palimpsest.services.mentions import Mentions
-        from palimpsest.services.workspace_files import WorkspaceFiles
+        from palimpsest.services.chat.mentions import Mentions
+        from palimpsest.services.workspace.files import WorkspaceFiles
 
         if session.root not in known:
             known[session.root] = Mentions(WorkspaceFiles(session.root))
@@ -64,7 +64,7 @@ async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResul
 async def _run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
     await (await ls.folders()).look_for_keys()
     session = await _session(ls, params.conversation_id, params.folder_uri)
-    from palimpsest.services.commanding import Commanding
+    from palimpsest.services.chat.run_command import Commanding
 
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     reply = await Commanding(session, conversation_id, ls.editor_models.id).run(params.text)

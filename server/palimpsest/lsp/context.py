@@ -23,7 +23,7 @@ from palimpsest.wire.usage import ContextUsage, Counting
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.context_reports import Plan
+    from palimpsest.services.context.reports import Plan
 
 
 def register(server: PalimpsestServer) -> None:
@@ -35,7 +35,7 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
-    from palimpsest.services.context_reports import explain
+    from palimpsest.services.context.reports import explain
 
     session = await ls.session_of(params.conversation_id)
     return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
@@ -45,7 +45,7 @@ async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) ->
 async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
     from palimpsest.lsp.progress import SummaryProgress
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.context.reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
@@ -71,7 +71,7 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
 @answers
 async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.context.reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     return to_usage(await usage_status(session.contexts, ConversationId(params.conversation_id)))
@@ -79,7 +79,7 @@ async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsag
 
 @answers
 async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult:
-    from palimpsest.services import context_reports
+    from palimpsest.services.context import reports as context_reports
 
     session = await ls.session_of(params.conversation_id)
     found = await context_reports.stats(session.contexts, ConversationId(params.conversation_id))

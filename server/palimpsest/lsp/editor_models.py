@@ -43,8 +43,8 @@ from palimpsest.wire.editor_models import (
 if TYPE_CHECKING:
     from palimpsest.domain.context.prepared import PreparedContext
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.editor_models import EditorId, EditorModel, EditorModels, Failing
-    from palimpsest.services.folders import Folders
+    from palimpsest.services.folder.folders import Folders
+    from palimpsest.services.models.editor_models import EditorId, EditorModel, EditorModels, Failing
 
 _SILENCE_S: Final = 300.0
 _STOPPED: Final = {
@@ -97,7 +97,7 @@ class OfferedModels:
         """Tells the services, if there is news for them."""
         if self._models is self._told or folders.editor_models is None:
             return
-        from palimpsest.services.editor_models import EditorModel
+        from palimpsest.services.models.editor_models import EditorModel
 
         self._told, self._services = self._models, folders.editor_models
         self._services.offer(
@@ -125,7 +125,7 @@ class OfferedModels:
             self._services.withdraw(self)
 
     async def complete(self, model: EditorModel, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        from palimpsest.services.editor_models import CallFailed, Failing
+        from palimpsest.services.models.editor_models import CallFailed, Failing
 
         if self._server.protocol.phase is not Phase.RUNNING:
             raise CallFailed(Failing.GONE)
@@ -208,7 +208,7 @@ def _to_parts(content: Content) -> Iterator[EditorModelPart]:
 
 def _to_events(delta: EditorModelDeltaParams, call_ids: set[str]) -> Iterator[StreamEvent]:
     """`call_ids`: of the calls that came before; this one's joins them. Raises CallFailed."""
-    from palimpsest.services.editor_models import CallFailed, Failing
+    from palimpsest.services.models.editor_models import CallFailed, Failing
     from palimpsest_clients.decoding import own_call_id
 
     match delta.type:
@@ -234,7 +234,7 @@ def _to_finished(result: AskEditorModelResult) -> Finished:
 
 
 def _why(data: Any) -> Failing:
-    from palimpsest.services.editor_models import Failing
+    from palimpsest.services.models.editor_models import Failing
 
     try:
         return Failing(from_json(data, EditorModelErrorData).kind.value)

@@ -19,7 +19,7 @@ from palimpsest.wording import counted
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.folder.folders import FolderSession
 
 SCHEME: Final = "palimpsest-facts"
 """Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""

@@ -22,8 +22,8 @@ from palimpsest.lsp.facts import file_uri, path_below
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.fact_keeping import FactKeeping
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.facts.keeper import FactKeeping
+    from palimpsest.services.folder.folders import FolderSession
 
 log = logging.getLogger(__name__)
 

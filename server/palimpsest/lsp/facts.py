@@ -26,8 +26,8 @@ from palimpsest.wire.facts import (
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.fact_keeping import FactKeeping
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.facts.keeper import FactKeeping
+    from palimpsest.services.folder.folders import FolderSession
 
 _KINDS = {
     FactKind.ENTITY: FactType.ENTITY,

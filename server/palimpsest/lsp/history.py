@@ -21,8 +21,8 @@ from palimpsest.wire.places import ConversationParams, MessageRange
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folders import FolderSession
-    from palimpsest.services.history import Recut
+    from palimpsest.services.conversation.history import Recut
+    from palimpsest.services.folder.folders import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -89,7 +89,7 @@ async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
 @answers
 async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.context.reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -133,7 +133,7 @@ async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.context.reports import usage_status
 
     usage = to_usage(await usage_status(session.contexts, conversation_id))
     return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason)

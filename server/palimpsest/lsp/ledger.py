@@ -12,7 +12,7 @@ from palimpsest.wire.places import ConversationParams
 if TYPE_CHECKING:
     from palimpsest.domain.context.rules.front import StandingRules
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.folder.folders import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -23,7 +23,7 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def list_rules(ls: PalimpsestServer, params: ConversationParams) -> ListRulesResult:
-    from palimpsest.services.pinning import Pinning
+    from palimpsest.services.context.pinning import Pinning
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -32,7 +32,7 @@ async def list_rules(ls: PalimpsestServer, params: ConversationParams) -> ListRu
 
 @answers
 async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
-    from palimpsest.services.pinning import Pinning
+    from palimpsest.services.context.pinning import Pinning
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -42,7 +42,7 @@ async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
 
 @answers
 async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesResult:
-    from palimpsest.services.pinning import Pinning
+    from palimpsest.services.context.pinning import Pinning
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -51,7 +51,7 @@ async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesRes
 
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, rules: StandingRules) -> ListRulesResult:
-    from palimpsest.services.pinning import is_ordinary, message_of
+    from palimpsest.services.context.pinning import is_ordinary, message_of
 
     state = await session.contexts.state(conversation_id)
     part = state.cut.estimator.part

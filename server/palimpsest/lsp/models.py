@@ -21,7 +21,7 @@ from palimpsest.wire.usage import LimitsSource
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.models import ModelChoice
+    from palimpsest.services.models.catalog import ModelChoice
 
 
 def register(server: PalimpsestServer) -> None:
@@ -39,7 +39,7 @@ async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListMod
 
 @answers
 async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:
-    from palimpsest.services.model_status import model_status
+    from palimpsest.services.context.model_status import model_status
 
     await (await ls.folders()).look_for_keys()
     if params.conversation_id is None:
@@ -61,7 +61,7 @@ async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatus
 async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModelResult:
     from palimpsest.domain.context.model_switch import Expanding, NoChange, Shrinking
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.context_reports import usage_status
+    from palimpsest.services.context.reports import usage_status
 
     await (await ls.folders()).look_for_keys()
     conversation_id = ConversationId(params.conversation_id)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from palimpsest.domain.context.summaries.node import Summary
     from palimpsest.domain.turns.journal import Numbered
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folders import FolderSession
-    from palimpsest.services.running_turn import RunningTurn
+    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.turns.running import RunningTurn
 
 log = logging.getLogger(__name__)
 
@@ -325,7 +325,7 @@ class OpenChat:
 
     async def _command(self, message: str) -> dict[str, Any]:
         """Carries out a slash command; its answer stands in the document and is no message."""
-        from palimpsest.services.commanding import Commanding
+        from palimpsest.services.chat.run_command import Commanding
 
         session = await self.session()
         reply = await Commanding(session, self.conversation_id, self._ls.editor_models.id).run(message)
@@ -342,8 +342,8 @@ class OpenChat:
     async def _ask_model(self, message: str) -> dict[str, Any]:
         from palimpsest.lsp.chat import stop_turn
         from palimpsest.lsp.chat_mentions import attached
-        from palimpsest.services.attachments import user_content
-        from palimpsest.services.running_turn import begun
+        from palimpsest.services.chat.attachments import user_content
+        from palimpsest.services.turns.running import begun
 
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
@@ -436,7 +436,7 @@ class OpenChat:
     async def _leave_nothing(self, session: FolderSession, message: str) -> None:
         """The file may hold what was purged: the editor has saved what it was never seen to take out. Then it is
         emptied, and `message`, which stands in it, is the draft."""
-        from palimpsest.services.chat_documents import ChatDocuments
+        from palimpsest.services.conversation.documents import ChatDocuments
 
         gone, path = await self._gone(session), self._ls.resolve(self.uri)
         if path is None or not self._remains.may_hold(gone):

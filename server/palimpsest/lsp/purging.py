@@ -11,8 +11,8 @@ from palimpsest.wire.purging import PurgeParams, PurgeResult
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folders import FolderSession
-    from palimpsest.services.purging import Purging
+    from palimpsest.services.conversation.purge import Purging
+    from palimpsest.services.folder.folders import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -22,8 +22,8 @@ def register(server: PalimpsestServer) -> None:
 @answers
 async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
     from palimpsest.lsp.translate import to_usage
-    from palimpsest.services.context_reports import usage_status
-    from palimpsest.services.purging import set_aside
+    from palimpsest.services.context.reports import usage_status
+    from palimpsest.services.conversation.purge import set_aside
 
     session, purging, wanted = await _purging(ls, params)
     conversation_id = ConversationId(params.conversation_id)
@@ -47,8 +47,7 @@ async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
 async def _purging(
     ls: PalimpsestServer, params: PurgeParams
 ) -> tuple[FolderSession, Purging, tuple[MessageId, MessageId] | None]:
-    from palimpsest.services.purging import Purging
 
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
-    return session, Purging.of(session), wanted
+    return session, session.purging, wanted

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from palimpsest.domain.turns.recovery import BatchCall, Rerun
     from palimpsest.lsp.progress import Token
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services import recovery as services
-    from palimpsest.services.folders import FolderSession
+    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.turns import recovery as services
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSessio
     if params.conversation_id is None:
         raise InvalidRequest("Say which turn, by `turnId`, or which conversation's last one, by `conversationId`.")
     session = await ls.session_of(params.conversation_id)
-    from palimpsest.services.recovery import Recovery
+    from palimpsest.services.turns.recovery import Recovery
 
     conversation_id = ConversationId(params.conversation_id)
     return session, await Recovery(session.turns).last_turn(conversation_id), conversation_id
@@ -89,7 +89,7 @@ async def _of_turn(session: FolderSession, turn_id: TurnId) -> tuple[FolderSessi
 async def list_broken(ls: PalimpsestServer, params: ListRecoveryParams) -> ListRecoveryResult:
     uris = [root.as_uri() for root in ls.roots()] if params.folder_uri is None else [params.folder_uri]
     sessions = [await ls.session(uri) for uri in uris]
-    from palimpsest.services.recovery import Recovery
+    from palimpsest.services.turns.recovery import Recovery
 
     return ListRecoveryResult(
         [_to_broken(each) for session in sessions for each in await Recovery(session.turns).unresolved()]
@@ -100,7 +100,7 @@ async def list_broken(ls: PalimpsestServer, params: ListRecoveryParams) -> ListR
 async def resolve(ls: PalimpsestServer, params: ResolveParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
     from palimpsest.domain.turns.recovery import Resolution
-    from palimpsest.services.recovery import Recovery
+    from palimpsest.services.turns.recovery import Recovery
 
     choice = Resolution(params.action.value)
     turn_id = TurnId(params.turn_id)
@@ -143,7 +143,7 @@ def _to_broken(broken: services.BrokenAnswer) -> BrokenAnswer:
 
 
 def _to_call(call: BatchCall) -> OpenToolCall:
-    from palimpsest.services.recovery import MAX_SHOWN
+    from palimpsest.services.turns.recovery import MAX_SHOWN
 
     fate = CallFate[call.fate.name]
     return OpenToolCall(
@@ -178,7 +178,7 @@ class Offers:
             task.cancel()
 
     async def _offer(self, session: FolderSession) -> None:
-        from palimpsest.services.recovery import Recovery
+        from palimpsest.services.turns.recovery import Recovery
 
         try:
             recent = await Recovery(session.turns).recent()
@@ -212,7 +212,7 @@ class Offers:
         """A turn that this begins runs without a request; whoever shows the conversation may attach to it."""
         session = await self._server.session_of_turn(turn_id)
         from palimpsest.domain.turns.recovery import Resolution
-        from palimpsest.services.recovery import Recovery
+        from palimpsest.services.turns.recovery import Recovery
 
         await Recovery(session.turns).resolve(turn_id, Resolution(action.value), asked_by=self._server.editor_models.id)
 

@@ -19,7 +19,7 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def search(ls: PalimpsestServer, params: SearchParams) -> SearchResult:
-    from palimpsest.services.search import DEFAULT_HITS, Wanted, find
+    from palimpsest.services.conversation.search import DEFAULT_HITS, Wanted, find
 
     if params.conversation_id is not None:
         sessions = [await ls.session_of(params.conversation_id)]

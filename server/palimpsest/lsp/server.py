@@ -32,7 +32,7 @@ from palimpsest.wire.usage import ConversationChangedParams, UsageChangedParams
 
 if TYPE_CHECKING:
     from palimpsest.services.events import FolderEvent, Listeners
-    from palimpsest.services.folders import Folders, FolderSession
+    from palimpsest.services.folder.folders import Folders, FolderSession
 
 log = logging.getLogger(__name__)
 
@@ -184,7 +184,7 @@ class PalimpsestServer(BaseServer):
 
     async def tell_of_search(self, session: FolderSession, turn_id: TurnId) -> None:
         """Says once a conversation that no model answers, and what to do about it in this editor."""
-        from palimpsest.services.offline_notice import next_step, notice_of, offer_of
+        from palimpsest.services.models.offline_notice import next_step, notice_of, offer_of
 
         notice = await offer_of(session.store, turn_id, session.contexts.models)
         if notice is None:
@@ -245,7 +245,7 @@ class PalimpsestServer(BaseServer):
         """Tells of changed facts and conversations, each once however often it changed meanwhile."""
         from palimpsest.lsp.facts import changed_params
         from palimpsest.lsp.translate import to_usage
-        from palimpsest.services.context_reports import usage_status
+        from palimpsest.services.context.reports import usage_status
 
         folders = await self.folders()
         while (self._facts_changed or self._changed) and not self.is_leaving:

@@ -34,10 +34,10 @@ from palimpsest.wire.tools import (
 if TYPE_CHECKING:
     from palimpsest.domain.approvals import Answer, ApprovalRequest
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.approvals import Approvals
-    from palimpsest.services.editors import Change, EditorTool
-    from palimpsest.services.folders import FolderSession
-    from palimpsest.services.tools import ToolOutput, TurnScope
+    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.tools.approvals import Approvals
+    from palimpsest.services.tools.editors import Change, EditorTool
+    from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 
 
 def register(server: PalimpsestServer) -> None:
@@ -49,7 +49,7 @@ def register(server: PalimpsestServer) -> None:
 @answers
 async def register_tools(ls: PalimpsestServer, params: RegisterToolsParams) -> RegisterToolsResult:
     await ls.folders()  # loads the services
-    from palimpsest.services.editor_tools import check_together, to_editor_tool
+    from palimpsest.services.tools.from_editor import check_together, to_editor_tool
 
     tools = [
         to_editor_tool(tool.name, tool.description, tool.parameters, is_read_only=tool.is_read_only)
@@ -73,7 +73,7 @@ async def revoke_approval(ls: PalimpsestServer, params: RevokeApprovalParams) ->
 
 
 def _approvals(session: FolderSession) -> Approvals:
-    from palimpsest.services.approvals import Approvals
+    from palimpsest.services.tools.approvals import Approvals
 
     return Approvals(session.store, session.editors, session.trust)
 
@@ -179,7 +179,7 @@ class FolderEditor:
         return Answer(result.answer.value)
 
     async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
-        from palimpsest.services.tools import ToolOutput
+        from palimpsest.services.tools.toolbox import ToolOutput
 
         params = RunToolParams(scope.conversation_id, scope.turn_id, name, dict(arguments))
         try:
@@ -246,7 +246,7 @@ class FolderEditor:
 
     async def _ask(self, method: str, params: Any) -> Any:
         """The typed result. Raises JsonRpcException for an error, EditorGone when none will come."""
-        from palimpsest.services.editors import EditorGone
+        from palimpsest.services.tools.editors import EditorGone
 
         protocol = self._server.protocol
         if protocol.phase is not Phase.RUNNING:

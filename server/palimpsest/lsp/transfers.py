@@ -26,7 +26,7 @@ def register(server: PalimpsestServer) -> None:
 
 @answers
 async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
-    from palimpsest.services.transfers import Transfers
+    from palimpsest.services.conversation.transfer import Transfers
 
     session = await ls.session_of(params.conversation_id)
     transfers, conversation_id = Transfers(session.conversations), ConversationId(params.conversation_id)
@@ -45,7 +45,7 @@ async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
 @answers
 async def import_(ls: PalimpsestServer, params: ImportParams) -> ImportResult:
     from palimpsest.lsp.translate import to_conversation
-    from palimpsest.services.transfers import Transfers
+    from palimpsest.services.conversation.transfer import Transfers
 
     session = await ls.session(params.folder_uri)
     transfers = Transfers(session.conversations)

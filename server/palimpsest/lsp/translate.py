@@ -19,7 +19,7 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.context_reports import UsageReport
+from palimpsest.services.context.reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
 from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.wire.conversations import (

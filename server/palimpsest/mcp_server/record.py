@@ -13,11 +13,11 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import StoredFact
 from palimpsest.domain.facts.text import place_text
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.services import search
-from palimpsest.services.conversation_tools import conversation_tools
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.search import Wanted
-from palimpsest.services.tools import TurnScope
+from palimpsest.services.conversation import search
+from palimpsest.services.conversation.search import Wanted
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.tools.read_conversation import conversation_tools
+from palimpsest.services.tools.toolbox import TurnScope
 
 MAX_CONVERSATIONS: Final = 100
 MAX_FOUND: Final = 50

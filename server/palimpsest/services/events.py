@@ -30,7 +30,7 @@ class ContextEvent:
     type: ContextEventType
     timestamp: str
     operation_id: str | None = None
-    """Of what strategies do: the same from the start to the one complete or error (`services/operations.py`)."""
+    """Of what strategies do: the same from the start to the one complete or error (`context/operations.py`)."""
     strategy: str | None = None
     cause: str | None = None
     current_tokens: int | None = None

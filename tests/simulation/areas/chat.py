@@ -18,9 +18,9 @@ from palimpsest.domain.messages import ConversationId, TurnId, user_message
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.recovery import Resolution
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.recovery import Recovery
-from palimpsest.services.running_turn import RunningTurn
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.turns.recovery import Recovery
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.tables import execute
 

@@ -18,8 +18,8 @@ from tests.simulation.world import Request, World
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.facts.fact import FactId, Place, Span
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.librarian import Librarian
+from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.folder.folders import FolderSession
 
 _DAY_S: Final = 24 * 3600
 Change = Callable[[Files, Op, random.Random], None]

@@ -13,9 +13,8 @@ from tests.simulation.world import Request, Server, Woken, World
 
 from palimpsest.domain.context.cut import Block
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.purging import Purging
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.folder.folders import FolderSession
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
 
@@ -125,7 +124,7 @@ async def purge_those(
 ) -> None:
     purges = world.part(Purges)
     purges.append(purge := Purge(request.server, world.disk.n_failed, world.loop.n_steps))
-    await Purging.of(session).purge(at, wanted, is_confirmed=True)
+    await session.purging.purge(at, wanted, is_confirmed=True)
     purges.remove(purge)
 
 

@@ -12,8 +12,8 @@ from tests.simulation.world import Request, World
 
 from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.pinning import Pinning
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.folder.folders import FolderSession
 from palimpsest.storage.tables import execute
 
 if TYPE_CHECKING:

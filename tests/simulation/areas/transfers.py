@@ -16,10 +16,11 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import decode
-from palimpsest.services import adoption, health
-from palimpsest.services.folders import FolderSession
-from palimpsest.services.pinning import Pinning
-from palimpsest.services.transfers import Imported, Outcome, Transfers
+from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.conversation.transfer import Imported, Outcome, Transfers
+from palimpsest.services.folder import adoption
+from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.maintenance import health
 from palimpsest.storage.store import copy_store
 
 _MOST_CONVERSATIONS: Final = 6

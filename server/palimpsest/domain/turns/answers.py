@@ -26,7 +26,7 @@ from palimpsest.domain.models.provider import (
 MAX_ANSWER_CHARACTERS: Final = 12_000_000
 """Text, thinking, calls and what must go back verbatim. The longest output that a model has is a tenth of it."""
 MAX_CALLS: Final = 4096
-"""Of one answer. Far fewer are run: see `palimpsest.services.tool_batch`."""
+"""Of one answer. Far fewer are run: see `palimpsest.services.turns.tool_batch`."""
 MAX_TOKENS: Final = 10**9
 """A larger count is a mistake of whoever told it."""
 

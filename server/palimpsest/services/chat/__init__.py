@@ -1,0 +1,1 @@
+"""What users type beside messages: commands, mentions, attachments."""

@@ -1,0 +1,265 @@
+"""What a user attaches to a message: snapshots that are part of the message and stay as they were when it was sent.
+
+Files are read as tools read them: nothing outside the folder, no secrets, and what an editor holds unsaved wins. What
+an editor gives as text is taken as it is, but not from a file that is named like a secret. What may be attached is
+bounded, because a user's message is never cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
+from palimpsest.domain.deny_list import is_denied
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import AttachmentPart, Content, ConversationId, Role, TextPart, clean_text
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.workspace.texts import WorkspaceTexts
+from palimpsest.wording import counted
+
+MAX_ATTACHMENTS: Final = 100
+MAX_BYTES: Final = 512 * 1024
+"""Of one attachment, in UTF-8."""
+MAX_TOTAL_BYTES: Final = 2 * 1024 * 1024
+"""Of all attachments of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileAttachment:
+    """A file of the workspace folder, or some lines of it."""
+
+    path: str
+    start_line: int | None = None
+    """Counted from 1. None: from the first."""
+    end_line: int | None = None
+    """The last one wanted. None: to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionAttachment:
+    """Text that an editor gives: what is selected in it."""
+
+    path: str | None
+    """Where it stands; None for a document without a file."""
+    start_line: int | None
+    end_line: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A diagnostic as an editor shows it."""
+
+    path: str
+    line: int
+    """Counted from 1."""
+    severity: str
+    message: str
+    source: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemsAttachment:
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEditorsAttachment:
+    """What the editor has open."""
+
+    paths: tuple[str, ...]
+    """Below the folder; an absolute one lies outside and is left out."""
+    has_contents: bool
+    """Whether the texts are attached, or only the names."""
+
+
+Attachment = FileAttachment | SelectionAttachment | ProblemsAttachment | OpenEditorsAttachment
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What became of an attachment."""
+
+    label: str
+    parts: tuple[AttachmentPart, ...] = ()
+    problem: str | None = None
+    """Why it cannot be attached, as a sentence."""
+    left_out: tuple[str, ...] = ()
+    """Of open editors: what is not attached and why, a sentence each."""
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(_size(part) for part in self.parts)
+
+
+async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snapshot]:
+    """A snapshot of each, in order. Raises InvalidRequest when there are too many to look at."""
+    if len(wanted) > MAX_ATTACHMENTS:
+        raise InvalidRequest(
+            f"A message may have at most {MAX_ATTACHMENTS} attachments, and this one has {len(wanted)}. Attach fewer."
+        )
+    return await asyncio.to_thread(_take_all, texts, wanted)
+
+
+MAX_CHARACTERS: Final = 12_000_000
+"""Of a message, with what is attached: more than the largest window of a model holds."""
+
+
+def user_content(text: str, snapshots: Sequence[Snapshot]) -> Content:
+    """The user's message: what is attached, then what was typed. Raises InvalidRequest, with the first problem, when
+    something cannot be attached: nothing is sent without what the user meant to send."""
+    cleaned, notes = clean_text(text)
+    parts: list[AttachmentPart] = []
+    for snapshot in snapshots:
+        if snapshot.problem is not None:
+            raise InvalidRequest(f"{snapshot.problem} Nothing was sent.")
+        for part in snapshot.parts:
+            body, changed = clean_text(part.text)
+            notes += tuple(f"attachment {len(parts) + 1}: {note}" for note in changed)
+            parts.append(AttachmentPart(part.label, body))
+    n_characters = len(cleaned) + sum(len(part.text) for part in parts)
+    if n_characters > MAX_CHARACTERS:
+        raise InvalidRequest(
+            f"The message has {n_characters:,} characters, and at most {MAX_CHARACTERS:,} can be sent at once. "
+            "Put a long text into a file of the folder, and ask about the file. Nothing was sent."
+        )
+    return Content(Role.USER, (*parts, TextPart(cleaned)), notes=notes)
+
+
+def _take_all(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snapshot]:
+    taken: list[Snapshot] = []
+    room = MAX_TOTAL_BYTES
+    for each in wanted:
+        snapshot = _take(texts, each)
+        if snapshot.size_bytes > room:
+            snapshot = Snapshot(
+                snapshot.label,
+                problem=f"With {snapshot.label!r} the attachments would have "
+                f"{MAX_TOTAL_BYTES - room + snapshot.size_bytes:,} bytes, but a message may have at most "
+                f"{MAX_TOTAL_BYTES:,} of them. Attach less.",
+            )
+        room -= snapshot.size_bytes
+        taken.append(snapshot)
+    return taken
+
+
+def _take(texts: WorkspaceTexts, wanted: Attachment) -> Snapshot:
+    label = " ".join(clean_text(_label_of(wanted))[0].split())
+    try:
+        match wanted:
+            case FileAttachment():
+                return _snapshot(_read(texts, wanted))
+            case SelectionAttachment():
+                if wanted.path is not None and is_denied(wanted.path):
+                    raise InvalidRequest(f"{wanted.path!r} holds secrets by its name. Nothing of it is attached.")
+                return _snapshot(AttachmentPart(label, wanted.text))
+            case ProblemsAttachment():
+                return _snapshot(AttachmentPart(label, "\n".join(map(_problem_line, wanted.problems))))
+            case OpenEditorsAttachment():
+                return _take_open(texts, wanted, label)
+            case _:
+                assert_never(wanted)
+    except InvalidRequest as error:
+        return Snapshot(label, problem=str(error))
+
+
+def _take_open(texts: WorkspaceTexts, wanted: OpenEditorsAttachment, label: str) -> Snapshot:
+    """Names of those in the folder, and the texts of those that may be read and are not too large."""
+    paths = [path for path in dict.fromkeys(wanted.paths) if not os.path.isabs(path)]
+    left_out = [f"{path!r} lies outside the workspace folder." for path in wanted.paths if os.path.isabs(path)]
+    parts = [AttachmentPart(label, "\n".join(" ".join(path.split()) for path in paths))]
+    for path in paths if wanted.has_contents else ():
+        try:
+            part = _read(texts, FileAttachment(path))
+            _check_size(part)
+        except InvalidRequest as error:
+            left_out.append(str(error))
+        else:
+            parts.append(part)
+    return Snapshot(label, tuple(parts), left_out=tuple(left_out))
+
+
+def _read(texts: WorkspaceTexts, wanted: FileAttachment) -> AttachmentPart:
+    """The file, or its lines. Raises InvalidRequest."""
+    found = texts.read(wanted.path)
+    n_lines = len(found.lines)
+    if wanted.start_line is None and wanted.end_line is None:
+        return AttachmentPart(found.path, _joined(found.lines))
+    first = 1 if wanted.start_line is None else wanted.start_line
+    last = n_lines if wanted.end_line is None else wanted.end_line
+    if first > n_lines:
+        raise InvalidRequest(f"{found.path!r} has only {counted(n_lines, 'line')}, so line {first} cannot be attached.")
+    if first < 1 or last < first:
+        raise InvalidRequest(f"Lines {first} to {last} of {found.path!r} are no range. Lines count from 1.")
+    last = min(last, n_lines)
+    return AttachmentPart(_lines_label(found.path, first, last), _joined(found.lines[first - 1 : last]))
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _snapshot(part: AttachmentPart) -> Snapshot:
+    _check_size(part)
+    return Snapshot(part.label, (part,))
+
+
+def _check_size(part: AttachmentPart) -> None:
+    if (size := _size(part)) > MAX_BYTES:
+        raise InvalidRequest(
+            f"{part.label!r} has {size:,} bytes, but an attachment may have at most {MAX_BYTES:,}. "
+            "Attach the lines that matter."
+        )
+
+
+def _size(part: AttachmentPart) -> int:
+    return len(part.text.encode("utf-8", "surrogatepass"))
+
+
+def _problem_line(problem: Problem) -> str:
+    """One line for each, whatever its message holds."""
+    origin = " ".join(each for each in (problem.source, problem.code) if each)
+    line = f"{problem.path}:{problem.line}: {problem.severity}: {problem.message}{f' [{origin}]' if origin else ''}"
+    return " ".join(line.split())
+
+
+def _label_of(wanted: Attachment) -> str:
+    """How people name it, before it is read."""
+    match wanted:
+        case FileAttachment() if wanted.start_line is None and wanted.end_line is None:
+            return wanted.path
+        case FileAttachment():
+            return _lines_label(wanted.path, wanted.start_line or 1, wanted.end_line)
+        case SelectionAttachment():
+            path = wanted.path or "selection"
+            return path if wanted.start_line is None else _lines_label(path, wanted.start_line, wanted.end_line)
+        case ProblemsAttachment():
+            paths = {problem.path for problem in wanted.problems}
+            return f"problems in {paths.pop()}" if len(paths) == 1 else "problems"
+        case OpenEditorsAttachment():
+            return "open editors"
+        case _:
+            assert_never(wanted)
+
+
+def _lines_label(path: str, first: int, last: int | None) -> str:
+    return f"{path}:{first}-{'' if last is None else last}"
+
+
+async def estimate_tokens(
+    engine: ContextEngine, conversation_id: ConversationId | None, snapshots: Sequence[Snapshot]
+) -> list[int]:
+    """What each would take in the conversation's model, or in the default one. Raises NotFound."""
+    if conversation_id is None:
+        model = engine.models.default()
+        tokenizer, estimator = await engine.tokenizers.get(model.tokenizer), model.estimator
+    else:
+        state = await engine.state(conversation_id)
+        tokenizer, estimator = state.tokenizer, state.cut.estimator
+    raw = await tokenizer.count_contents([Content(Role.USER, snapshot.parts) for snapshot in snapshots])
+    return [estimator.part(each - MESSAGE_OVERHEAD) for each in raw]

@@ -1,0 +1,171 @@
+"""What may stand behind an `@` or a `/` in a chat: files and folders of the workspace, and the slash commands.
+
+Only what tools may read is offered (`workspace_files`). What a walk found is used for a few seconds, because every
+keystroke asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from palimpsest.machine import machine
+from palimpsest.services.chat.commands import SlashCommand, matching
+from palimpsest.services.workspace.files import WorkspaceFiles
+
+MAX_ITEMS: Final = 50
+MAX_ENTRIES: Final = 50_000
+"""Names looked at; what lies nearest the root is found first."""
+KEPT_S: Final = 5.0
+"""How long a walk is used again."""
+
+_MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])(@(?:\"([^\"\n]*)|([^\s\"]*)))\Z")
+_COMMAND: Final = re.compile(r"/([A-Za-z]*)\Z")
+_LONGEST: Final = 300
+"""Characters before the cursor that are looked at for an `@`."""
+
+
+class ItemKind(StrEnum):
+    FILE = "file"
+    FOLDER = "folder"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that may stand there."""
+
+    kind: ItemKind
+    label: str
+    insert_text: str
+    """What takes the place of what was typed, from the `@` or `/` on."""
+    detail: str
+    path: str | None = None
+    """Of a file or folder: below the workspace folder, with `/`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What may stand at a place of a text."""
+
+    start: int
+    """Where what was typed begins: the character of the `@` or `/`."""
+    items: tuple[Item, ...] = ()
+    """Best first."""
+    is_incomplete: bool = False
+    """Whether more would match."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: str
+    is_folder: bool
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class Mentions:
+    """Completes in one workspace folder. To be used on one event loop."""
+
+    def __init__(self, files: WorkspaceFiles) -> None:
+        self._files = files
+        self._walking: asyncio.Task[tuple[Sequence[_Entry], bool]] | None = None
+        self._kept_until = 0.0
+
+    async def complete(self, text: str, position: int) -> Completion:
+        """What may stand before character `position` of `text`; nothing where neither a mention nor a command is being
+        typed."""
+        typed = text[max(0, position - _LONGEST) : position]
+        if position <= _LONGEST and (command := _COMMAND.fullmatch(typed)) is not None:
+            return Completion(0, tuple(map(_command_item, matching(command[1]))))
+        mention = _MENTION.search(typed)
+        if mention is None:
+            return Completion(position)
+        query = mention[3] if mention[2] is None else mention[2]
+        entries, is_cut = await self._entries()
+        best, n_matching = await asyncio.to_thread(_best, entries, query)
+        items = tuple(_file_item(entry) for entry in best)
+        return Completion(position - len(mention[1]), items, is_cut or n_matching > len(items))
+
+    async def _entries(self) -> tuple[Sequence[_Entry], bool]:
+        """Every file and folder, nearest the root first, and whether that is not all."""
+        walking = self._walking
+        if walking is None or (walking.done() and machine.monotonic_s() >= self._kept_until):
+            walking = self._walking = asyncio.create_task(self._walk())
+        return await asyncio.shield(walking)
+
+    async def _walk(self) -> tuple[Sequence[_Entry], bool]:
+        found = await asyncio.to_thread(_walk_all, self._files)
+        self._kept_until = machine.monotonic_s() + KEPT_S
+        return found
+
+
+def _walk_all(files: WorkspaceFiles) -> tuple[Sequence[_Entry], bool]:
+    walk = files.walk(max_entries=MAX_ENTRIES)
+    entries = [_Entry(found.path, found.is_folder) for found in walk]
+    return entries, walk.is_truncated
+
+
+def _best(entries: Sequence[_Entry], query: str) -> tuple[list[_Entry], int]:
+    """The best matches, best first, and how many match at all."""
+    wanted = query.casefold()
+    ranked = [(rank, entry) for entry in entries if (rank := rank_of(entry.path, wanted)) is not None]
+    if not wanted:
+        return [entry for _, entry in ranked[:MAX_ITEMS]], len(ranked)  # nearest the root first, as they were found
+    best = heapq.nsmallest(MAX_ITEMS, ranked, key=lambda each: (each[0], len(each[1].path), each[1].path))
+    return [entry for _, entry in best], len(ranked)
+
+
+def rank_of(path: str, query: str) -> tuple[int, int] | None:
+    """How well a path matches a query in folded case, lower is better; None when its characters do not all stand in the
+    path, in order.
+
+    First the names that begin with the query, then those that hold it, then paths that hold it, then names and paths
+    with its characters apart: the fewer stretches the better.
+    """
+    folded = path.casefold()
+    name = folded.rpartition("/")[2]
+    if name.startswith(query):
+        return 0, len(name) - len(query)
+    if query in name:
+        return 1, name.index(query)
+    if query in folded:
+        return 2, folded.index(query)
+    for rank, text in ((3, name), (4, folded)):
+        if (n_stretches := _stretches(text, query)) is not None:
+            return rank, n_stretches
+    return None
+
+
+def _stretches(text: str, query: str) -> int | None:
+    """In how many runs the query's characters stand in the text, looked for from the end; None when they do not."""
+    at, n_stretches, last = len(text), 0, -1
+    for character in reversed(query):
+        at = text.rfind(character, 0, at)
+        if at < 0:
+            return None
+        n_stretches += at != last - 1
+        last = at
+    return n_stretches
+
+
+def _file_item(entry: _Entry) -> Item:
+    shown = entry.path + "/" * entry.is_folder
+    quoted = f'"{shown}"' if re.search(r"\s", shown) else shown
+    if entry.is_folder:  # what lies in it is looked for next, so nothing is closed
+        quoted = quoted.removesuffix('"')
+    kind = ItemKind.FOLDER if entry.is_folder else ItemKind.FILE
+    folder = entry.path.rpartition("/")[0]
+    return Item(kind, entry.name + "/" * entry.is_folder, f"@{quoted}", folder, entry.path)
+
+
+def _command_item(command: SlashCommand) -> Item:
+    insert = f"/{command.name} " if command.argument else f"/{command.name}"
+    return Item(ItemKind.COMMAND, command.usage, insert, command.help)

@@ -1,0 +1,1 @@
+"""The context engine: fits conversations into models' windows."""

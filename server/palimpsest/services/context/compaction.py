@@ -1,0 +1,534 @@
+"""Compaction: writes summaries and puts them in place, until a request fits its limit.
+
+A cut is a log. A re-cut by threshold keeps the newest part verbatim, turns the older live exchanges into one new
+block behind the older blocks, which stay byte-identical, and only when the blocks grow too large merges them into one
+of a third of the budget. What is still too large is handed over to previews. Nothing is left out, and a re-cut that
+would not make the context smaller is not adopted (invariant 7). Where the user switched summaries off, the oldest
+exchanges are left out instead, and the editor is told which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from palimpsest.domain.context.compaction_sizes import RecutSizes, recut_sizes
+from palimpsest.domain.context.cut import (
+    Block,
+    CutCause,
+    Live,
+    Piece,
+    adopt,
+    leave_out,
+    stretches_to_merge,
+    total_tokens,
+)
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import Ledger, missing
+from palimpsest.domain.context.strategies import (
+    DISTILLING,
+    HANDING_OVER,
+    LEAVING_OUT,
+    MANUAL,
+    MERGING,
+    REFRESHING,
+    Choice,
+    Situation,
+    blocks_tokens,
+    choose_strategy,
+)
+from palimpsest.domain.context.summaries.pending import PendingSummarization
+from palimpsest.domain.errors import RecentMessagesTooLarge
+from palimpsest.domain.messages import MessageId
+from palimpsest.domain.settings.settings import ContextSettings
+from palimpsest.machine import machine, utc_now
+from palimpsest.services.context.fitting import foldable
+from palimpsest.services.context.handing_over import hand_over
+from palimpsest.services.context.least_cut import least_cut
+from palimpsest.services.context.operations import Operation, Operations
+from palimpsest.services.context.rules import front_of, read_rules_of_turn
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.summaries.summarizers import Written
+from palimpsest.services.context.summaries.writer import SummaryWriter
+from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import CutRecord, RecutReport
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.store import Store
+from palimpsest.wording import counted
+
+AHEAD_SHARE: Final = 0.60
+"""Of the budget: from here on a model may write what the next re-cut will want."""
+ENOUGH_SHARE: Final = 0.65
+"""Of the budget: a re-cut by threshold that leaves more is put off while the request fits, because another would follow
+soon (what is newest is too large, and will not be the newest for long)."""
+ISOLATED_SHARE: Final = 0.05
+"""Of the budget: live messages between blocks are summarised only when they take more."""
+BLOCK_SHARE: Final = 0.15
+"""Of the budget: the largest single new block."""
+
+LEFT_SHARE: Final = 0.25
+"""Of a stretch of which the rest stands in summaries written ahead: up to this much of it stays live."""
+_TURN: Final = 2
+"""Messages of most: a question and its answer."""
+
+Ranges = Sequence[tuple[MessageId, MessageId]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compactor:
+    """Carries out re-cuts of one store's conversations. The caller holds the lease."""
+
+    store: Store
+    settings: ContextSettings
+    writer: SummaryWriter
+    emit: EventSink
+
+    async def by_threshold(
+        self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int = 0
+    ) -> None:
+        """A new cut that fits `limit_tokens`, if it can be had; without one, `more_tokens` (raw) would come on top.
+
+        Adopts nothing when too little would be gained and the request fits as it is. What the user expanded stays
+        so while it fits. Raises RecentMessagesTooLarge when what must stay verbatim does not fit.
+        """
+
+        async def recut() -> None:
+            if self.settings.infinity:
+                await self._by_summaries(state, lease, limit_tokens, more_tokens)
+            else:
+                await self._by_leaving_out(state, lease, limit_tokens)
+
+        try:
+            await recut()
+        except RecentMessagesTooLarge:
+            if not state.expansions:
+                raise
+            with _collapsed(state):
+                await recut()
+
+    async def _by_summaries(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
+        raw_before = state.raw_tokens + more_tokens
+        with self.operations(state, limit_tokens) as operations:
+            await self._recut(state, lease, limit_tokens, raw_before, operations)
+
+    async def _recut(
+        self, state: ContextState, lease: HeldLease, limit_tokens: int, raw_before: int, operations: Operations
+    ) -> None:
+        rules = await read_rules_of_turn(self.store, state)
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        front = front_of(state, rules, state.cut.left_out)
+        fixed = state.frame_tokens.total + front.tokens
+        room = state.cut.estimator.raw_within(limit_tokens) - fixed
+        protected = state.kept
+
+        def now(pieces: Sequence[Piece]) -> int:
+            return state.estimate_of(front, pieces).mean
+
+        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        target = int(self.settings.target * budget_raw) - fixed
+        sizes = self._sizes(state, fixed)
+        choice = self._choose(self._situation(state, current, sizes.keep), target)
+        pieces = await self.writer.improved(state, current)
+        if choice.stretches:
+            runs = [pieces[first:after] for first, after in choice.stretches]
+            operation = operations.begin(choice.name, sum(map(_n_messages, runs)))
+            pieces = await self._write_runs(state, pieces, runs, rules.ledger, operation, now)
+        needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
+        has_grown = blocks_tokens(pieces) > sizes.blocks
+        gain = raw_before - fixed - total_tokens(pieces)
+        if total_tokens(pieces) > room or (
+            MERGING in self.settings.strategies and (has_grown or gain < sizes.least_gain)
+        ):
+            size = min(sizes.merged, max(room // 4, 1))
+            pieces = await self._merge(state, pieces, protected, size, rules.ledger, operations, now)
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+        if total_tokens(pieces) > room:
+            operation = operations.begin(HANDING_OVER)
+            pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
+            operation.changed(now(pieces))
+        gain = raw_before - fixed - total_tokens(pieces)
+        is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
+        upper = state.estimate_of(front, pieces).upper
+        is_unsure = upper > self._surely_free(state, limit_tokens)
+        is_worse = is_unsure and upper >= state.with_more(raw_before - state.raw_tokens).estimate.upper
+        if gain <= 0 or is_worse or ((is_little or is_unsure) and not needed):
+            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
+            if not operations.begun:
+                operations.begin(choice.name)
+            freed = max(operations.tokens_before - now(pieces), 0)
+            operations.give_up(
+                f"Summarizing now would free only {counted(freed, 'token')}, so the context stays as it is."
+            )
+            return
+        if not operations.have_changed:  # what was added behind earlier messages is all that goes
+            operations.begin(REFRESHING).changed(now(pieces))
+        await self.adopt(state, lease, pieces, CutCause.THRESHOLD, operations=operations)
+
+    async def _by_leaving_out(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
+        """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
+        operations = self.operations(state, limit_tokens)
+        rules = await read_rules_of_turn(self.store, state)
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        current, kept, gone = self.leaving_out(state, rules, limit_tokens)
+        fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
+        room = state.cut.estimator.raw_within(limit_tokens) - fixed
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+        kept = await asyncio.to_thread(hand_over, state, kept, room, with_rules.union(state.kept))
+        now = state.estimate_of(front_of(state, rules, gone), kept)
+        is_worse = now.upper > self._surely_free(state, limit_tokens) and now.upper >= state.estimate.upper
+        if total_tokens(kept) >= total_tokens(current) or is_worse:
+            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
+            return
+        with operations:
+            operations.begin(LEAVING_OUT).changed(now.mean)
+            await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
+
+    @staticmethod
+    def _surely_free(state: ContextState, limit_tokens: int) -> int:
+        """What a new cut must fit by what was measured. What was measured whole is sure of its size; put together anew
+        it is not, and may be too large by that alone. A limit that a plan was given may be above the budget."""
+        return min(limit_tokens, state.budget.budget)
+
+    async def to_the_least(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
+        """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
+        not either."""
+        with _collapsed(state), self.operations(state, limit_tokens) as operations:
+            rules = await read_rules_of_turn(self.store, state)
+            n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
+            operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
+            pieces, gone = await least_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
+            left_out = joined([*state.cut.left_out, *gone])
+            operation.changed(state.estimate_of(front_of(state, rules, left_out), pieces).mean)
+            if self.settings.infinity:
+                operation.progress(n_folded)
+            await self.adopt(state, lease, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
+
+    def leaving_out(
+        self, state: ContextState, rules: StandingRules, limit_tokens: int
+    ) -> tuple[list[Piece], list[Piece], Ranges]:
+        """The pieces now, those that a re-cut without summaries would keep, and all that would be left out then."""
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        fixed, gone, kept = state.frame_tokens.total, state.cut.left_out, current
+        for _ in range(2):  # what is left out may hold rules, which then stand in front and take room
+            target = min(int(self.settings.target * budget_raw), state.cut.estimator.raw_within(limit_tokens)) - fixed
+            kept, more = leave_out(current, target, self.settings.preserve_recent, state.kept)
+            gone = joined([*state.cut.left_out, *more])
+            fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
+        return current, kept, gone
+
+    async def distil(self, state: ContextState, lease: HeldLease) -> None:
+        """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
+        kept, gone = distilled(self.settings, state)
+        if gone != state.cut.left_out:
+            with self.operations(state, state.budget.budget) as operations:
+                operations.begin(DISTILLING).changed(state.estimate_of(state.front, kept).mean)
+                await self.adopt(state, lease, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
+
+    async def write_ahead(self, state: ContextState) -> None:
+        """Has a model write what a re-cut at the threshold would want, as far as that is known now.
+
+        Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
+        """
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        rules = await read_rules_of_turn(self.store, state)
+        # What lies before this place will not be among the newest any more when the threshold is passed.
+        keep = self._sizes(state, state.fixed_tokens).keep
+        threshold = self.settings.threshold * budget_raw
+        place = int(threshold) - keep - state.fixed_tokens
+        pieces = list(state.pieces)
+        situation = self._situation(state, pieces, max(total_tokens(pieces) - place, 0))
+        target = int(self.settings.target * budget_raw) - state.fixed_tokens
+        situation = replace(situation, preserve_recent=self._newest_then(state, int(threshold)))
+        for first, after in self._choose(situation, target).stretches:
+            run = rest = pieces[first:after]
+            while rest and (ahead := await self.writer.ready(state, rest, rules.ledger)) is not None:
+                rest = [piece for piece in rest if piece.start >= ahead.end]
+            if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
+                await self.writer.write_ahead(state, pending_summarization(self.settings, state, rest), rules.ledger)
+
+    def _newest_then(self, state: ContextState, threshold: int) -> int:
+        """How many of the newest messages will still have to stand verbatim when the threshold is passed: a question at
+        least will come before that, and more turns where there is room for such as the last one."""
+        turn_tokens = max(total_tokens(state.pieces[-_TURN:]), 1)
+        n_turns = max(threshold - state.raw_tokens, 0) // turn_tokens
+        preserved = self.settings.preserve_recent
+        return max(preserved - 1 - _TURN * n_turns, min(preserved, _TURN))
+
+    def _choose(self, situation: Situation, target: int) -> Choice:
+        return choose_strategy(self.settings.strategies, situation, target, self.settings.target_ratio)
+
+    def _sizes(self, state: ContextState, fixed_tokens: int) -> RecutSizes:
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        return recut_sizes(budget_raw, fixed_tokens, self.settings.threshold)
+
+    def _situation(self, state: ContextState, pieces: Sequence[Piece], keep_tokens: int) -> Situation:
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        return Situation(
+            pieces,
+            state.kept,
+            keep_tokens,
+            self.settings.preserve_recent,
+            self.settings.tool_age,
+            int(ISOLATED_SHARE * budget_raw),
+        )
+
+    def would_summarize(self, state: ContextState) -> list[tuple[int, int]]:
+        """The stretches of pieces that a re-cut now would make into summaries first."""
+        if not self.settings.infinity:
+            return []
+        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+        target = int(self.settings.target * budget_raw) - state.fixed_tokens
+        keep = self._sizes(state, state.fixed_tokens).keep
+        return self._choose(self._situation(state, state.pieces, keep), target).stretches
+
+    async def on_request(self, state: ContextState, lease: HeldLease, pending: PendingSummarization) -> Block | None:
+        """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
+        rules = await read_rules_of_turn(self.store, state)
+        with self.operations(state, state.budget.budget) as operations:
+            operation = operations.begin(MANUAL, _n_messages(pending.pieces))
+            operation.progress(0)
+            new = await self.writer.write(state, pending, rules.ledger, operation)
+            return await self._put_in(state, lease, new, adopt, operations)
+
+    async def write_again(
+        self, state: ContextState, lease: HeldLease, old: Block, pending: PendingSummarization
+    ) -> Block | None:
+        """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
+        `pending` says that it is made of."""
+        rules = await read_rules_of_turn(self.store, state)
+        with self.operations(state, state.budget.budget) as operations:
+            operation = operations.begin(MANUAL, _n_messages(pending.pieces))
+            operation.progress(0)
+            new = await self.writer.write(state, pending, rules.ledger, operation)
+            return await self._put_in(state, lease, new, lambda pieces, new: _exchanged(pieces, old, new), operations)
+
+    async def complete(
+        self, state: ContextState, lease: HeldLease, pending: PendingSummarization, written: Written
+    ) -> Block | None:
+        """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
+        rules = await read_rules_of_turn(self.store, state)
+        with self.operations(state, state.budget.budget) as operations:
+            operations.begin(MANUAL, _n_messages(pending.pieces))
+            new = await self.writer.complete(state, pending, written, rules.ledger, machine.monotonic_s())
+            return await self._put_in(state, lease, new, adopt, operations)
+
+    async def _put_in(
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        new: Block | None,
+        put: Callable[[Sequence[Piece], Block], list[Piece]],
+        operations: Operations,
+    ) -> Block | None:
+        (operation,) = operations.begun
+        if new is None:
+            operation.give_up("A summary would not be shorter than what it stands for.")
+            return None
+        pieces = put(state.pieces, new)
+        operation.changed(state.estimate_of(state.front, pieces).mean)
+        operation.progress(operation.n_items or 0)
+        await self.adopt(state, lease, pieces, CutCause.USER, operations=operations)
+        return new
+
+    def operations(self, state: ContextState, limit_tokens: int) -> Operations:
+        """For a re-cut of the state as it stands: it takes the estimator anew, and everything is counted by that."""
+        state.renew_estimator()
+        return Operations(self.emit, state.id, state.estimate.mean, limit_tokens)
+
+    async def adopt(
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        pieces: Sequence[Piece],
+        cause: CutCause,
+        *,
+        frame_digest: str = "",
+        left_out: Ranges | None = None,
+        operations: Operations | None = None,
+        expanded: tuple[MessageId, MessageId] | None = None,
+    ) -> None:
+        """Makes the pieces the conversation's cut: a new version, stored with its cause and what it did.
+
+        `left_out`: None for what was left out before. `operations`: what was done to come to the pieces; they are
+        complete when the cut is stored. `expanded`: [start, end) that the user wants to see as originals from now on.
+        What was added behind messages goes; what the user ruled by command goes to the front; blocks get the rules that
+        hold again. What was expanded is stored with the cut: of what was before, what the state still names.
+        """
+        left_out = state.cut.left_out if left_out is None else left_out
+        if operations is None:
+            operations = self.operations(state, state.budget.budget)
+        rules = await read_rules_of_turn(self.store, state)
+        front = front_of(state, rules, left_out)
+        plain = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
+        lost = missing(rules.ledger, plain, front.text)
+        if lost:
+            blocks = [piece for piece in plain if isinstance(piece, Block)]
+            headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.ledger)}
+            plain = [headed[piece.start] if isinstance(piece, Block) else piece for piece in plain]
+        after = state.estimate_of(front, plain).mean
+        cut = CutRecord(
+            state.cut.version + 1,
+            cause,
+            state.model.name,
+            state.model.estimator,
+            frame_digest or state.cut.frame_digest,
+            MessageId(plain[-1].end if plain else 0),
+            tuple(piece.summary.id for piece in plain if isinstance(piece, Block)),
+            front.text,
+            tuple(left_out),
+        )
+        previews = {p.message.id: p.preview for p in plain if isinstance(p, Live) and p.preview is not None}
+        report = RecutReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
+        has_left_out_others = cut.left_out != state.cut.left_out
+        expansions = state.expansions if expanded is None else (*state.expansions, expanded)
+
+        def write() -> None:
+            contexts.write_cut(lease, cut, previews, report, utc_now())
+            contexts.keep_expansions(state.id, expansions)
+
+        def follow(_: None) -> None:
+            common = _n_common(state.pieces, plain) if front == state.front else 0
+            state.n_sent = min(state.n_sent, common)
+            state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
+            state.expansions = expansions
+            self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
+            if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
+                self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
+            operations.complete()
+            self._tell_demoted(state, rules)
+
+        await self.store.commit(write, follow)
+
+    def _tell_demoted(self, state: ContextState, rules: StandingRules) -> None:
+        """Says which standing rules became ordinary text, once."""
+        open_ids = {entry.id for entry in rules.whole.open_entries()}
+        demoted = frozenset(entry.id for entry in rules.demoted if entry.id in open_ids)
+        if fresh := sorted(demoted - state.demoted):
+            self._emit(
+                state,
+                ContextEventType.LEDGER_CAP,
+                rules=tuple(str(each) for each in fresh),
+                max_tokens=state.cut.estimator.part(rules.cap_tokens),
+            )
+        state.demoted = demoted
+
+    async def _write_runs(
+        self,
+        state: ContextState,
+        pieces: list[Piece],
+        runs: Sequence[list[Piece]],
+        ledger: Ledger,
+        operation: Operation,
+        now: Callable[[Sequence[Piece]], int],
+    ) -> list[Piece]:
+        """The pieces with one new block for each of the runs that a summary makes smaller."""
+        n_done = 0
+        operation.progress(n_done)
+        for run in runs:
+            rest = run
+            while rest and (ahead := await self.writer.ready(state, rest, ledger)) is not None:
+                pieces, rest = adopt(pieces, ahead), [piece for piece in rest if piece.start >= ahead.end]
+                operation.changed(now(pieces))
+            if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
+                pending = pending_summarization(self.settings, state, rest)
+                new = await self.writer.write(state, pending, ledger, operation)
+                if new is not None:
+                    pieces = adopt(pieces, new)
+                    operation.changed(now(pieces))
+            n_done += _n_messages(run)
+            operation.progress(n_done)
+        return pieces
+
+    async def _merge(
+        self,
+        state: ContextState,
+        pieces: list[Piece],
+        protected: Collection[MessageId],
+        target: int,
+        ledger: Ledger,
+        operations: Operations,
+        now: Callable[[Sequence[Piece]], int],
+    ) -> list[Piece]:
+        """The pieces with their older blocks made into higher ones of `target` raw tokens together."""
+        boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, Block)), default=-1)
+        stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
+        if not stretches:
+            return pieces
+        merged = sum(total_tokens(stretch) for stretch in stretches)
+        operation, n_done = operations.begin(MERGING, sum(map(_n_messages, stretches))), 0
+        operation.progress(n_done)
+        for stretch in stretches:
+            share = max(target * total_tokens(stretch) // max(merged, 1), 1)
+            new = await self.writer.write(state, PendingSummarization.of(stretch, share), ledger, operation)
+            if new is not None:
+                pieces = adopt(pieces, new)
+                operation.changed(now(pieces))
+            n_done += _n_messages(stretch)
+            operation.progress(n_done)
+        return pieces
+
+    def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
+        self.emit(replace(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def _collapsed(state: ContextState) -> Iterator[None]:
+    """In this block a cut is chosen as if the user had expanded nothing. Where none is adopted, what was expanded stays
+    so: the cut's transaction takes it back, and nothing else does."""
+    before, version = state.expansions, state.cut.version
+    state.expansions = ()
+    try:
+        yield
+    finally:
+        if state.cut.version == version:
+            state.expansions = before
+
+
+def pending_summarization(settings: ContextSettings, state: ContextState, run: Sequence[Piece]) -> PendingSummarization:
+    """What a summary of those pieces would be about, whether or not they stand in the context."""
+    budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+    share = int(total_tokens(run) * settings.target_ratio)
+    return PendingSummarization.of(run, min(share, int(BLOCK_SHARE * budget_raw)))
+
+
+def distilled(settings: ContextSettings, state: ContextState) -> tuple[list[Piece], Ranges]:
+    """The pieces that the layout `librarian` sends, and all that is left out then."""
+    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    kept, more = leave_out(current, 0, settings.preserve_recent, state.kept)
+    return kept, joined([*state.cut.left_out, *more]) if more else state.cut.left_out
+
+
+def joined(ranges: Ranges) -> tuple[tuple[MessageId, MessageId], ...]:
+    """The ranges in order, those that touch as one."""
+    result: list[tuple[MessageId, MessageId]] = []
+    for start, end in sorted(ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return tuple(result)
+
+
+def _n_messages(pieces: Sequence[Piece]) -> int:
+    """How many messages the pieces stand for."""
+    return sum(piece.end - piece.start for piece in pieces)
+
+
+def _exchanged(pieces: Sequence[Piece], old: Block, new: Block) -> list[Piece]:
+    """The pieces with one summary in the place of another."""
+    return [new if piece is old else piece for piece in pieces]
+
+
+def _n_common(old: Sequence[Piece], new: Sequence[Piece]) -> int:
+    """How many leading pieces are the same in both."""
+    n_common = 0
+    for before, after in zip(old, new, strict=False):
+        if before != after:
+            break
+        n_common += 1
+    return n_common

@@ -1,0 +1,79 @@
+"""What the user rules by command: pins, which hold in every conversation of the folder, and rules taken back.
+
+The next turn is told; the next re-cut puts it in front of the conversation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.ledger import NO_MESSAGE, EntryId, EntryState, Pin, pin_tokens
+from palimpsest.domain.context.summaries.node import CLOSING, OPENING
+from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
+from palimpsest.domain.messages import ConversationId, MessageId, clean_text
+from palimpsest.machine import utc_now
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.rules import read_rules
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.facts import facts
+
+
+@dataclass(frozen=True, slots=True)
+class Pinning:
+    """For one folder's conversations."""
+
+    engine: ContextEngine
+
+    async def rules(self, conversation_id: ConversationId) -> StandingRules:
+        """Raises NotFound."""
+        return await read_rules(self.engine.store, await self.engine.state(conversation_id))
+
+    async def pin(self, conversation_id: ConversationId, text: str) -> StandingRules:
+        """Raises InvalidRequest for a text that cannot stand as a rule, LedgerTooLarge, with the numbers, when pins
+        would take more than their share of the conversation's budget; then nothing is pinned."""
+        cleaned = clean_text(text)[0].strip()
+        if not cleaned:
+            raise InvalidRequest("A pin needs a text: what should hold from now on?")
+        if OPENING in cleaned or CLOSING in cleaned:
+            raise InvalidRequest("A pin cannot hold the markers of a summary. Leave them out.")
+        state = await self.engine.state(conversation_id)
+        rules = await read_rules(self.engine.store, state)
+        if any(entry.is_pin and entry.text == cleaned for entry in rules.whole.open_entries()):
+            return rules
+        needed = rules.pin_tokens + pin_tokens((Pin(0, cleaned).entry,), state.tokenizer.count)
+        if needed > rules.cap_tokens:
+            part = state.cut.estimator.part
+            raise LedgerTooLarge(part(needed), part(rules.cap_tokens))
+        await self.engine.store.run(ledger.add_pin, cleaned, utc_now())
+        return await read_rules(self.engine.store, state)
+
+    async def withdraw(self, conversation_id: ConversationId, rule_id: str) -> StandingRules:
+        """Takes back a rule of the conversation with the fact that was made of it, or a pin of the folder. Raises
+        NotFound when none of that id holds."""
+        state = await self.engine.state(conversation_id)
+        rules = await read_rules(self.engine.store, state)
+        entry = next((each for each in rules.whole.open_entries() if str(each.id) == rule_id), None)
+        if entry is None:
+            raise NotFound(f"No standing rule {rule_id!r} holds in this conversation. List them and choose one.")
+
+        def write() -> None:
+            for pin in ledger.pins():
+                if pin.text == entry.text:
+                    ledger.close_pin(pin.number)
+            if entry.id.message_id != NO_MESSAGE:
+                ledger.withdraw(conversation_id, entry.id, utc_now())
+                facts.close_ruled(conversation_id, entry.id.message_id, entry.text, utc_now())
+
+        await self.engine.store.run(write)
+        return await read_rules(self.engine.store, state)
+
+
+def is_ordinary(rules: StandingRules, entry_id: EntryId) -> bool:
+    """Whether an open rule became ordinary text, because all together take too much."""
+    return any(each.id == entry_id and each.state is EntryState.OPEN for each in rules.demoted)
+
+
+def message_of(entry_id: EntryId) -> MessageId | None:
+    """The message a rule was said in; None for a pin that comes from none."""
+    return None if entry_id.message_id == NO_MESSAGE else entry_id.message_id

@@ -1,0 +1,188 @@
+"""What people may ask about a context: how full it is, what the next request would be, what summarising has brought."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Final
+
+from palimpsest.domain.context.cut import Block, CutCause, Live
+from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.tokens import Certainty
+from palimpsest.domain.context.usage import ContextUsage
+from palimpsest.domain.errors import ContextError, SummarizationNeeded
+from palimpsest.domain.messages import ConversationId, MessageId, user_message
+from palimpsest.domain.models.limits import Budget, Model
+from palimpsest.services.context.engine import ContextEngine, Trial
+from palimpsest.services.context.fitting import Fit, foldable, least
+from palimpsest.services.context.rules import front_of
+from palimpsest.services.context.state import ContextState
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import ContextMoment, SummaryCost
+
+_MOST_MOMENTS: Final = 200
+_KINDS: Final = {"summary": "summaries", "message": "messages", "preview": "previews", "injection": "injections"}
+"""Under which kind a segment is counted, where that is not its own type."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """How full a context is, with everything a person may ask about it."""
+
+    usage: ContextUsage
+    problem: ContextError | None
+    """Why it could not be sent as it stands; None when it could."""
+    budget: Budget
+    model: Model
+    certainty: Certainty
+    n_messages: int
+    """That the context stands for: what was rolled back or left out is not among them."""
+    by_kind: tuple[tuple[str, int], ...]
+    """Kind and tokens, largest first, none empty; they add up to what is used (invariant 16)."""
+    last_summary_at: str | None
+    """When the newest summary of the context was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the next request would be."""
+
+    model: str
+    used_tokens: int
+    upper_tokens: int
+    limit_tokens: int
+    certainty: Certainty
+    segments: tuple[Segment, ...]
+    """In the request's order, also where it could not be sent; they add up to `used_tokens` (invariant 16)."""
+    would_summarize: tuple[tuple[MessageId, MessageId], ...]
+    """[start, end) of what a turn would summarise first."""
+    problem: ContextError | None
+    """Why it could not be sent as it stands; None when it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyStats:
+    """What one strategy has brought. Tokens are the model's."""
+
+    name: str
+    n_fired: int
+    tokens_saved: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextStats:
+    """What compaction has done for a conversation, and what it cost."""
+
+    strategies: tuple[StrategyStats, ...]
+    """By name."""
+    recuts: tuple[tuple[CutCause, int], ...]
+    """How many for each cause, by cause."""
+    duration_ms: int
+    """Of all re-cuts."""
+    summaries: tuple[SummaryCost, ...]
+    """By kind."""
+    moments: tuple[ContextMoment, ...]
+    """The newest requests and re-cuts, oldest first."""
+
+
+async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
+    """Raises NotFound."""
+    state = await engine.state(conversation_id)
+    kinds: Counter[str] = Counter()
+    for segment in state.segments:
+        kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens
+    # Looking through a long conversation for rules takes seconds, and only a context that does not fit needs them.
+    fits = state.estimate.upper <= state.budget.budget
+    problem = None if fits else await _problem(engine, await engine.try_out(state, None))
+    return UsageReport(
+        ContextUsage(kinds.total(), state.budget.budget, state.n_blocks),
+        problem,
+        state.budget,
+        state.model,
+        certainty(state),
+        sum(1 if isinstance(piece, Live) else piece.end - piece.start for piece in state.pieces),
+        tuple((kind, tokens) for kind, tokens in kinds.most_common() if tokens),
+        max((piece.summary.created_at for piece in state.pieces if isinstance(piece, Block)), default=None),
+    )
+
+
+async def explain(engine: ContextEngine, conversation_id: ConversationId, text: str | None) -> Plan:
+    """A dry run of the next request, with `text` as its message: nothing is stored or sent. What it says of the
+    request's size is what admission and the turn decide by."""
+    state = await engine.state(conversation_id)
+    trial = await engine.try_out(state, None if text is None else user_message(text))
+    tried, limit = trial.state, trial.fitting.limit_tokens
+    runs = await _runs(engine, tried) if engine.is_due(tried, limit) and trial.fitting.fit is not Fit.NEVER else []
+    problem = await _problem(engine, trial)
+    dry = await _without_what_is_left_out(engine, trial)
+    return Plan(
+        model=dry.model.name,
+        used_tokens=dry.estimate.mean,
+        upper_tokens=dry.estimate.upper,
+        limit_tokens=limit,
+        certainty=certainty(dry),
+        segments=dry.segments,
+        would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
+        problem=problem,
+    )
+
+
+async def stats(engine: ContextEngine, conversation_id: ConversationId) -> ContextStats:
+    """How often which strategy fired, and tokens saved against cost. Raises NotFound."""
+    await engine.state(conversation_id)
+    recuts = await engine.store.read(contexts.recut_reports, conversation_id)
+    fired: dict[str, StrategyStats] = {}
+    causes: dict[CutCause, int] = {}
+    for cause, report in recuts:
+        causes[cause] = causes.get(cause, 0) + 1
+        for name, tokens in report.saved.items():
+            known = fired.get(name, StrategyStats(name, 0, 0))
+            fired[name] = StrategyStats(name, known.n_fired + 1, known.tokens_saved + tokens)
+    return ContextStats(
+        tuple(fired[name] for name in sorted(fired)),
+        tuple(sorted(causes.items())),
+        sum(report.duration_ms for _, report in recuts),
+        tuple(await engine.store.read(contexts.summary_costs, conversation_id)),
+        tuple(await engine.store.read(contexts.moments, conversation_id, _MOST_MOMENTS)),
+    )
+
+
+def certainty(state: ContextState) -> Certainty:
+    """How the state's tokens were counted."""
+    if state.tokenizer.name != state.model.tokenizer:
+        return Certainty.BYTES
+    return Certainty.EXACT if state.model.is_exact else Certainty.ESTIMATED
+
+
+async def _without_what_is_left_out(engine: ContextEngine, trial: Trial) -> ContextState:
+    """As the next request would have it where nothing is summarized."""
+    state, limit = trial.state, trial.fitting.limit_tokens
+    if engine.settings.infinity or not engine.is_due(state, limit):
+        return state
+    _, kept, gone = (await engine.compactor(state)).leaving_out(state, trial.rules, limit)
+    shown = replace(state, pieces=kept, front=front_of(state, trial.rules, gone))
+    if shown.estimate.upper <= limit:
+        return shown
+    front, pieces, _ = least(engine.settings, state, trial.rules)
+    return replace(state, pieces=pieces, front=front)
+
+
+async def _runs(engine: ContextEngine, state: ContextState) -> list[tuple[int, int]]:
+    """The stretches of pieces that a re-cut now would make into summaries."""
+    return (await engine.compactor(state)).would_summarize(state)
+
+
+async def _problem(engine: ContextEngine, trial: Trial) -> ContextError | None:
+    """Why a turn could not send the request as it stands; None as well where it would leave something out."""
+    found, state = trial.fitting, trial.state
+    match found.fit:
+        case Fit.WHOLE:
+            return None
+        case Fit.NEVER:
+            return found.problem()
+        case Fit.COMPACTED if not engine.settings.infinity:
+            return None
+        case Fit.COMPACTED:
+            runs = await _runs(engine, state) or foldable(state.pieces)
+            ids = tuple(piece.start for first, after in runs for piece in state.pieces[first:after])
+            return SummarizationNeeded(found.upper_tokens - found.limit_tokens, ids, found.limit_tokens)

@@ -1,0 +1,353 @@
+"""The working context of one conversation in memory, loaded from its store and kept in step with it.
+
+Only what the cut shows is loaded: a conversation of 100,000 messages whose older part stands as summaries costs its
+live messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, running_request, total_tokens
+from palimpsest.domain.context.measured import Estimate, Measured, Part
+from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, segments_of
+from palimpsest.domain.context.rules.front import Commands, StandingRules, render_front
+from palimpsest.domain.context.rules.ledger import EntryId
+from palimpsest.domain.context.summaries.node import Summary, render_summary
+from palimpsest.domain.context.tokens import count_content
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
+from palimpsest.domain.models.limits import Budget, Model
+from palimpsest.services.models.editor_models import EditorId
+from palimpsest.services.models.tokenizers import Tokenizer
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import CutRecord
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import ConversationRecord
+from palimpsest.storage.store import Store
+
+
+@dataclass(slots=True)
+class ContextState:
+    """What would be sent, as pieces. Changed only by whoever holds the conversation's lease."""
+
+    record: ConversationRecord
+    model: Model
+    budget: Budget
+    tokenizer: Tokenizer
+    cut: CutRecord
+    pieces: list[Piece]
+    frame: Frame
+    """What stands before the conversation since its last turn began."""
+    frame_tokens: FrameTokens
+    front: Front
+    """As the cut has it."""
+    expansions: tuple[tuple[MessageId, MessageId], ...] = ()
+    """[start, end) of what the user wants to see as originals, as long as it fits."""
+    ruling: tuple[StoredMessage, ...] = ()
+    """The user's messages below `ruling_until` that make or take back a standing rule, oldest first."""
+    ruling_until: int = 0
+    """The first message that was not looked at for that yet."""
+    n_sent: int = 0
+    """How many leading pieces stood unchanged in the last request."""
+    futile_above: int = 0
+    """Raw tokens under which another re-cut by threshold is not tried: the last one gained too little."""
+    demoted: frozenset[EntryId] = frozenset()
+    """Standing rules over their share of the budget, as they were last told."""
+    rules: StandingRules | None = None
+    """As they were last derived; None when they were not yet."""
+    commands: Commands | None = None
+    """What counts as ruled by command for the request that is being made; None: what was up to now."""
+    written_ahead: int = -1
+    """The version of the cut for which summaries were begun ahead of need."""
+    measured: Measured = field(default_factory=Measured)
+    """What the model's service said of the last request."""
+    _estimated: tuple[tuple[object, ...], Estimate] | None = None
+    """The newest estimate, and what it was made of: between re-cuts pieces are only appended or added to."""
+    last_hidden: int = 0
+    """The newest of what was rolled back or purged, as the state knows it."""
+    last_injection: int = 0
+    """The newest of what was added behind a message, as the state knows it."""
+    asked_by: EditorId | None = None
+    """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
+    offer models, its own are asked first."""
+
+    @property
+    def id(self) -> ConversationId:
+        return self.record.id
+
+    @property
+    def fixed_tokens(self) -> int:
+        """Raw tokens of the next request before the conversation."""
+        return self.frame_tokens.total + self.front.tokens
+
+    @property
+    def raw_tokens(self) -> int:
+        """Of the next request, frame included."""
+        return self.fixed_tokens + total_tokens(self.pieces)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Of the next request, in its order."""
+        return (Part(-1, 0, self.fixed_tokens), *map(_part, self.pieces))
+
+    @property
+    def estimate(self) -> Estimate:
+        """Of the next request: what was measured counts as measured, the rest by the cut's estimator. A model whose
+        own tokens are counted needs no measuring."""
+        estimator, raw = self.cut.estimator, self.raw_tokens
+        if self.model.is_exact or not self.measured.request:
+            return Estimate(estimator.mean(raw), estimator.upper(raw))
+        made_of = (raw, len(self.pieces), self.cut.version, estimator, self.measured.request, self.measured.real_tokens)
+        if self._estimated is None or self._estimated[0] != made_of:
+            self._estimated = (made_of, self.measured.estimate(self.parts, estimator))
+        return self._estimated[1]
+
+    def estimate_of(self, front: Front, pieces: Sequence[Piece]) -> Estimate:
+        """The same of a request with another front and other pieces."""
+        return replace(self, front=front, pieces=list(pieces), _estimated=None).estimate
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Of the next request, in its order. Their tokens add up to the mean of `estimate` (invariant 16)."""
+        estimator = self.cut.estimator
+        measured = Measured() if self.model.is_exact else self.measured
+        return segments_of(
+            self.frame,
+            self.frame_tokens,
+            self.front,
+            self.pieces,
+            whole=self.estimate.mean,
+            shares=measured.shares_of(self.parts, estimator),
+            overhead=estimator.overhead,
+            n_known_pieces=self.n_sent,
+        )
+
+    def renew_estimator(self) -> None:
+        """Counts by what is known of the model now: a cut freezes its estimator, and a re-cut takes it anew."""
+        self.cut = replace(self.cut, estimator=self.model.estimator)
+
+    @property
+    def n_messages(self) -> int:
+        """The next message's id, as the state knows it."""
+        return self.record.n_messages
+
+    @property
+    def kept(self) -> frozenset[MessageId]:
+        """Messages that no re-cut summarises: the running turn's request, and what the user expanded."""
+        expanded = (MessageId(each) for start, end in self.expansions for each in range(start, end))
+        return running_request(self.pieces).union(expanded)
+
+    @property
+    def n_blocks(self) -> int:
+        return sum(isinstance(piece, Block) for piece in self.pieces)
+
+    @contextlib.contextmanager
+    def ruled_by(self, commands: Commands | None) -> Iterator[None]:
+        """What is made of the state in the block is made as if the user had ruled by command no more than that."""
+        before, self.commands = self.commands, commands
+        try:
+            yield
+        finally:
+            self.commands = before
+
+    def hide(self, start: MessageId, last_hidden: int) -> None:
+        """The messages from `start` on were rolled back, and no summary in the context speaks of them."""
+        self.pieces = [piece for piece in self.pieces if piece.end <= start]
+        self.ruling = tuple(message for message in self.ruling if message.id < start)
+        self.n_sent = min(self.n_sent, len(self.pieces))
+        self.last_hidden = last_hidden
+
+    def asked_at(self, turn_id: TurnId) -> int:
+        """The position of the turn's own message among the pieces."""
+        return next(
+            i for i, piece in enumerate(self.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
+        )
+
+    def asked_in(self, turn_id: TurnId) -> Live:
+        """The turn's own message."""
+        piece = self.pieces[self.asked_at(turn_id)]
+        assert isinstance(piece, Live)
+        return piece
+
+    def with_injection(self, turn_id: TurnId, text: str) -> ContextState:
+        """A copy of the state in which the text stands behind the turn's own message."""
+        asked = self.asked_in(turn_id)
+        whole = f"{asked.injection}\n\n{text}" if asked.injection else text
+        added = replace(asked, injection=whole, injection_tokens=self.tokenizer.count(whole))
+        index = self.asked_at(turn_id)
+        return replace(self, pieces=[*self.pieces[:index], added, *self.pieces[index + 1 :]])
+
+    def with_more(self, tokens: int) -> ContextState:
+        """A copy as large as the state will be when so many raw tokens are told behind the user's newest message: what
+        was measured makes an estimate of parts other than the sum of their estimates."""
+        for index in reversed(range(len(self.pieces)) if tokens else ()):
+            piece = self.pieces[index]
+            if isinstance(piece, Live) and piece.message.content.role is Role.USER:
+                larger = replace(piece, injection_tokens=piece.injection_tokens + tokens)
+                return replace(self, pieces=[*self.pieces[:index], larger, *self.pieces[index + 1 :]])
+        return self
+
+    def append(
+        self, stored: Sequence[StoredMessage], tokens: Sequence[int], previews: dict[MessageId, Content]
+    ) -> None:
+        """Newly stored messages, live."""
+        for message, size in zip(stored, tokens, strict=True):
+            self.pieces.append(live(message, size, previews.get(message.id), self.tokenizer))
+        if stored:
+            self.record = replace(self.record, n_messages=stored[-1].id + 1)
+
+
+def _part(piece: Piece) -> Part:
+    if isinstance(piece, Block):
+        return Part(piece.start, piece.end, piece.tokens, "summary")
+    content = piece.message.content
+    kind = next((f"tool {result.name}" for result in content.results), content.role.value)
+    return Part(piece.start, piece.end, piece.tokens, kind)
+
+
+def live(
+    message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer, injection: str = ""
+) -> Live:
+    preview_tokens = 0 if preview is None else count_content(preview, tokenizer.count)
+    return Live(message, tokens, preview, preview_tokens, injection, tokenizer.count(injection) if injection else 0)
+
+
+def front(text: str, tokenizer: Tokenizer) -> Front:
+    return Front(text, count_content(render_front(text), tokenizer.count)) if text else Front()
+
+
+def block(summary: Summary, tokenizer: Tokenizer) -> Block:
+    return Block(summary, count_content(render_summary(summary), tokenizer.count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What is read of a conversation in one transaction."""
+
+    record: ConversationRecord
+    cut: CutRecord | None
+    summaries: dict[SummaryId, Summary]
+    previews: dict[MessageId, Content]
+    live_messages: list[StoredMessage]
+    expansions: tuple[tuple[MessageId, MessageId], ...]
+    injections: dict[MessageId, str]
+    last_hidden: int
+    last_injection: int
+    counts: dict[MessageId, int] = field(default_factory=dict)
+
+
+def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
+    record = conversations.get(conversation_id)
+    cut = contexts.latest_cut(conversation_id)
+    hidden = conversations.hidden_ranges(conversation_id)
+    absent = [(each.start, each.end) for each in hidden]
+    absent += [] if cut is None else cut.left_out
+    expansions = tuple(contexts.expansions(conversation_id))
+    summaries = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
+    # A server may have died between hiding messages and choosing the cut without them.
+    summaries = [summary for summary in summaries if contexts.is_usable(summary, hidden)]
+    messages: list[StoredMessage] = []
+    position = 0
+    for summary in sorted(summaries, key=lambda each: each.start):
+        if position < summary.start:
+            messages += conversations.read_messages(conversation_id, position, summary.start)
+        position = summary.end
+    messages += conversations.read_messages(conversation_id, position)
+    messages = [message for message in messages if not any(start <= message.id < end for start, end in absent)]
+    first = messages[0].id if messages else position
+    counts = conversations.read_counts(conversation_id, tokenizer, first)
+    version = 0 if cut is None else cut.version
+    previews = contexts.read_previews(conversation_id, version)
+    injections = contexts.read_injections(conversation_id, version)
+    by_id = {each.id: each for each in summaries}
+    last = conversations.last_hidden(conversation_id), contexts.last_injection(conversation_id)
+    return _Rows(record, cut, by_id, previews, messages, expansions, injections, *last, counts)
+
+
+async def ensure_counts(
+    store: Store,
+    conversation_id: ConversationId,
+    messages: Sequence[StoredMessage],
+    counts: dict[MessageId, int],
+    tokenizer: Tokenizer,
+) -> dict[MessageId, int]:
+    """Counts for all messages; those that had none are counted now and stored."""
+    missing = [message for message in messages if message.id not in counts]
+    if missing:
+        sizes = await tokenizer.count_contents([message.content for message in missing])
+        fresh = {message.id: size for message, size in zip(missing, sizes, strict=True)}
+        await store.run(conversations.write_counts, conversation_id, tokenizer.name, fresh)
+        counts = counts | fresh
+    return counts
+
+
+async def load_state(
+    store: Store,
+    conversation_id: ConversationId,
+    model: Model,
+    budget: Budget,
+    tokenizer: Tokenizer,
+    frame: Frame,
+) -> ContextState:
+    """The state as the store has it. A conversation without a cut begins with everything live."""
+    rows = await store.read(_read, conversation_id, tokenizer.name)
+    counts = await ensure_counts(store, conversation_id, rows.live_messages, rows.counts, tokenizer)
+    frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
+    pieces: list[Piece] = [block(summary, tokenizer) for summary in rows.summaries.values()]
+    pieces += [
+        live(m, counts[m.id], rows.previews.get(m.id), tokenizer, rows.injections.get(m.id, ""))
+        for m in rows.live_messages
+    ]
+    pieces.sort(key=lambda piece: piece.start)
+    cut = rows.cut or first_cut(model, frame.digest())
+    return ContextState(
+        rows.record,
+        model,
+        budget,
+        tokenizer,
+        cut,
+        pieces,
+        frame,
+        frame_tokens,
+        front(cut.front, tokenizer),
+        rows.expansions,
+        last_hidden=rows.last_hidden,
+        last_injection=rows.last_injection,
+    )
+
+
+def first_state(
+    record: ConversationRecord, model: Model, budget: Budget, tokenizer: Tokenizer, frame: Frame
+) -> ContextState:
+    """The state of a conversation in which nothing was said yet."""
+    frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
+    cut = first_cut(model, frame.digest())
+    return ContextState(record, model, budget, tokenizer, cut, [], frame, frame_tokens, Front(), ())
+
+
+def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
+    """The cut of a conversation that was never re-cut: nothing is summarised. Version 0 is not stored."""
+    return CutRecord(0, CutCause.FIRST, model.name, model.estimator, frame_digest, MessageId(0), ())
+
+
+async def load_everything(store: Store, state: ContextState, tokenizer: Tokenizer) -> tuple[list[Live], list[Summary]]:
+    """All visible messages, live and without previews, and all summaries that speak of nothing hidden: for choosing a
+    cut anew."""
+
+    def read() -> tuple[list[StoredMessage], dict[MessageId, int], list[Summary]]:
+        hidden = conversations.hidden_ranges(state.id)
+        visible = [
+            message
+            for message in conversations.read_messages(state.id, 0)
+            if not any(each.start <= message.id < each.end for each in hidden)
+        ]
+        usable = [summary for summary in contexts.read_summaries(state.id) if contexts.is_usable(summary, hidden)]
+        return visible, conversations.read_counts(state.id, tokenizer.name, 0), usable
+
+    messages, counts, summaries = await store.read(read)
+    counts = await ensure_counts(store, state.id, messages, counts, tokenizer)
+    return [Live(message, counts[message.id]) for message in messages], summaries

@@ -1,0 +1,1 @@
+"""Writing summaries, by whom, and when."""

@@ -1,0 +1,215 @@
+"""Writes summaries and stores them; whether one is used is for a cut to say.
+
+A summary may be written ahead of need, and a model may deliver one after a turn stopped waiting for it. Both are nodes
+of the forest like any other, found again at the next re-cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from palimpsest.domain.context.cut import Block, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.context.rules.ledger import Ledger, missing, split_standing_rules, standing_rules
+from palimpsest.domain.context.summaries.extractive import AUTHOR
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.summaries.pending import PendingSummarization
+from palimpsest.domain.models.provider import TokenUsage
+from palimpsest.machine import machine, utc_now
+from palimpsest.services.background import Background
+from palimpsest.services.context.operations import Operation
+from palimpsest.services.context.state import ContextState, block
+from palimpsest.services.context.summaries.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
+from palimpsest.services.models.helper import Check
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import NewSummary
+from palimpsest.storage.store import Store
+
+_SMALLEST_TARGET: Final = 40
+"""Raw tokens: what a summary is given beside the standing rules, however many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWriter:
+    """Writes for one store's conversations."""
+
+    store: Store
+    summarizer: Summarizer
+    background: Background
+
+    async def write(
+        self, state: ContextState, pending: PendingSummarization, ledger: Ledger, operation: Operation
+    ) -> Block | None:
+        """A stored summary as a block; None when it would not be smaller (invariant 7)."""
+        started = machine.monotonic_s()
+        last_hidden = state.last_hidden
+        rules, pieces, target = self._parts(state, pending, ledger)
+        check = self._still_shown(state, pending, last_hidden)
+        written = await self.summarizer.write(pieces, target, state.tokenizer.count, check)
+        if written.note is not None:
+            operation.fall_back(written.note)
+        await self._pay(state, written.refused, started)
+        if written.later is not None:
+            late = self._store_late(state, pending, rules, written.later, last_hidden, started)
+            self.background.start(state.id, late, pending.scope.range[1])
+        return await self.complete(state, pending, written, ledger, started)
+
+    async def complete(
+        self, state: ContextState, pending: PendingSummarization, written: Written, ledger: Ledger, started: float
+    ) -> Block | None:
+        """Stores a text for what was asked for; None when it is not smaller than that."""
+        rules = standing_rules(ledger, *pending.scope.range)
+        new = _node(pending, written, rules, started)
+        # The overhead of a rendered block is at most this much: do not store what will be refused.
+        if state.tokenizer.count(new.text) >= pending.shown_tokens:
+            await self._pay(state, written.usage, started)
+            return None
+        summary = await self.store.run(contexts.write_summary, state.id, new, utc_now())
+        rendered = block(summary, state.tokenizer)
+        return rendered if rendered.tokens < pending.shown_tokens else None
+
+    async def write_ahead(self, state: ContextState, pending: PendingSummarization, ledger: Ledger) -> None:
+        """Stores a model's summary for the next re-cut. Raises PalimpsestError or TimeoutError where there is none."""
+        if not isinstance(self.summarizer, PatientSummarizer):
+            return  # without a model a summary takes no time
+        started = machine.monotonic_s()
+        last_hidden = state.last_hidden
+        rules, pieces, target = self._parts(state, pending, ledger)
+        try:
+            check = self._still_shown(state, pending, last_hidden)
+            written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count, check)
+        except UnusableSummary as error:
+            await self._pay(state, error.usage, started)
+            raise
+        new = _node(pending, written, rules, started)
+        await self.store.run(contexts.write_later_summary, state.id, new, last_hidden, utc_now())
+
+    async def _store_late(
+        self,
+        state: ContextState,
+        pending: PendingSummarization,
+        rules: str,
+        later: asyncio.Task[Written],
+        last_hidden: int,
+        started: float,
+    ) -> None:
+        try:
+            written = await later
+        except UnusableSummary as error:
+            await self._pay(state, error.usage, started)
+            raise
+        finally:
+            later.cancel()
+        new = _node(pending, written, rules, started)
+        await self.store.run(contexts.write_later_summary, state.id, new, last_hidden, utc_now())
+
+    def _still_shown(self, state: ContextState, pending: PendingSummarization, last_hidden: int) -> Check:
+        """Raises UnusableSummary once any of the messages was rolled back or purged. Here such a change stops the work,
+        but another server's does not. `last_hidden`: when the pieces were chosen, which may be before the work
+        begins."""
+
+        async def check() -> None:
+            if await self.store.read(contexts.hidden_since, state.id, *pending.scope.range, last_hidden):
+                raise UnusableSummary("What the summary was to speak of was taken back meanwhile.")
+
+        return check
+
+    async def _pay(self, state: ContextState, usage: TokenUsage, started: float) -> None:
+        """Puts what a model took for texts that are not used into the account."""
+        if usage.prompt_tokens or usage.output_tokens:
+            took_ms = int((machine.monotonic_s() - started) * 1000)
+            tokens = usage.prompt_tokens, usage.output_tokens
+            await self.store.run(contexts.write_refused, state.id, *tokens, took_ms, utc_now())
+
+    def _parts(
+        self, state: ContextState, pending: PendingSummarization, ledger: Ledger
+    ) -> tuple[str, list[Piece], int]:
+        """The standing rules at the head, the pieces without theirs, and what the rest may take."""
+        # Invariant 9: what holds stands at the head, verbatim, whatever it leaves for the rest.
+        rules = standing_rules(ledger, *pending.scope.range)
+        target = max(pending.target_tokens - state.tokenizer.count(rules), _SMALLEST_TARGET)
+        return rules, [_without_rules(piece) for piece in pending.pieces], target
+
+    async def ready(self, state: ContextState, run: Sequence[Piece], ledger: Ledger) -> Block | None:
+        """The summary by a model, written before, that stands for most of the run from its beginning on."""
+        found = await self.store.read(contexts.find_written, state.id, run[0].start, run[-1].end)
+        ends = {run[start - 1].end: start for start in piece_starts(run) if start} | {run[-1].end: len(run)}
+        best: Block | None = None
+        for summary in found:
+            n_covered = ends.get(summary.end)
+            if summary.children or n_covered is None or (best is not None and summary.end <= best.end):
+                continue
+            covered = total_tokens(run[:n_covered])
+            candidate = block(summary, state.tokenizer)
+            if candidate.tokens < covered:
+                best = candidate
+        return None if best is None else (await self.with_rules(state, [best], ledger))[0]
+
+    async def improved(self, state: ContextState, pieces: Sequence[Piece]) -> list[Piece]:
+        """The pieces, with what a model has meanwhile written in place of what was quoted while a turn waited."""
+        result: list[Piece] = []
+        for piece in pieces:
+            if isinstance(piece, Block) and piece.summary.author == AUTHOR:
+                found = await self.store.read(contexts.find_written, state.id, piece.start, piece.end)
+                better = next((each for each in found if _stands_for_the_same(each, piece.summary)), None)
+                result.append(piece if better is None else block(better, state.tokenizer))
+            else:
+                result.append(piece)
+        return result
+
+    async def with_rules(self, state: ContextState, pieces: Sequence[Block], ledger: Ledger) -> list[Block]:
+        """The blocks, each with every standing rule of its range verbatim: rules may hold again after a roll back."""
+        result: list[Block] = []
+        for each in pieces:
+            within = Ledger(ledger.open_entries(range(each.start, each.end)))
+            result.append(await self._with_rules(state, each, within) if missing(within, [each]) else each)
+        return result
+
+    async def _with_rules(self, state: ContextState, old: Block, ledger: Ledger) -> Block:
+        summary = old.summary
+        _, rest = split_standing_rules(summary.text)
+        rules = standing_rules(ledger, summary.start, summary.end)
+        new = NewSummary(
+            summary.start,
+            summary.end,
+            summary.level,
+            summary.kind,
+            f"{rules}\n{rest}",
+            summary.original_tokens,
+            summary.author,
+            summary.children,
+            0,
+        )
+        return block(await self.store.run(contexts.write_summary, state.id, new, utc_now()), state.tokenizer)
+
+
+def _node(pending: PendingSummarization, written: Written, rules: str, started: float) -> NewSummary:
+    lower = [piece.summary for piece in pending.pieces if isinstance(piece, Block)]
+    start, end = pending.scope.range
+    return NewSummary(
+        start=start,
+        end=end,
+        level=1 + max((summary.level for summary in lower), default=0),
+        kind=written.kind,
+        text=f"{rules}\n{written.text}" if rules else written.text,
+        original_tokens=pending.original_tokens,
+        author=written.author,
+        children=tuple(summary.id for summary in lower),
+        duration_ms=int((machine.monotonic_s() - started) * 1000),
+        input_tokens=written.usage.prompt_tokens,
+        output_tokens=written.usage.output_tokens,
+    )
+
+
+def _stands_for_the_same(newer: Summary, old: Summary) -> bool:
+    return newer.id > old.id and newer.end == old.end and newer.children == old.children
+
+
+def _without_rules(piece: Piece) -> Piece:
+    """A block without the standing rules at its head: the summary made of it gets the rules anew."""
+    if isinstance(piece, Live):
+        return piece
+    _, rest = split_standing_rules(piece.summary.text)
+    return replace(piece, summary=replace(piece.summary, text=rest))

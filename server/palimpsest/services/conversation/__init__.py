@@ -1,0 +1,1 @@
+"""Conversations: their life, search, purge, transfer and documents."""

@@ -1,0 +1,338 @@
+"""Conversations as people use them: begin, list, read, summarise, switch models."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.exchanges import exchange_starts
+from palimpsest.domain.errors import ConversationBusy, ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
+from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
+from palimpsest.domain.models.limits import Model
+from palimpsest.domain.settings.settings import Layout
+from palimpsest.domain.turns.journal import shown_text
+from palimpsest.domain.turns.states import TurnState, title_of
+from palimpsest.machine import machine, utc_now
+from palimpsest.services.context.engine import ContextEngine, Switch
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.summaries.requested import RequestedSummaries, Summarized
+from palimpsest.services.conversation.history import HistoryEditor, Recut, RolledBack
+from palimpsest.services.events import ConversationChanged, Listeners
+from palimpsest.services.models.editor_models import EditorId
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import ConversationRecord
+from palimpsest.storage.leases import TURN, HeldLease
+from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import TurnRecord
+from palimpsest.wording import counted
+
+MAX_PAGE = 1000
+DEFAULT_PAGE = 200
+_SWITCH: Final = "a model switch"
+_LOOK_AGAIN_S: Final = 1.0
+"""How long a switch that waits goes without looking whether the conversation is free."""
+
+
+class TurnFailed(PalimpsestError):
+    """A turn that ended in an error. What it had said is kept."""
+
+    def __init__(self, turn: TurnRecord, error: PalimpsestError) -> None:
+        super().__init__(str(error), error.detail)
+        self.kind = error.kind
+        self.is_retryable = error.is_retryable
+        self.turn_id = turn.id
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A turn whose answer is still coming."""
+
+    turn_id: TurnId
+    last_seq: int
+    text: str
+    """What its open step has said so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Messages, oldest first."""
+
+    record: ConversationRecord
+    messages: tuple[StoredMessage, ...]
+    hidden: frozenset[MessageId]
+    """Those of them that were rolled back."""
+    next: MessageId | None
+    running: Running | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """A turn as the store knows it."""
+
+    turn: TurnRecord
+    message_ids: tuple[MessageId, ...]
+    text: str
+    """Everything the assistant has said in it that is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """The conversations of one folder."""
+
+    store: Store
+    contexts: ContextEngine
+    listeners: Listeners
+
+    async def create(self, title: str | None, model: str | None) -> ConversationRecord:
+        """A new conversation; without a title, its first message will give one. Raises NotFound for the model."""
+        models = self.contexts.models
+        chosen = models.default() if model is None else models.get(model)
+        models.provider(chosen)
+        cleaned, _ = clean_text(title or "")
+        conversation_id = ConversationId(machine.new_id())
+        return await self.store.run(conversations.create, conversation_id, title_of(cleaned), chosen.name, utc_now())
+
+    def blank(self) -> ConversationRecord:
+        """A conversation with the default model that is not stored: its first message stores it
+        (`TurnEngine.begin`), so that nothing is left behind when that cannot be."""
+        models = self.contexts.models
+        chosen = models.default()
+        models.provider(chosen)
+        now = utc_now()
+        return ConversationRecord(
+            ConversationId(machine.new_id()), "", chosen.name, 0, 0, now, now, None, MessageId(0), False, ""
+        )
+
+    async def list(self) -> list[tuple[ConversationRecord, TurnId | None]]:
+        """The last changed first, each with the turn that runs in it."""
+
+        def read() -> list[tuple[ConversationRecord, TurnId | None]]:
+            return [
+                (record, None if (turn := turns.running_turn(record.id)) is None else turn.id)
+                for record in conversations.list_all()
+            ]
+
+        return await self.store.read(read)
+
+    async def holds(self, conversation_id: ConversationId) -> bool:
+        return await self.store.read(conversations.holds, conversation_id)
+
+    async def holds_turn(self, turn_id: TurnId) -> bool:
+        return await self.store.read(turns.has_turn, turn_id)
+
+    async def read(self, conversation_id: ConversationId, start: int | None, limit: int | None) -> Page:
+        """A page of messages, and what a running turn has said so far, as of one moment."""
+        first = 0 if start is None else start
+        count = DEFAULT_PAGE if limit is None else limit
+        if first < 0 or not 1 <= count <= MAX_PAGE:
+            raise InvalidRequest(f"Read from message 0 or later, and 1 to {MAX_PAGE} messages at a time.")
+
+        def read() -> Page:
+            record = conversations.get(conversation_id)
+            messages = conversations.read_messages(conversation_id, first, first + count)
+            turn = turns.running_turn(conversation_id)
+            running = None
+            if turn is not None:
+                events = [numbered.event for numbered in turns.read_journal(turn.id)]
+                running = Running(turn.id, turn.last_seq, shown_text(events))
+            following = MessageId(first + count) if first + count < record.n_messages else None
+            ranges = conversations.hidden_ranges(conversation_id)
+            hidden = frozenset(m.id for m in messages if any(each.start <= m.id < each.end for each in ranges))
+            return Page(record, tuple(messages), hidden, following, running)
+
+        return await self.store.read(read)
+
+    async def outcome(self, turn_id: TurnId) -> TurnOutcome:
+        """A turn and its committed messages. Raises NotFound."""
+
+        def read() -> TurnOutcome:
+            turn = turns.find(turn_id)
+            ids = turns.message_ids(turn_id)
+            messages = conversations.read_messages(turn.conversation_id, ids[0], ids[-1] + 1) if ids else []
+            said = [m.content.text for m in messages if m.turn_id == turn_id and m.content.role is Role.ASSISTANT]
+            return TurnOutcome(turn, tuple(ids), "".join(said))
+
+        return await self.store.read(read)
+
+    async def require_success(self, turn_id: TurnId) -> TurnOutcome:
+        """The outcome of an ended turn. Raises TurnFailed for one that errored."""
+        outcome = await self.outcome(turn_id)
+        turn = outcome.turn
+        if turn.state is TurnState.ERRORED:
+            error = PalimpsestError(turn.error_message or "The turn failed.", ErrorDetail(model=turn.model))
+            error.kind = turn.error_kind or ErrorKind.INTERNAL
+            error.is_retryable = error.kind in (ErrorKind.OVERLOADED, ErrorKind.RATE_LIMITED, ErrorKind.NETWORK)
+            raise TurnFailed(turn, error)
+        return outcome
+
+    async def conversation_of_request(self, request_id: str) -> ConversationId | None:
+        """Where a request that is repeated had made its turn."""
+        return await self.store.read(turns.conversation_of_request, request_id)
+
+    async def rename(self, conversation_id: ConversationId, title: str) -> ConversationRecord:
+        """The user's name for it, at most 60 characters. Raises InvalidRequest for an empty one."""
+        cleaned, _ = clean_text(title)
+        if not title_of(cleaned):
+            raise InvalidRequest("A conversation's name needs at least one character.")
+        return await self._change(
+            conversation_id, lambda: conversations.rename(conversation_id, title_of(cleaned), utc_now())
+        )
+
+    async def archive(self, conversation_id: ConversationId, *, is_archived: bool) -> ConversationRecord:
+        """Archived conversations stay as they are; editors may leave them out of lists."""
+        return await self._change(
+            conversation_id, lambda: conversations.set_archived(conversation_id, utc_now(), is_archived=is_archived)
+        )
+
+    async def set_layout(self, conversation_id: ConversationId, layout: str | None) -> ConversationRecord:
+        """How its requests are laid out from its next turn on; None: as the settings say. Raises InvalidRequest."""
+        if layout is not None and layout not in get_args(Layout):
+            raise InvalidRequest(f"There is no layout {layout!r}. Choose one of: {', '.join(get_args(Layout))}.")
+        return await self._change(conversation_id, lambda: conversations.set_layout(conversation_id, layout, utc_now()))
+
+    async def set_draft(self, conversation_id: ConversationId, text: str) -> ConversationRecord:
+        """What the user has typed and not sent."""
+        cleaned, _ = clean_text(text)
+        return await self._change(conversation_id, lambda: conversations.set_draft(conversation_id, cleaned, utc_now()))
+
+    async def _change(self, conversation_id: ConversationId, change: Callable[[], None]) -> ConversationRecord:
+        def write() -> ConversationRecord:
+            conversations.get(conversation_id)
+            change()
+            return conversations.get(conversation_id)
+
+        record = await self.store.run(write)
+        self.changed(conversation_id)
+        return record
+
+    async def fork(
+        self, conversation_id: ConversationId, after: MessageId | None, title: str | None
+    ) -> ConversationRecord:
+        """A new conversation with the messages up to and with `after`, widened to whole exchanges; None: all.
+
+        Never waits: what a running turn has not committed is not in it. Raises InvalidRequest for no such message.
+        """
+        cleaned, _ = clean_text(title or "")
+        child = ConversationId(machine.new_id())
+
+        def write() -> ConversationRecord:
+            parent = conversations.get(conversation_id)
+            last = parent.n_messages - 1 if after is None else after
+            if not 0 <= last < parent.n_messages:
+                raise InvalidRequest(
+                    f"There is no message {last} to fork after; this conversation has "
+                    f"{counted(parent.n_messages, 'message')}."
+                )
+            start = max(0, last - MAX_PAGE)
+            nearby = conversations.read_messages(conversation_id, start, last + MAX_PAGE)
+            starts = [start + index for index in exchange_starts([message.content for message in nearby])]
+            at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
+            record = conversations.fork(child, parent, at, title_of(cleaned) or parent.title, utc_now())
+            contexts.inherit(child, conversation_id, at, utc_now())
+            ledger.inherit(child, conversation_id, at, utc_now())
+            return record
+
+        return await self.store.run(write)
+
+    async def roll_back(self, conversation_id: ConversationId, to: MessageId | None) -> RolledBack:
+        """Hides the messages from `to` on, or the newest one where None; the user's first hidden one becomes the draft.
+
+        Either is widened to whole exchanges.
+        """
+        pieces = (await self.contexts.state(conversation_id)).pieces
+        if to is None and not pieces:
+            raise InvalidRequest("There is nothing to roll back: the conversation has no messages.")
+        newest = MessageId(pieces[-1].end - 1) if pieces else MessageId(0)
+        try:
+            async with self._writing(conversation_id, "a roll back") as (state, lease):
+                if to is None:
+                    return await self._editor.rollback_last_message(state, lease, newest)
+                return await self._editor.roll_back(state, lease, to)
+        finally:
+            self.changed(conversation_id)  # a request that was cancelled may have hidden messages
+
+    async def expand(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
+        async with self._writing(conversation_id, "an expansion") as (state, lease):
+            return await self._editor.expand(state, lease, summary_id)
+
+    async def regenerate(
+        self, conversation_id: ConversationId, summary_id: SummaryId, asked_by: EditorId | None = None
+    ) -> Recut:
+        async with self._writing(conversation_id, "a summary") as (state, lease):
+            state.asked_by = asked_by
+            return await self._editor.regenerate(state, lease, summary_id)
+
+    async def undo(self, conversation_id: ConversationId) -> Recut:
+        async with self._writing(conversation_id, "an undo") as (state, lease):
+            return await self._editor.undo(state, lease)
+
+    async def redo(self, conversation_id: ConversationId) -> Recut:
+        async with self._writing(conversation_id, "a redo") as (state, lease):
+            return await self._editor.redo(state, lease)
+
+    @property
+    def _editor(self) -> HistoryEditor:
+        return HistoryEditor(self.contexts)
+
+    async def summarize(
+        self,
+        conversation_id: ConversationId,
+        wanted: tuple[MessageId, MessageId] | None,
+        asked_by: EditorId | None = None,
+    ) -> Summarized:
+        """Raises ConversationBusy while a turn or another change holds the conversation."""
+        async with self._writing(conversation_id, "a summary") as (state, lease):
+            state.asked_by = asked_by
+            return await RequestedSummaries(self.contexts).summarize(state, lease, wanted)
+
+    async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
+        """Waits for the end of a turn that runs; switches take place in the order in which they were asked for. Who is
+        cancelled while waiting has switched nothing.
+
+        Raises NotFound for a model that is unknown or not configured, ConversationBusy while anything else but a turn
+        or a switch holds the conversation.
+        """
+        models = self.contexts.models
+        model = models.get(name)
+        models.provider(model)
+        news = asyncio.Event()
+        unsubscribe = self.listeners.add(lambda _: news.set())
+        try:
+            while True:
+                news.clear()  # before the try: what happens from then on is not missed
+                try:
+                    return await self._switch(conversation_id, model)
+                except ConversationBusy as busy:
+                    if busy.holder not in (TURN, _SWITCH):
+                        raise
+                # A server that dies tells nobody, so it is looked at again without news.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), _LOOK_AGAIN_S)
+        finally:
+            unsubscribe()
+
+    async def _switch(self, conversation_id: ConversationId, model: Model) -> Switch:
+        is_held = False
+        try:
+            async with self._writing(conversation_id, _SWITCH) as (state, lease):
+                is_held = True
+                return await self.contexts.switch_model(state, lease, model)
+        finally:
+            if is_held:  # told when the lease is given back, because others may wait for it
+                self.changed(conversation_id)
+
+    def changed(self, conversation_id: ConversationId) -> None:
+        """Tells everybody that a conversation is another one now, or free."""
+        self.listeners.tell(ConversationChanged(conversation_id))
+
+    def _writing(
+        self, conversation_id: ConversationId, holder: str
+    ) -> contextlib.AbstractAsyncContextManager[tuple[ContextState, HeldLease]]:
+        return self.contexts.writing(conversation_id, holder, self.changed)

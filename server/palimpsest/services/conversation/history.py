@@ -1,0 +1,270 @@
+"""Changing what stands in a context without changing what was said: roll back, expand, undo, regenerate.
+
+Each changes the cut and only the cut (invariant 6): no message and no summary is deleted. The caller holds the lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.context.cut_history import Ranges, Standing
+from palimpsest.domain.context.summaries.node import children_of
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
+from palimpsest.domain.messages import MessageId, Role, SummaryId
+from palimpsest.machine import utc_now
+from palimpsest.services.context.acceptance import with_previews
+from palimpsest.services.context.compaction import pending_summarization
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.state import ContextState, block, ensure_counts, live
+from palimpsest.storage import leases
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context.cuts import Hid
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.leases import HeldLease
+
+_LONGEST_EXCHANGE: Final = 500
+"""Messages looked at to find where an exchange begins: a batch of parallel calls is far smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What a roll back hid."""
+
+    start: MessageId
+    end: MessageId
+    draft: str
+    """The user's first hidden message, to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recut:
+    """What a change of the cut did. Tokens are the model's."""
+
+    tokens_before: int
+    tokens_after: int
+    start: MessageId
+    end: MessageId
+    """One more than the last message it concerned."""
+    reason: str
+    """What was done, in a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEditor:
+    """The changes a user may ask for, on one folder's conversations."""
+
+    engine: ContextEngine
+
+    async def roll_back(self, state: ContextState, lease: HeldLease, to: MessageId) -> RolledBack:
+        """Hides the messages from `to` on, widened to the beginning of its exchange. They stay readable.
+
+        Raises InvalidRequest when there is no such message, or when it was rolled back already.
+        """
+        if not 0 <= to < state.n_messages:
+            raise InvalidRequest(
+                f"There is no message {to} to roll back to; this conversation has messages 0 to {state.n_messages - 1}."
+            )
+        start, end = await self._exchange_start(state, to), MessageId(state.n_messages)
+        store = self.engine.store
+
+        def hide() -> tuple[Hid, str]:
+            leases.check(lease)
+            gone = conversations.read_visible(state.id, start)
+            draft = next((message.content.text for message in gone if message.content.role is Role.USER), "")
+            hid = contexts.hide(state.id, start, end, utc_now())
+            conversations.set_draft(state.id, draft, utc_now())
+            return hid, draft
+
+        async with self.engine.background.paused([state.id], start):
+            hid, draft = await store.commit(hide, lambda done: self.engine.hid(state, start, done[0]))
+        await self.cut_without_hidden(lease, hid)
+        return RolledBack(start, end, draft)
+
+    async def cut_without_hidden(self, lease: HeldLease, hid: Hid) -> None:
+        """The best cut for what is left after something was hidden. What is hidden is in no context any more when this
+        begins, so nothing is lost when it is cut off."""
+        state = await self.engine.writable(lease)
+        if hid.has_lost_summaries or state.cut.left_out:
+            await self.engine.adopt_anew(state, lease, CutCause.ROLLBACK)
+        else:
+            await (await self.engine.compactor(state)).adopt(state, lease, state.pieces, CutCause.ROLLBACK)
+
+    async def rollback_last_message(self, state: ContextState, lease: HeldLease, last: MessageId) -> RolledBack:
+        """Hides the newest message, widened to its exchange, if it is still that one: somebody else may have written.
+
+        Raises InvalidRequest when it is not.
+        """
+        if not state.pieces or last != state.pieces[-1].end - 1:
+            raise InvalidRequest(f"Message {last} is not the newest any more. Read the conversation again.")
+        return await self.roll_back(state, lease, last)
+
+    async def expand(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
+        """Puts what a summary was made of in its place: lower summaries where there are any, else the originals.
+
+        Raises InvalidRequest, with the numbers, when that does not fit.
+        """
+        index, old = self._find(state, summary_id)
+        finer = await self._made_of(state, old)
+        room = state.cut.estimator.raw_within(state.budget.budget)
+        needed = state.raw_tokens - old.tokens + total_tokens(finer)
+        if needed > room:
+            estimator = state.cut.estimator
+            raise InvalidRequest(
+                f"Expanded, the context would need {estimator.upper(needed)} tokens, but only "
+                f"{state.budget.budget} fit. Expand a smaller summary, or switch to a model with a larger window.",
+                ErrorDetail(limit_tokens=state.budget.budget, projected_tokens=estimator.upper(needed)),
+            )
+        pieces = [*state.pieces[:index], *finer, *state.pieces[index + 1 :]]
+        shown = (old.start, old.end) if all(isinstance(piece, Live) for piece in finer) else None
+        reason = f"Messages {old.start} to {old.end - 1} stand for themselves again."
+        if shown is None:
+            reason = f"What the summary of messages {old.start} to {old.end - 1} was made of stands in its place."
+        return await self._adopt(state, lease, pieces, old.start, old.end, reason, expanded=shown)
+
+    async def regenerate(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
+        """Writes the summary again, over what it was made of; the old one stays in the forest."""
+        _, old = self._find(state, summary_id)
+        made_of = await self._made_of(state, old)
+        pending = pending_summarization(self.engine.settings, state, made_of)
+        state.renew_estimator()
+        before = state.estimate.mean
+        if await (await self.engine.compactor(state)).write_again(state, lease, old, pending) is None:
+            raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
+        reason = f"The summary of messages {old.start} to {old.end - 1} was written again."
+        return Recut(before, state.estimate.mean, old.start, old.end, reason)
+
+    async def undo(self, state: ContextState, lease: HeldLease) -> Recut:
+        """Goes back to what stood before the last change of summaries, and with each further undo to what stood before
+        that.
+
+        Raises InvalidRequest when nothing did, when messages were rolled back since, or when it would not fit.
+        """
+        walked = await self.engine.store.read(contexts.cut_history, state.id)
+        if len(walked.done) > 1:
+            return await self._put_back(state, lease, walked.done[-2], CutCause.UNDO)
+        if walked.ends_at_roll_back:
+            raise InvalidRequest(
+                "Undo is for summaries, not what was rolled back or answered anew: that can still be read."
+            )
+        raise InvalidRequest("Nothing to undo: the context is as it was before any summary was written.")
+
+    async def redo(self, state: ContextState, lease: HeldLease) -> Recut:
+        """Takes the last undo back.
+
+        Raises InvalidRequest when there is none, when summaries changed since, or when it would not fit.
+        """
+        walked = await self.engine.store.read(contexts.cut_history, state.id)
+        if not walked.undone:
+            raise InvalidRequest("Nothing to redo: no change of summaries was undone, or others were made since.")
+        return await self._put_back(state, lease, walked.undone[-1], CutCause.REDO)
+
+    async def _put_back(
+        self, state: ContextState, lease: HeldLease, standing: Standing, cause: Literal[CutCause.UNDO, CutCause.REDO]
+    ) -> Recut:
+        summaries = await self.engine.store.read(contexts.read_summaries, state.id, standing.blocks)
+        blocks = sorted((block(each, state.tokenizer) for each in summaries), key=lambda each: each.start)
+        pieces: list[Piece] = []
+        position = MessageId(0)
+        for each in blocks:
+            pieces += [*await self._originals(state, position, each.start), each]
+            position = each.end
+        pieces += await self._originals(state, position, MessageId(state.n_messages))
+        left_out = standing.left_out
+        pieces = [piece for piece in pieces if not any(start <= piece.start < end for start, end in left_out)]
+        room = state.cut.estimator.raw_within(state.budget.wall) - state.fixed_tokens
+        if total_tokens(pieces) > room:
+            raise InvalidRequest("The context as it was before does not fit any more, so it stays as it is.")
+        before, sent_before = _blocks(state.pieces), state.cut.left_out
+        gone = [each for key, each in before.items() if key not in _blocks(pieces)]
+        back = [each for key, each in _blocks(pieces).items() if key not in before]
+        verb = "Undone" if cause is CutCause.UNDO else "Done again"
+        concerned = [*gone, *back]
+        start = min((each.start for each in concerned), default=MessageId(0))
+        end = max((each.end for each in concerned), default=MessageId(state.n_messages))
+        reason = f"{verb}: {_difference(gone, back, sent_before, left_out)}."
+        return await self._adopt(state, lease, pieces, start, end, reason, cause=cause, left_out=left_out)
+
+    async def _adopt(
+        self,
+        state: ContextState,
+        lease: HeldLease,
+        pieces: list[Piece],
+        start: MessageId,
+        end: MessageId,
+        reason: str,
+        *,
+        cause: CutCause = CutCause.USER,
+        left_out: Ranges | None = None,
+        expanded: tuple[MessageId, MessageId] | None = None,
+    ) -> Recut:
+        compactor = await self.engine.compactor(state)
+        operations = compactor.operations(state, state.budget.budget)
+        await compactor.adopt(state, lease, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
+        return Recut(operations.tokens_before, state.estimate.mean, start, end, reason)
+
+    def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
+        for index, piece in enumerate(state.pieces):
+            if isinstance(piece, Block) and piece.summary.id == summary_id:
+                return index, piece
+        raise NotFound(
+            f"There is no summary {summary_id} in this conversation's context. Show the context and choose one."
+        )
+
+    async def _made_of(self, state: ContextState, old: Block) -> list[Piece]:
+        """Lower summaries with the messages between them, or the originals."""
+        summaries = await self.engine.store.read(contexts.read_summaries, state.id, old.summary.children)
+        children = children_of(old.summary, {each.id: each for each in summaries})
+        pieces: list[Piece] = []
+        position = old.start
+        for child in children:
+            pieces += [*await self._originals(state, position, child.start), block(child, state.tokenizer)]
+            position = child.end
+        return pieces + await self._originals(state, position, old.end)
+
+    async def _originals(self, state: ContextState, start: MessageId, end: MessageId) -> list[Piece]:
+        """The visible messages [start, end), live; large ones as previews, as when they were accepted."""
+        if start >= end:
+            return []
+        store = self.engine.store
+
+        def read() -> tuple[list[StoredMessage], dict[MessageId, int]]:
+            visible = conversations.read_visible(state.id, start, end)
+            return visible, conversations.read_counts(state.id, state.tokenizer.name, start)
+
+        messages, counts = await store.read(read)
+        counts = await ensure_counts(store, state.id, messages, counts, state.tokenizer)
+        known = {piece.message.id: piece for piece in state.pieces if isinstance(piece, Live)}
+        fresh = [known.get(m.id) or live(m, counts[m.id], None, state.tokenizer) for m in messages]
+        return list(with_previews(self.engine.settings, state, fresh))
+
+    async def _exchange_start(self, state: ContextState, message_id: MessageId) -> MessageId:
+        """The first message of the exchange that holds `message_id`. Raises InvalidRequest for a hidden message."""
+        before = MessageId(max(0, message_id - _LONGEST_EXCHANGE))
+        pieces = await self._originals(state, before, MessageId(message_id + 1))
+        if not pieces or pieces[-1].start != message_id:
+            raise InvalidRequest(
+                f"Message {message_id} is not shown any more: it was rolled back or purged. Nothing was changed."
+            )
+        starts = [pieces[index].start for index in piece_starts(pieces)]
+        return max((start for start in starts if start <= message_id), default=message_id)
+
+
+def _blocks(pieces: Sequence[Piece]) -> dict[SummaryId, Block]:
+    return {piece.summary.id: piece for piece in pieces if isinstance(piece, Block)}
+
+
+def _difference(gone: Sequence[Block], back: Sequence[Block], sent_before: Ranges, sent_now: Ranges) -> str:
+    """What stands otherwise, in words."""
+    said = [f"a summary stands for messages {each.start} to {each.end - 1}" for each in back]
+    for each in gone:
+        if not any(other.start <= each.start and each.end <= other.end for other in back):
+            said.append(f"messages {each.start} to {each.end - 1} stand without their summary")
+    said += [f"messages {start} to {end - 1} are sent" for start, end in sent_before if (start, end) not in sent_now]
+    said += [
+        f"messages {start} to {end - 1} are left out" for start, end in sent_now if (start, end) not in sent_before
+    ]
+    return ", ".join(said) or "the context stands as it did"

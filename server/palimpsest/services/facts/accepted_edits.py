@@ -1,0 +1,154 @@
+"""Edits of a model that the user accepted, and what they mean for the facts whose places they change.
+
+The user has agreed to the change, so a fact of it is not stale because of it: its place follows, when the file is
+saved, whoever sees that first. A fact that says what the edit took away is stale all the same. Until the file is saved
+the disk holds the older text, and what is learned of the edit meanwhile rests on the text that the editor was given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.facts.fact import FactId, FactType, Span, StoredFact
+from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.check import Verdict, check_file
+from palimpsest.domain.facts.staleness.file_lines import FileLines, split_lines
+from palimpsest.domain.language.lexicon import STOP
+from palimpsest.domain.language.words import all_pieces
+from palimpsest.services.facts.checks import News, PlaceNow, SourceFile, anchor_of, read_source
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.storage.facts.sources import Link
+
+_MOST_OF_FILE: Final = 20
+_MOST_CHARS: Final = 16 * 1024 * 1024
+"""Of all texts together; the oldest files go first."""
+
+
+@dataclass(eq=False, slots=True)
+class AcceptedEdit:
+    """What an editor was given."""
+
+    before: str | None
+    """The whole text before; None: there was no such file."""
+    after: str
+    is_saved: bool = False
+    """Whether the disk was seen to hold another text than before."""
+
+    @property
+    def n_chars(self) -> int:
+        return len(self.before or "") + len(self.after)
+
+
+class AcceptedEdits:
+    """Of one folder, in memory, the newest. Used from several threads; each call reads or changes one reference."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[str, tuple[AcceptedEdit, ...]] = OrderedDict()
+
+    def add(self, path: str, before: str | None, after: str) -> AcceptedEdit:
+        """Before the editor is asked to apply it, because somebody may see it on disk before the editor answers."""
+        edit = AcceptedEdit(before, after)
+        self._of[path] = (*self._of.pop(path, ()), edit)[-_MOST_OF_FILE:]
+        while len(self._of) > 1 and sum(each.n_chars for edits in self._of.values() for each in edits) > _MOST_CHARS:
+            self._of.popitem(last=False)
+        return edit
+
+    def remove(self, path: str, edit: AcceptedEdit) -> None:
+        """The editor has said that it was not applied."""
+        left = tuple(each for each in self._of.pop(path, ()) if each is not edit)
+        if left:
+            self._of[path] = left
+
+    def of(self, path: str) -> tuple[AcceptedEdit, ...]:
+        """Oldest first."""
+        return self._of.get(path, ())
+
+    def unsaved(self, path: str, on_disk: str | None) -> AcceptedEdit | None:
+        """The newest edit of a file when the disk still holds the text before them. Remembers when it does not."""
+        edits = self.of(path)
+        first = next(
+            (number for number, each in enumerate(edits) if not each.is_saved and each.before == on_disk), None
+        )
+        for each in edits[:first]:
+            each.is_saved = True
+        return None if first is None else edits[-1]
+
+
+def ahead_of_disk(path: str, edits: AcceptedEdits, found: SourceFile | None) -> SourceFile | None:
+    """The file as its editor holds it after an accepted edit that is not saved yet; else as it was found."""
+    if found is not None and found.text is None:
+        return found
+    unsaved = edits.unsaved(path, None if found is None else found.text)
+    return found if unsaved is None else SourceFile.of(path, unsaved.after.encode("utf-8", "surrogatepass"))
+
+
+def follow_on_disk(
+    files: WorkspaceFiles, links: Iterable[Link], facts: Mapping[FactId, StoredFact], edits: AcceptedEdits
+) -> dict[int, News | None]:
+    """Of links that are stale on disk, by id, what is to be said instead; None: nothing, because the edit that the
+    place was taken from is not saved yet. What is not in it stays stale. Blocking."""
+    found: dict[int, News | None] = {}
+    sources: dict[str, SourceFile | None] = {}
+    for link in links:
+        path = link.version.path
+        if path not in sources:
+            sources[path] = read_source(files, path)
+        file = sources[path]
+        text = None if file is None else file.text
+        if edits.unsaved(path, text) is not None:
+            if link.version.sha256 in {_sha256(each.after) for each in edits.of(path)}:
+                found[link.id] = None
+        elif file is not None and text is not None and (now := followed(link, facts, edits, text)) is not None:
+            found[link.id] = News(now, file.tie(now.span, link.symbol))
+    return found
+
+
+def followed(link: Link, facts: Mapping[FactId, StoredFact], edits: AcceptedEdits, text: str) -> PlaceNow | None:
+    """The place in a text where accepted edits have changed it, and nothing else has since. None where they have not,
+    or took away what the fact says."""
+    anchor, fact = anchor_of(link), facts.get(link.fact_id)
+    if anchor is None or fact is None:
+        return None
+    path, lines, has_followed = link.version.path, FileLines.from_bytes(link.version.lines), False
+    for edit in edits.of(path):
+        if edit.before is None or (before := _verdict(path, lines, anchor, edit.before)).state.is_stale:
+            continue
+        after = _verdict(path, lines, anchor, edit.after)
+        if not after.state.is_stale:
+            continue
+        if (after.span is None) != (anchor.span is None) or not _still_says(fact, edit, before.span, after.span):
+            return None
+        anchor = make_anchor(path, edit.after, after.span, link.symbol)
+        lines, has_followed = FileLines.of(edit.after), True
+    if not has_followed:
+        return None
+    now = _verdict(path, lines, anchor, text)
+    return None if now.state.is_stale else PlaceNow(link, now.state, now.span, now.note)
+
+
+def _verdict(path: str, lines: FileLines, anchor: Anchor, text: str) -> Verdict:
+    (verdict,) = check_file(path, lines, [anchor], text)
+    return verdict
+
+
+def _still_says(fact: StoredFact, edit: AcceptedEdit, before: Span | None, after: Span | None) -> bool:
+    """Whether the edit left every word and number of the fact that stood in its place. That something was changed
+    stays true when it is changed again."""
+    if fact.fact.fact_type is FactType.CODE_STATE:
+        return True
+    words = set(all_pieces(fact.fact.content)) - STOP
+    stood = words & _words(edit.before or "", before)
+    return bool(stood) and stood <= _words(edit.after, after)
+
+
+def _words(text: str, span: Span | None) -> set[str]:
+    lines = split_lines(text)
+    return set(all_pieces("\n".join(lines if span is None else lines[span.start - 1 : span.end])))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

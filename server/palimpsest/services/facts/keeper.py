@@ -1,0 +1,119 @@
+"""What keeps the facts of one open folder true: turns that end are read, files that change are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from palimpsest.services.background import logged
+from palimpsest.services.events import ConversationChanged, FactsChanged, FolderEvent, Listeners
+from palimpsest.services.facts.checker import PlaceChecker
+from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
+from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.facts.watcher import DEBOUNCE_S, SWEEP_S, SourceWatcher
+from palimpsest.storage.facts import sources as fact_sources
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class FactKeeping:
+    """Lives as long as the folder is open, whatever its settings become."""
+
+    root: Path
+    librarian: Librarian
+    listeners: Listeners
+    open_events: Callable[[Take], FolderEvents] = open_events
+    """What the system tells of files; a test has another."""
+    watcher: SourceWatcher = field(init=False)
+    checker: PlaceChecker = field(default_factory=PlaceChecker)
+    _places: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By file, those that facts rested on when it was last asked."""
+    _asks_again: asyncio.Event = field(default_factory=asyncio.Event)
+    _tasks: dict[asyncio.Task[None], None] = field(default_factory=dict)
+    _rereading: asyncio.Task[None] | None = None
+    _unsubscribe: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.watcher = SourceWatcher(self.root, self.look_at, self.open_events)
+        self.take(self.librarian)
+
+    def take(self, librarian: Librarian) -> None:
+        """From now on this one learns: the settings have changed."""
+        self.librarian = librarian
+        librarian.changed = self._facts_changed
+
+    def start(self) -> None:
+        """Begins to listen, and sees in the background to what happened while no server ran."""
+        self._unsubscribe = self.listeners.add(self._hear)
+        self._begin(self._catch_up())
+        self._rereading = asyncio.create_task(self._watch_for_ever(), name="watch what facts rest on")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was learned and every file that changed was looked at."""
+        return not self._tasks and not self.watcher.n_waiting
+
+    async def close(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        tasks = [*self._tasks, *([] if self._rereading is None else [self._rereading])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.watcher.close()
+        await self.checker.close()
+
+    async def look_at_all(self) -> None:
+        """Looks at every file that a fact rests on; for whoever does not wait until somebody says that one changed."""
+        await self.look_at(set(await self.librarian.store.read(fact_sources.watched)))
+
+    async def look_at(self, paths: set[str]) -> None:
+        """Files may have changed on disk."""
+        checked = await self.librarian.places.check(paths, self.checker.check)
+        if checked.has_moved:
+            await self._watch()
+        if checked.changed or checked.has_moved:
+            self.listeners.tell(FactsChanged())
+
+    async def _catch_up(self) -> None:
+        await self._watch()
+        await self.librarian.resume()
+
+    async def _watch(self) -> None:
+        """The files that facts rest on now. Those in which a place is new are looked at: they may have changed while it
+        was tied or restored, or before it held again."""
+        found = await self.librarian.store.read(fact_sources.watched)
+        await self.watcher.watch(found)
+        self.watcher.touch(path for path, places in found.items() if places - self._places.get(path, frozenset()))
+        self._places = found
+
+    async def _watch_for_ever(self) -> None:
+        """A roll back closes facts or lets them hold again, and nobody tells of what other servers learn."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._asks_again.wait(), SWEEP_S)
+            await asyncio.sleep(DEBOUNCE_S)
+            self._asks_again.clear()
+            await logged(self._watch())
+
+    def _hear(self, event: FolderEvent) -> None:
+        if isinstance(event, ConversationChanged):
+            self.librarian.consider(event.conversation_id)
+            self._asks_again.set()
+
+    def _facts_changed(self) -> None:
+        self._begin(self._rewatch())
+
+    async def _rewatch(self) -> None:
+        await self._watch()
+        self.listeners.tell(FactsChanged())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(logged(work))
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)

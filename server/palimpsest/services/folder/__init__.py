@@ -1,0 +1,1 @@
+"""Workspace folders that are open, other servers on them, and stores that were left."""

@@ -1,0 +1,200 @@
+"""Bringing along the conversations of a folder that was moved or cloned anew.
+
+A store belongs to a path. It remembers more of its folder than that, so where the path is gone and another folder with
+an empty store is recognised, the user is told what can be done; nothing is done without them. What is adopted is
+copied: the other store stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.transfer.file_format import encode
+from palimpsest.machine import machine, utc_now
+from palimpsest.services.conversation.conversations import Conversations
+from palimpsest.services.conversation.transfer import Outcome, Transfers
+from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.lifecycle import transfer as transfers
+from palimpsest.storage.maintenance import folder_identity as identity
+from palimpsest.storage.maintenance.folder_identity import TOO_LONG, FolderIdentity
+from palimpsest.storage.store import DATABASE_NAME, Store, open_store
+
+_GIT_TIMEOUT_S: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A store whose folder is not where it was."""
+
+    directory: Path
+    path: str
+    """Where the folder was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What was brought."""
+
+    n_conversations: int
+    n_present: int
+    """That were there already, just as they are, or had been copied before."""
+    n_pins: int
+    refused: tuple[str, ...]
+    """Ids of conversations that are not sound and stayed where they are."""
+
+
+async def recognise(store: Store, root: Path, environ: Mapping[str, str], *, is_trusted: bool) -> FolderIdentity:
+    """The folder of an open store, which the store remembers from now on.
+
+    The first commit is looked for once, and only in a trusted folder, because a repository says what git runs. Raises
+    NotFound for a folder that was moved away or deleted meanwhile.
+    """
+    before = await store.read(identity.recall)
+    try:
+        status = await asyncio.to_thread(root.stat)
+    except OSError as error:
+        raise NotFound(f"The folder {root} is not there any more. Open one that is.") from error
+    git_root = "" if before is None else before.git_root
+    if is_trusted and not git_root:
+        git_root = await asyncio.to_thread(_first_commit, root, environ)
+    now = FolderIdentity(os.fsencode(root).decode("utf-8", "replace"), f"{status.st_dev}:{status.st_ino}", git_root)
+    if now != before:
+        await store.run(identity.remember, now)
+    return now
+
+
+async def find_left(store: Store, stores: Path, folder: FolderIdentity) -> Left | None:
+    """Among `stores`, the one that was of this very folder when it was elsewhere; None when there is none, the user
+    does not want it, or the folder has conversations of its own."""
+    if await store.read(stored.list_all):
+        return None
+    passed_over = await store.read(identity.declined) | {store.directory.name}
+    return await asyncio.to_thread(_find_left, stores, passed_over, folder)
+
+
+async def offered(store: Store) -> Left | None:
+    """As `find_left`, for an open store among the stores beside it."""
+    folder = await store.read(identity.recall)
+    return None if folder is None else await find_left(store, store.directory.parent, folder)
+
+
+async def require_offered(store: Store, name: str) -> Left:
+    """What is offered to the store, when its directory has that name. Raises InvalidRequest: no other directory can be
+    named from outside."""
+    left = await offered(store)
+    if left is None or left.directory.name != name:
+        raise InvalidRequest(
+            "These conversations are not offered any more. List what can be adopted, and choose again."
+        )
+    return left
+
+
+async def decline(store: Store, left: Left) -> None:
+    """What was left is not offered to the store again. `palimpsest adopt` still brings it."""
+    await store.run(identity.decline, left.directory)
+
+
+def _find_left(stores: Path, passed_over: Container[str], folder: FolderIdentity) -> Left | None:
+    by_commit: Left | None = None
+    for database in sorted(stores.glob(f"*/{DATABASE_NAME}")):
+        known = None if database.parent.name in passed_over else identity.peek(database.parent)
+        if known is None or os.path.lexists(known.path):
+            continue
+        left = Left(database.parent, known.path)
+        if known.id == folder.id:
+            return left
+        if folder.git_root not in ("", TOO_LONG) and known.git_root == folder.git_root:
+            by_commit = left
+    return by_commit
+
+
+async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
+    """Copies the conversations and pins of the store in `directory`, forks behind what they were forked from. Doing it
+    again adds nothing. Raises InvalidRequest when there is no such store, StoreError when it cannot be read."""
+    await asyncio.to_thread(_check_is_another, directory, into.store.directory)
+    old = await open_store(directory)
+    try:
+        n_done, n_present, refused = 0, 0, list[str]()
+        records = _in_order(await old.read(stored.list_all))
+        theirs = {record.id for record in records}  # a copy that was made there comes beside what it is a copy of
+        for record in records:
+            left = await old.read(transfers.read, record.id)
+            if await into.store.read(transfers.has_copy, left, theirs):
+                n_done, n_present = n_done + 1, n_present + 1
+                continue
+            text = await asyncio.to_thread(encode, left)
+            try:
+                imported = await Transfers(into).import_text(text)
+            except InvalidRequest:
+                refused.append(record.id)
+                continue
+            n_done += 1
+            n_present += imported.outcome is Outcome.PRESENT
+        pins = await old.read(ledger.pins)
+        n_pins = await into.store.run(_add_pins, [pin.text for pin in pins])
+        if not refused:
+            await old.run(identity.mark_adopted, os.fsencode(root).decode("utf-8", "replace"))
+        return Adopted(n_done, n_present, n_pins, tuple(refused))
+    finally:
+        await old.close()
+
+
+def _check_is_another(directory: Path, own: Path) -> None:
+    if not (directory / DATABASE_NAME).is_file():
+        raise InvalidRequest(f"{directory} is no store: it holds no {DATABASE_NAME}. Name the store's folder.")
+    if directory.resolve() == own.resolve():
+        raise InvalidRequest(f"{directory} is this folder's store already. Name that of the folder before.")
+
+
+def _add_pins(texts: list[str]) -> int:
+    known = {pin.text for pin in ledger.pins()}
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    for text in missing:
+        ledger.add_pin(text, utc_now())
+    return len(missing)
+
+
+def _in_order(records: list[stored.ConversationRecord]) -> list[stored.ConversationRecord]:
+    """What a conversation was forked from stands before it; a fork of what is not there stands last."""
+    ordered: list[stored.ConversationRecord] = []
+    done: set[str | None] = {None}
+    left = records
+    while ready := [record for record in left if record.parent in done]:
+        ordered += ready
+        done |= {record.id for record in ready}
+        left = [record for record in left if record.id not in done]
+    return ordered + left
+
+
+def _first_commit(root: Path, environ: Mapping[str, str]) -> str:
+    """Empty when there is no repository, no git, or no commit yet."""
+    git = shutil.which("git", path=environ.get("PATH"))
+    if git is None or not (root / ".git").exists():
+        return ""
+    # No transport may be used, whatever the repository says: objects that are missing are not fetched.
+    quiet = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    kept = {name: environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in environ}
+    try:
+        found = machine.run_program(
+            [git, "-C", str(root), "rev-list", "--max-parents=0", "HEAD"],
+            env=kept | quiet,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        return TOO_LONG
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    commits = found.stdout.decode("ascii", "replace").split()
+    return min(commits, default="")

@@ -1,0 +1,179 @@
+"""What other servers do with the same folder: seen by SQLite's data version, told like what this one does (DESIGN §7).
+
+Nothing passes between the servers but the store. A server that follows reads what the one that runs a turn has made
+durable; a server that wants a turn stopped writes that down, and the one that runs it looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from traceback import format_tb
+from typing import Final
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
+from palimpsest.machine import utc_now
+from palimpsest.services.turns.running import Listener, RunningTurn
+from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.turns import Standing
+
+log = logging.getLogger(__name__)
+
+INTERVAL_S: Final = 0.1
+CANCEL_WAIT_S: Final = 10
+"""How long a cancel waits for the server that runs the turn."""
+
+
+@dataclass(slots=True)
+class Following:
+    """Watches one store for as long as it is open; looks only while somebody would see what is found."""
+
+    store: Store
+    running: Mapping[TurnId, RunningTurn]
+    """The turns that this server runs, as they come and go."""
+    changed: Callable[[ConversationId], None]
+    """Told of each conversation that another server has changed, taken, or let go of. Of what this server did
+    meanwhile it may be told once more."""
+    is_watched: Callable[[], bool]
+    """Whether an editor is attached."""
+    interval_s: float = INTERVAL_S
+    _version: int = 0
+    _standings: Mapping[ConversationId, Standing] = field(default_factory=dict)
+    _cancelled: frozenset[TurnId] = frozenset()
+    """Running turns that were asked to stop, as another server wished: a second cancel would hit their cleaning up."""
+    _buried: set[str] = field(default_factory=set)
+    """Dead servers whose turns are closed."""
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Of the next change; another one takes its place when it is set."""
+    _n_followers: int = 0
+    _watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """From now on, what others do is noticed."""
+        self._version = await self.store.data_version()
+        self._standings = await self.store.read(turns.standings)
+        self._watching = asyncio.create_task(self._watch(), name="following")
+
+    async def close(self) -> None:
+        """Before the store closes. Whoever follows a turn then is not told of its end: cancel it."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+    async def follow(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
+        """Shows what a turn says, from the event after `after_seq` to its end: one of another server, or of this one,
+        which may have begun it just now.
+
+        What was committed before it was seen comes as one piece of text a step. When `after_seq` lies in a step that
+        is committed already, that step's whole text comes. Returns early when no server will end the turn: when
+        this one could not close it itself. Raises NotFound.
+        """
+        last, of_step, n_shown = after_seq, None, 0
+        self._n_followers += 1
+        try:
+            while True:
+                news = self._news
+                said = await self.store.read(turns.said_after, turn_id, last)
+                for step_id, last_seq, text in said.committed:
+                    if rest := text[n_shown if step_id == of_step else 0 :]:
+                        show(Numbered(last_seq, JournalEvent(EventType.TEXT, rest)))
+                    last = last_seq
+                of_step, n_shown = said.open_step, said.n_before
+                for each in said.events:
+                    show(each)
+                    last = each.seq
+                    n_shown += len(each.event.text) if each.event.type is EventType.TEXT else 0
+                if said.turn.state.is_final:
+                    return
+                if said.holder == self.store.server_id:
+                    await self._follow_own(turn_id, last, show)
+                    return
+                if said.holder is None:
+                    await self._close_open_turns()
+                else:
+                    await news.wait()
+        finally:
+            self._n_followers -= 1
+
+    async def _follow_own(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
+        """A turn of this server, which the caller did not find running yet: it stands in the store a moment before."""
+        await self.store.data_version()  # behind the admission, on the writer's thread
+        if (own := self.running.get(turn_id)) is None:
+            return
+        unfollow = own.follow(show, after_seq)
+        try:
+            await own.wait()
+        finally:
+            unfollow()
+
+    async def cancel(self, turn_id: TurnId) -> None:
+        """Asks the server that runs the turn to stop it, and waits until it has; not for ever, because that server
+        may hang."""
+        await self.store.run(turns.request_cancel, turn_id)
+        if (own := self.running.get(turn_id)) is not None:
+            own.cancel()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CANCEL_WAIT_S):
+                await self.follow(turn_id, sys.maxsize, lambda _: None)
+
+    async def _watch(self) -> None:
+        has_failed = False
+        while True:
+            await asyncio.sleep(self.interval_s)
+            if not (self.running or self._n_followers or self.is_watched()):
+                continue
+            try:
+                await self._look()
+                has_failed = False
+            except Exception as error:  # whatever it is, the next look may succeed: nobody else looks
+                if not has_failed:
+                    kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
+                    frames = "" if isinstance(error, PalimpsestError) else "".join(format_tb(error.__traceback__))
+                    log.warning("other servers cannot be followed: %s\n%s", kind, frames.rstrip())
+                has_failed = True
+
+    async def _look(self) -> None:
+        version = await self.store.data_version()
+        if version != self._version:
+            await self._take_in()
+            self._version = version
+        holders = {each.holder for each in self._standings.values() if each.holder is not None}
+        others = holders - self._buried - {self.store.server_id}
+        # A server that dies writes nothing, so its lock is asked each time.
+        if others and (dead := await asyncio.to_thread(self._dead_of, others)):
+            await self._close_open_turns()
+            self._buried |= dead
+
+    def _dead_of(self, server_ids: set[str]) -> set[str]:
+        return {each for each in server_ids if not self.store.is_alive(each)}
+
+    async def _close_open_turns(self) -> None:
+        """Of servers that are dead: what they had shown is committed."""
+        await self.store.run(turns.recover, self.store.is_alive, utc_now())
+        await self._take_in()
+
+    async def _take_in(self) -> None:
+        """Reads what has changed, and tells it."""
+        own = list(self.running)
+
+        def read() -> tuple[dict[ConversationId, Standing], list[TurnId]]:
+            return turns.standings(), turns.cancels_among(own) if own else []
+
+        standings, cancels = await self.store.read(read)
+        for turn_id in cancels:
+            if turn_id not in self._cancelled and (turn := self.running.get(turn_id)) is not None:
+                turn.cancel()
+        self._cancelled = frozenset(cancels)
+        before, self._standings = self._standings, standings
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+        for conversation_id, standing in standings.items():
+            if before.get(conversation_id) != standing:
+                self.changed(conversation_id)

@@ -1,0 +1,1 @@
+"""Doctor, rescue and replay."""

@@ -1,0 +1,1 @@
+"""Models: the catalog, limits, token counting, keys, and the models that editors lend."""

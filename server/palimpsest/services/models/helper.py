@@ -1,0 +1,127 @@
+"""One question to a model outside any conversation: for a summary, for facts. Nothing of it is stored here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final
+
+from palimpsest.domain.context.apportionment import apportion
+from palimpsest.domain.context.prepared import PreparedContext, Segment
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.tokens import CountText, count_content
+from palimpsest.domain.messages import ConversationId, clean_text, user_message
+from palimpsest.domain.models.limits import Budget, Model
+from palimpsest.domain.models.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
+from palimpsest.services.models.catalog import Models
+from palimpsest.services.models.editor_models import EditorId
+from palimpsest.services.models.tokenizers import Tokenizers
+
+MAX_OUTPUT_TOKENS: Final = 8_192
+"""What a model may take for one text; far above what is wanted, because some think aloud in it."""
+MAX_CHARS: Final = 40_000
+"""After that many characters nobody listens any more."""
+
+Check = Callable[[], Awaitable[None]]
+"""Raises PalimpsestError when what is about to be sent may not be sent any more."""
+
+
+async def unchecked() -> None:
+    """The check of what may always be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came."""
+
+    text: str
+    stop_reason: StopReason | None
+    """None: nobody listened to its end, or it broke off."""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+
+@dataclass(frozen=True, slots=True)
+class HelpingModel:
+    """A model that is asked on the side, and what speaks to it."""
+
+    provider: Provider
+    model: Model
+    budget: Budget
+    count: CountText
+    """By its own vocabulary."""
+
+    async def ask(self, instructions: str, request: str, topic: str, check: Check = unchecked) -> Reply:
+        """`topic`: questions about the same share their instructions, so that a provider can cache them. `check`: the
+        last thing before the request is sent; what it raises passes through, and nothing was sent.
+
+        Raises ProviderError when it fails, OverLimit when the request does not fit its window.
+        """
+        context = await asyncio.to_thread(self._prepare, instructions, request, topic)
+        await check()
+        text, finished = "", None
+        async with aclosing(self.provider.stream(context)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta():
+                        text += event.text
+                        if len(text) > MAX_CHARS:
+                            break
+                    case Finished():
+                        finished = event
+        text = clean_text(text)[0].strip()
+        return Reply(text, None) if finished is None else Reply(text, finished.stop_reason, finished.usage)
+
+    def _prepare(self, instructions: str, request: str, topic: str) -> PreparedContext:
+        """The request, proven to fit (invariant 4)."""
+        content = user_message(request)
+        frame = Frame(instructions, ())
+        estimator = self.model.estimator
+        system, message = frame.system_tokens(self.count), count_content(content, self.count)
+        whole = estimator.mean(system + message)
+        weights = [estimator.factor * system, estimator.factor * message, float(estimator.overhead)]
+        sizes = apportion(whole, weights)
+        return PreparedContext(
+            conversation_id=ConversationId(topic),
+            model=self.model.service_name,
+            system=frame.system,
+            tools=frame.tools,
+            segments=(
+                Segment("system", sizes[0], "what to do", ()),
+                Segment("message", sizes[1], "what it is about", (content,)),
+                Segment("overhead", sizes[2], "added by the model's service", ()),
+            ),
+            max_output_tokens=min(self.budget.reserve, MAX_OUTPUT_TOKENS),
+            estimated_tokens=whole,
+            upper_tokens=estimator.upper(system + message),
+            limit_tokens=self.budget.budget,
+            tool_choice="none",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """Chooses for one folder which model helps with a conversation."""
+
+    models: Models
+    tokenizers: Tokenizers
+    moved: Collection[str] = ()
+    """Providers that are reached at an address of the user's: they may not have their namesake's models."""
+
+    async def helper(
+        self, model: Model, named: str | None, usual: str | None, asked_by: EditorId | None
+    ) -> HelpingModel:
+        """For a conversation with `model`: the one the settings name, else the usual one of its provider, else `model`
+        itself. `asked_by`: whose work it is, where an editor asked for it.
+
+        Raises PalimpsestError when it cannot be asked."""
+        if named is not None:
+            helping = self.models.get(named)
+        elif usual is None or model.provider in self.moved:
+            helping = model
+        else:
+            helping = self.models.get(usual)
+        provider, budget = self.models.provider(helping, asked_by), self.models.budget(helping)
+        tokenizer = await self.tokenizers.get(helping.tokenizer)
+        return HelpingModel(provider, helping, budget, tokenizer.count)

@@ -1,0 +1,42 @@
+"""What a user is told, once a conversation, when Palimpsest only searches. It is part of no message."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from palimpsest.domain.errors import NotFound
+from palimpsest.domain.messages import TurnId
+from palimpsest.services.models.catalog import OFFLINE, Models
+from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
+
+IN_TERMINAL: Final = "To set one up, run `palimpsest login anthropic` (or openai, gemini) in a terminal."
+IN_VS_CODE: Final = 'To set one up, run the command "Palimpsest: Set the Key of a Service".'
+_VS_CODE: Final = ("visual studio code", "vscodium", "code - oss", "cursor", "windsurf")
+
+
+def next_step(editor_name: str) -> str:
+    """`editor_name`: as the editor introduced itself; empty where it did not."""
+    return IN_VS_CODE if editor_name.casefold().startswith(_VS_CODE) else IN_TERMINAL
+
+
+async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:
+    """The one line to show with that turn, ending in the next step; None where a model answers, or where an earlier
+    turn of the conversation has had it. The same from every editor, and after a restart."""
+    if not await store.read(turns.is_first_with, turn_id, OFFLINE):
+        return None
+    return f"No model is set up, so Palimpsest only searches this folder and this conversation. {step}"
+
+
+async def offer_of(store: Store, turn_id: TurnId, models: Models) -> str | None:
+    """What to say where a model has been set up since the conversation was begun without one; None where the turn was
+    a model's, or there is none that could be used."""
+    if (await store.read(turns.find, turn_id)).model != OFFLINE:
+        return None
+    try:
+        name = models.default().name
+    except NotFound:
+        return None
+    if name == OFFLINE:
+        return None
+    return f"This conversation only searches. A model is set up now: `/model {name}` goes on with it."

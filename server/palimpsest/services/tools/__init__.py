@@ -1,0 +1,1 @@
+"""Tools of models, and the user's approvals of what they do."""

@@ -1,0 +1,113 @@
+"""Asking the user before a tool changes something.
+
+A kept answer counts first, then the editors that have the folder open are asked, all at once; the first answer
+counts. Nobody there who can be asked means no. There is no time limit: whoever cancels the turn ends the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from palimpsest.domain.approvals import Answer, ApprovalRequest, Rule, decide
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.machine import utc_now
+from palimpsest.services.tools.editors import AttachedEditor, EditorGone, Editors
+from palimpsest.services.tools.toolbox import TurnScope
+from palimpsest.services.workspace.trust import FolderTrust
+from palimpsest.storage import approvals
+from palimpsest.storage.approvals import KeptRule
+from palimpsest.storage.store import Store
+
+MAX_SHOWN_CHARACTERS: Final = 256 * 1024
+"""What a user is shown is shown whole or not at all; more than that nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """Of one folder."""
+
+    store: Store
+    editors: Editors
+    trust: FolderTrust
+
+    async def require(
+        self, scope: TurnScope, request: ApprovalRequest, look_again: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Returns when the user wants it done. Raises InvalidRequest, with what the model should know, when not.
+
+        `look_again` is called behind the user's yes, and raises when what they were shown is not so any more. Between
+        the return and what is done the caller waits for nothing: trust may be taken back at any moment.
+        """
+        self._require_trust()
+        if len(request.shown) > MAX_SHOWN_CHARACTERS:
+            raise InvalidRequest("This is too much to be shown to the user for approval. Do it in smaller parts.")
+        kept = await self.store.read(approvals.rules)
+        answer = decide([each.rule for each in kept], request) or await self._ask(scope, request)
+        match answer:
+            case Answer.ONCE | Answer.ALWAYS:
+                if look_again is not None:
+                    await look_again()
+            case Answer.DENY:
+                raise InvalidRequest("The user said no. Do not try it in another way; ask what they want instead.")
+            case Answer.NEVER:
+                raise InvalidRequest(
+                    f"The user never wants this: {request.covers}. Do not try it in another way; go on without it."
+                )
+            case None:
+                raise InvalidRequest(
+                    "Nobody could be asked for approval: no editor is there that can ask the user. Go on without it."
+                )
+        self._require_trust()  # it may have been taken back while the user was asked
+
+    async def rules(self) -> list[KeptRule]:
+        """Oldest first."""
+        return await self.store.read(approvals.rules)
+
+    async def revoke(self, number: int) -> None:
+        """Raises NotFound."""
+        if not await self.store.run(approvals.revoke, number):
+            raise NotFound(f"There is no approval rule {number}. List them and choose one.")
+
+    def _require_trust(self) -> None:
+        if not self.trust.is_trusted:
+            raise InvalidRequest("The user does not trust this workspace folder, so only tools that read may run.")
+
+    async def _ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+        asked = [
+            asyncio.create_task(_answer_of(editor, scope, request), name="approval")
+            for editor in self.editors.attached()
+        ]
+        try:
+            answer = await _first(asked)
+        finally:
+            for task in asked:
+                task.cancel()  # which takes the question off the other screens
+            await asyncio.gather(*asked, return_exceptions=True)
+        if answer is Answer.NEVER or (answer is Answer.ALWAYS and request.may_be_always):
+            await self._keep(request, answer)
+        return answer
+
+    async def _keep(self, request: ApprovalRequest, answer: Literal[Answer.ALWAYS, Answer.NEVER]) -> None:
+        await self.store.run(approvals.keep, Rule(request.tool, request.words, answer), utc_now())
+
+
+async def _answer_of(editor: AttachedEditor, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+    try:
+        return await editor.approve(scope, request)
+    except EditorGone:
+        return None
+
+
+async def _first(asked: Sequence[asyncio.Task[Answer | None]]) -> Answer | None:
+    """The first answer; None when nobody gives one."""
+    waiting = set(asked)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        answers = {task.result() for task in done} - {None}
+        if answers:
+            # Two at the same moment: the one that does less.
+            return next(each for each in (Answer.NEVER, Answer.DENY, Answer.ONCE, Answer.ALWAYS) if each in answers)
+    return None

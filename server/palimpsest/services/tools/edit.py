@@ -1,0 +1,234 @@
+"""`propose_edit`: changes to one file, shown to the user as a diff and applied by their editor.
+
+The disk is never written here: an editor may hold the file, and it keeps what can be undone. What the model wants
+replaced must stand in the text exactly once, and that text must still be the same when the user has said yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from palimpsest.domain.approvals import PROPOSE_EDIT, edit_request
+from palimpsest.domain.deny_list import holds_private_key
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.tools import ToolSchema
+from palimpsest.services.facts.accepted_edits import AcceptedEdits
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.arguments import read_object
+from palimpsest.services.tools.editors import AttachedEditor, Change, EditorGone, Editors, Replacement
+from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
+from palimpsest.services.workspace.encoding import decode
+from palimpsest.services.workspace.files import PlaceKind, WorkspaceFiles
+
+MAX_EDITS: Final = 100
+MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
+"""Of a file that is edited; a larger one is no source a person reads."""
+
+_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "Path below the workspace folder, with `/`."},
+        "edits": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_EDITS,
+            "description": "What to replace. All are for the text as it is now; none may overlap another.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "old_text": {
+                        "type": "string",
+                        "description": "What stands there now, exactly, without line numbers. It must occur once in "
+                        "the file: take in as many lines around it as that needs.",
+                    },
+                    "new_text": {"type": "string", "description": "What is to stand there."},
+                },
+                "required": ["old_text", "new_text"],
+                "additionalProperties": False,
+            },
+        },
+        "content": {
+            "type": "string",
+            "description": "Instead of `edits`: the whole text of a file that does not exist yet, or is empty.",
+        },
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+_STALE: Final = "The file has changed since it was shown to the user, so nothing was applied. Read it again."
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    path: str
+    edits: tuple[tuple[str, str], ...] | None
+    content: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EditTool:
+    """A maker of the tool for one folder."""
+
+    files: WorkspaceFiles
+    editors: Editors
+    approvals: Approvals
+    edits: AcceptedEdits = field(default_factory=AcceptedEdits)
+    """What the user accepted, for the facts whose places it changes."""
+
+    def __call__(self, scope: TurnScope) -> Sequence[Tool]:
+        async def run(text: str) -> ToolOutput:
+            return await self._run(scope, text)
+
+        description = (
+            "Proposes changes to one text file of the workspace folder, or a new file. The user sees them and decides; "
+            "then their editor applies them, without saving."
+        )
+        return [Tool(ToolSchema(PROPOSE_EDIT, description, _SCHEMA), run, is_read_only=False)]
+
+    async def _run(self, scope: TurnScope, text: str) -> ToolOutput:
+        asked = _read(read_object(text))
+        path, before = await self._text(asked.path)
+        self._editor(path)  # before the user is asked for nothing
+        change = Change(path, before, tuple(_replacements(asked, path, before)))
+        after = _apply(before or "", change.replacements)
+        if after == before:
+            raise InvalidRequest("These edits change nothing. Say what is to be different.")
+        diff = await asyncio.to_thread(unified_diff, path, before, after)
+
+        async def look_again() -> None:
+            if await self._text(asked.path) != (path, before):
+                raise InvalidRequest(_STALE)
+
+        await self.approvals.require(scope, edit_request(path, diff), look_again)
+        editor, accepted = self._editor(path), self.edits.add(path, before, after)
+        try:
+            problem = await editor.apply(change)
+            if problem is not None:
+                self.edits.remove(path, accepted)
+        except EditorGone:
+            problem = "It went away, and it is unknown whether it applied them: read the file before you go on."
+        if problem is not None:
+            raise InvalidRequest(f"The user agreed, but the editor did not apply the edits. {problem}")
+        return ToolOutput(f"Applied in the editor: {path}. The file on disk is as it was until the user saves it.")
+
+    def _editor(self, path: str) -> AttachedEditor:
+        """Who applies it: the editor that holds the file, or else the first that can."""
+        holding = next((editor for editor in self.editors.attached() if path in editor.texts()), None)
+        if holding is not None and not holding.can_apply:
+            raise InvalidRequest(f"{path!r} is open in an editor that cannot apply edits. Show the user the change.")
+        chosen = holding or next((editor for editor in self.editors.attached() if editor.can_apply), None)
+        if chosen is None:
+            raise InvalidRequest("No editor is there that can apply edits. Show the user what to change instead.")
+        return chosen
+
+    async def _text(self, path: str) -> tuple[str, str | None]:
+        """The path below the folder, links resolved, and the text now; None where there is no such file."""
+        place = await asyncio.to_thread(self.files.locate, path)
+        held = self.editors.texts().get(place.path)
+        if place.kind is PlaceKind.MISSING:
+            return place.path, held
+        data = await asyncio.to_thread(self.files.read, place)  # also where it is held: it may be one that is not read
+        if holds_private_key(data) or (held is not None and holds_private_key(held.encode(errors="replace"))):
+            raise InvalidRequest(f"{place.path!r} holds a private key. It is never changed.")
+        if len(data) > MAX_TEXT_BYTES or (held is not None and len(held) > MAX_TEXT_BYTES):
+            raise InvalidRequest(f"{place.path!r} is too large to be edited. Show the user what to change instead.")
+        if held is not None:
+            return place.path, held
+        stored = decode(data)
+        if stored is None or stored.encoding != "UTF-8":
+            raise InvalidRequest(f"{place.path!r} is not UTF-8 text. Ask the user to open it in the editor first.")
+        return place.path, stored.text
+
+
+def _read(written: Mapping[str, object]) -> _Asked:
+    unknown = [name for name in written if name not in _SCHEMA["properties"]]
+    if unknown:
+        raise InvalidRequest(f"There is no argument {unknown[0][:50]!r}. Known arguments: path, edits, content.")
+    path, edits, content = written.get("path"), written.get("edits"), written.get("content")
+    if not isinstance(path, str):
+        raise InvalidRequest("The argument 'path' must be a string.")
+    if (edits is None) == (content is None):
+        raise InvalidRequest("Give either 'edits' or, for a new file, 'content'.")
+    if content is not None and not isinstance(content, str):
+        raise InvalidRequest("The argument 'content' must be a string.")
+    if edits is None:
+        return _Asked(path, None, content)
+    if not isinstance(edits, list) or not 1 <= len(edits) <= MAX_EDITS:
+        raise InvalidRequest(f"The argument 'edits' must be a list of 1 to {MAX_EDITS} edits.")
+    return _Asked(path, tuple(_read_edit(number, edit) for number, edit in enumerate(edits, start=1)), None)
+
+
+def _read_edit(number: int, edit: object) -> tuple[str, str]:
+    if not isinstance(edit, dict) or set(edit) != {"old_text", "new_text"}:
+        raise InvalidRequest(f"Edit {number} must be an object with 'old_text' and 'new_text'.")
+    old, new = edit["old_text"], edit["new_text"]
+    if not isinstance(old, str) or not isinstance(new, str) or not old:
+        raise InvalidRequest(f"In edit {number}, 'old_text' and 'new_text' must be strings, the first not empty.")
+    return old, new
+
+
+def _replacements(asked: _Asked, path: str, before: str | None) -> Iterator[Replacement]:
+    """In the order of the text. InvalidRequest says which of the edits cannot be meant."""
+    if asked.edits is None:
+        if before:
+            raise InvalidRequest(f"{path!r} exists already. Give 'edits' of it.")
+        yield Replacement(0, 0, asked.content or "")
+        return
+    if before is None:
+        raise InvalidRequest(f"There is no file {path!r}. Give its whole text as 'content'.")
+    has_crlf = before.count("\r\n") == before.count("\n") > 0
+    found: list[tuple[Replacement, int]] = []
+    for number, (old, new) in enumerate(asked.edits, start=1):
+        if has_crlf:  # which models do not write, and are not shown
+            old, new = _with_crlf(old), _with_crlf(new)
+        start = before.find(old)
+        if start < 0:
+            raise InvalidRequest(
+                f"The old_text of edit {number} does not stand in {path!r} as it is now. Read the file again and copy "
+                "it exactly, without line numbers."
+            )
+        if before.find(old, start + 1) >= 0:
+            raise InvalidRequest(
+                f"The old_text of edit {number} stands in {path!r} more than once. Take in more lines around it."
+            )
+        found.append((Replacement(start, start + len(old), new), number))
+    found.sort(key=lambda each: each[0].start)
+    for (first, one), (second, other) in pairwise(found):
+        if second.start < first.end:
+            raise InvalidRequest(f"Edits {min(one, other)} and {max(one, other)} overlap. Make one edit of them.")
+    yield from (replacement for replacement, _ in found)
+
+
+def _with_crlf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _apply(text: str, replacements: Sequence[Replacement]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for each in replacements:
+        pieces += [text[end : each.start], each.text]
+        end = each.end
+    return "".join([*pieces, text[end:]])
+
+
+def unified_diff(path: str, before: str | None, after: str) -> str:
+    """As `diff -u` writes it. Ends of lines are left out where all of both texts are `\\r\\n`."""
+    texts = [before or "", after]
+    if all(text.count("\r\n") == text.count("\n") for text in texts):
+        texts = [text.replace("\r\n", "\n") for text in texts]
+    old, new = map(_lines, texts)
+    lines = difflib.unified_diff(old, new, "/dev/null" if before is None else f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """With their ends. Only `\\n` ends one: what else could is shown by its number."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1].removesuffix("\n")
+    return lines if lines[-1] else lines[:-1]

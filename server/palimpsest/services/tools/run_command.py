@@ -1,0 +1,287 @@
+"""`run_command`: one program, without a shell, after the user has seen it and said yes.
+
+It runs in a session of its own with nothing on stdin and an environment that holds no keys, under `workers.warden`:
+whatever it leaves running ends with it, and all of it with the server, however that ends. Its output is taken as it
+comes and only head and tail of it are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from palimpsest import workers
+from palimpsest.domain.approvals import RUN_COMMAND, command_request
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.tools import ToolSchema
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.arguments import read_object
+from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
+from palimpsest.services.workspace.files import PlaceKind, WorkspaceFiles
+from palimpsest.wording import counted
+
+TIMEOUT_S: Final = 60
+MAX_TIMEOUT_S: Final = 600
+MAX_WORDS: Final = 256
+MAX_COMMAND_CHARACTERS: Final = 16 * 1024
+KEPT_BYTES: Final = 12 * 1024
+"""Of the output, at its head and again at its tail."""
+MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
+"""A program that says more than this is ended."""
+
+_WARDEN: Final = Path(workers.__file__).with_name("warden.py")
+_ASKED_S: Final = 2.0
+"""From being asked to end to being ended."""
+_CLOSING_S: Final = 2.0
+"""For what was written before the end to come out of the pipe."""
+HOLDS_ALL: Final = sys.platform.startswith("linux")
+"""Whether everything that a program starts is found again."""
+MAY_ESCAPE: Final = (
+    "On this system what run_command starts can go on running in a session of its own after its end, and may read the "
+    "environment of this server. Approve only programs you know, or turn tools.run_command off."
+)
+_PASSED_ON: Final = frozenset(
+    (
+        *("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"),
+        *("LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
+        *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT"),
+        *("PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT"),
+        *("TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
+    )
+)
+"""Variables a program needs to find itself and its user; the last three lines are those of Windows."""
+_SET: Final = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "command": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": MAX_WORDS,
+            "description": "The program and its arguments, one a string. No shell reads them: no quotes, pipes, `&&`, "
+            "`*` or variables.",
+        },
+        "cwd": {
+            "type": "string",
+            "description": "The folder to run in. Path below the workspace folder, with `/`.",
+            "default": ".",
+        },
+        "timeout_s": {
+            "type": "integer",
+            "description": "Seconds after which it is ended.",
+            "default": TIMEOUT_S,
+            "minimum": 1,
+            "maximum": MAX_TIMEOUT_S,
+        },
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a program that a model chose gets of the server's environment: no keys, no agents, no tokens, and no entry
+    of PATH that means the folder it runs in."""
+    kept = {name: text for name, text in environ.items() if name.upper() in _PASSED_ON}
+    path = [entry for entry in kept.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(entry)]
+    return {**kept, "PATH": os.pathsep.join(path), **_SET}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    command: tuple[str, ...]
+    cwd: str
+    timeout_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTool:
+    """A maker of the tool for one folder."""
+
+    root: Path
+    """Resolved."""
+    files: WorkspaceFiles
+    approvals: Approvals
+    environ: Mapping[str, str]
+    """The server's; programs get it scrubbed."""
+
+    def __call__(self, scope: TurnScope) -> Sequence[Tool]:
+        async def run(text: str) -> ToolOutput:
+            return await self._run(scope, text)
+
+        description = (
+            "Runs a program in the workspace folder, if the user approves, and returns its exit status and what it "
+            "wrote on stdout and stderr. It cannot be given input."
+        )
+        return [Tool(ToolSchema(RUN_COMMAND, description, _SCHEMA), run, is_read_only=False)]
+
+    async def _run(self, scope: TurnScope, text: str) -> ToolOutput:
+        asked = _read(read_object(text))
+        cwd = await self._folder(asked.cwd)
+
+        async def look_again() -> None:
+            if await self._folder(asked.cwd) != cwd:
+                raise InvalidRequest("The folder to run in has changed meanwhile. Look at it again.")
+
+        await self.approvals.require(scope, command_request(asked.command, cwd, asked.timeout_s), look_again)
+        return await run_program(asked.command, self.root / cwd, scrubbed(self.environ), asked.timeout_s)
+
+    async def _folder(self, path: str) -> str:
+        """Below the workspace folder, links resolved."""
+        place = await asyncio.to_thread(self.files.locate, path)
+        if place.kind is not PlaceKind.FOLDER:
+            raise InvalidRequest(f"{place.path!r} is no folder. Name the folder to run in.")
+        return place.path
+
+
+def _read(written: Mapping[str, object]) -> _Asked:
+    unknown = [name for name in written if name not in _SCHEMA["properties"]]
+    if unknown:
+        raise InvalidRequest(f"There is no argument {unknown[0][:50]!r}. Known arguments: command, cwd, timeout_s.")
+    command = written.get("command")
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+        raise InvalidRequest('The argument \'command\' must be a list of strings, such as ["git", "status"].')
+    if len(command) > MAX_WORDS or sum(map(len, command)) > MAX_COMMAND_CHARACTERS:
+        raise InvalidRequest(f"A command has at most {MAX_WORDS} words and {MAX_COMMAND_CHARACTERS} characters.")
+    if not command[0] or any("\0" in word or _has_surrogate(word) for word in command):
+        raise InvalidRequest("The command names no program, or holds characters that no command can hold.")
+    cwd, timeout_s = written.get("cwd"), written.get("timeout_s")
+    if cwd is not None and not isinstance(cwd, str):
+        raise InvalidRequest("The argument 'cwd' must be a string.")
+    if timeout_s is not None and (type(timeout_s) is not int or not 1 <= timeout_s <= MAX_TIMEOUT_S):
+        raise InvalidRequest(f"The argument 'timeout_s' must be an integer from 1 to {MAX_TIMEOUT_S}.")
+    return _Asked(tuple(command), "." if cwd is None else cwd, TIMEOUT_S if timeout_s is None else int(timeout_s))
+
+
+def _has_surrogate(word: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in word)
+
+
+# ------------------------------------------------------------------------------------------------------------ running
+
+
+class BoundedOutput:
+    """What a program writes: all of it counted, head and tail kept."""
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept_bytes = kept_bytes
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.n_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        self.n_bytes += len(data)
+        room = self._kept_bytes - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room > 0 else data
+        del self._tail[: max(0, len(self._tail) - self._kept_bytes)]
+
+    def text(self) -> str:
+        """UTF-8 as far as it is that. What is missing in the middle is named."""
+        n_missing = self.n_bytes - len(self._head) - len(self._tail)
+        if not n_missing:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
+        return f"{head}\n[{counted(n_missing, 'byte')} left out here]\n{tail}"
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """What happens to one program, as its warden tells it."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.output = BoundedOutput()
+        self._said = b""
+        self.has_ended: asyncio.Future[None] = loop.create_future()
+        """The program itself has, or has said too much."""
+        self.is_closed: asyncio.Future[None] = loop.create_future()
+        """And so has everything it started."""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the warden has said of its end; empty while it has not."""
+        told: dict[str, Any] = json.loads(self._said) if self._said.endswith(b"\n") else {}
+        return told
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self._said += data
+        else:
+            self.output.feed(data)
+        if self.told or self.output.n_bytes > MAX_OUTPUT_BYTES:
+            self.process_exited()
+
+    def process_exited(self) -> None:
+        if not self.has_ended.done():
+            self.has_ended.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.process_exited()
+        if not self.is_closed.done():
+            self.is_closed.set_result(None)
+
+
+async def run_program(command: Sequence[str], cwd: Path, environ: Mapping[str, str], timeout_s: float) -> ToolOutput:
+    """Runs it to its end, or to the end of its time. Cancelling ends it too, with everything it started."""
+    try:
+        transport, watch = await asyncio.get_running_loop().subprocess_exec(
+            _Watch,
+            sys.executable,
+            "-I",
+            "-S",
+            str(_WARDEN),
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=cwd,
+            env=environ,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(command, error.strerror or "") from None
+    control = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
+    try:
+        has_time = bool((await asyncio.wait({watch.has_ended}, timeout=timeout_s))[0])
+        told = watch.told
+        if not told:
+            control.write(b"t")
+            await asyncio.wait({watch.has_ended if not has_time else watch.is_closed}, timeout=_ASKED_S)
+    finally:
+        control.close()
+        try:
+            await asyncio.wait({watch.is_closed}, timeout=_CLOSING_S)
+        finally:
+            transport.close()
+    if "error" in told:
+        raise _not_started(command, told["error"])
+    return _report(watch.output, told.get("status"), timeout_s, has_time=has_time)
+
+
+def _not_started(command: Sequence[str], why: str) -> InvalidRequest:
+    return InvalidRequest(f"The program {command[0][:200]!r} cannot be started: {why}.")
+
+
+def _report(output: BoundedOutput, status: int | None, timeout_s: float, *, has_time: bool) -> ToolOutput:
+    """`status`: None when it had not ended by itself."""
+    if not has_time:
+        end = f"Ended after {timeout_s:g} s, because its time was up. Name a longer timeout_s if it needs one."
+    elif status is None and output.n_bytes <= MAX_OUTPUT_BYTES:
+        end = "It has ended, and nobody saw how."
+    elif status is None:
+        end = f"Ended, because it wrote more than {MAX_OUTPUT_BYTES} bytes."
+    elif status < 0:
+        end = f"It was ended by signal {-status}."
+    else:
+        end = f"Exit status {status}."
+    text = output.text().rstrip("\n")
+    said = f"{text}\n" if text else ""
+    return ToolOutput(f"{said}[{end}{'' if text else ' It wrote nothing.'}]", is_error=status is None)

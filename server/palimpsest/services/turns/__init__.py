@@ -1,0 +1,1 @@
+"""The turn engine: from a question to a committed answer, and after a crash."""

@@ -1,0 +1,1 @@
+"""The files of a workspace folder that models and users may read."""

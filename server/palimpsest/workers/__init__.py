@@ -1,0 +1,1 @@
+"""Programs that the server starts as processes of their own."""
