@@ -26,7 +26,7 @@ from typing import Final
 from palimpsest.domain.context.rules.front import StandingRules
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.facts.fact import Fact, FactType, Place, Span
-from palimpsest.lsp.process import SWITCH_INTERVAL_S
+from palimpsest.lsp.runtime.process import SWITCH_INTERVAL_S
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
 from palimpsest.services.events import FactsChanged, FolderEvent, Listeners

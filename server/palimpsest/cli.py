@@ -200,10 +200,10 @@ def _serve(arguments: argparse.Namespace) -> int:
     from palimpsest.lsp.server import build_server
 
     if not arguments.tcp:
-        from palimpsest.lsp.stdio import run_stdio
+        from palimpsest.lsp.runtime.stdio import run_stdio
 
         return run_stdio(build_server(_load_folders, owns_folders=True))
-    from palimpsest.lsp.tcp import TokenFileError, run_tcp
+    from palimpsest.lsp.runtime.tcp import TokenFileError, run_tcp
 
     folders = _load_folders()
     token_file = arguments.token_file or _default_token_file()
@@ -223,7 +223,7 @@ def _acp(arguments: argparse.Namespace) -> int:
         return 2
     _log_to_stderr("warning")
     from palimpsest.acp_agent.command import run
-    from palimpsest.lsp.stdio import protect_stdio
+    from palimpsest.lsp.runtime.stdio import protect_stdio
 
     return run(_load_folders, protect_stdio)
 

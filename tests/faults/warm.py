@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _MODULES = (
-    *("palimpsest.app", "palimpsest.cli", "palimpsest.lsp.server", "palimpsest.lsp.stdio"),
+    *("palimpsest.app", "palimpsest.cli", "palimpsest.lsp.server", "palimpsest.lsp.runtime.stdio"),
     *("palimpsest_clients.openai_compatible", "tests.faults.serve"),
 )
 
@@ -59,7 +59,7 @@ def _serve(environment: dict[str, str], descriptors: list[int]) -> NoReturn:
 def _run(path: str, vocabularies: Path) -> None:
     for module in _MODULES:
         importlib.import_module(module)
-    from palimpsest.lsp import methods
+    from palimpsest.lsp.runtime import methods
     from palimpsest.services.models.tokenizers import load_tokenizer
 
     # A tenth of a second of each start, and the same for every server.

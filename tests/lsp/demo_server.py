@@ -18,10 +18,10 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.uris import to_fs_path
 
-from palimpsest.lsp.base import BaseServer
-from palimpsest.lsp.protocol import Protocol
-from palimpsest.lsp.stdio import run_stdio
-from palimpsest.lsp.tcp import run_tcp
+from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.protocol import Protocol
+from palimpsest.lsp.runtime.stdio import run_stdio
+from palimpsest.lsp.runtime.tcp import run_tcp
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 DEMO = [sys.executable, __file__]

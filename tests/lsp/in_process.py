@@ -18,9 +18,9 @@ from tests.lsp.rawlsp import RawClient, environment
 from tests.waiting import WAIT_S
 
 from palimpsest import app
-from palimpsest.lsp.base import BaseServer
+from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.transport import log_without_text, serve
 from palimpsest.lsp.server import build_server
-from palimpsest.lsp.transport import log_without_text, serve
 from palimpsest.services.models.tokenizers import Tokenizers
 
 

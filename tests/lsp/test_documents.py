@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pygls.workspace import TextDocument
 
-from palimpsest.lsp.documents import mend_documents, split_lines
+from palimpsest.lsp.runtime.documents import mend_documents, split_lines
 
 TEXT = st.text(st.sampled_from("ab\n\r\v\f\x1c\x1e\x85\u2028\u2029é"), max_size=30)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from tests.waiting import WAIT_S
 
-from palimpsest.lsp.base import BaseServer
-from palimpsest.lsp.transport import MAX_STRANGER_BYTES, serve
-from palimpsest.wire.framing import encode_frame
+from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.transport import MAX_STRANGER_BYTES, serve
+from palimpsest.wire.codec.framing import encode_frame
 
 PIECE = 1 << 16
 

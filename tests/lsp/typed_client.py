@@ -10,8 +10,8 @@ from pytest_lsp import LanguageClient
 from pytest_lsp.client import DEFAULT_CLIENT_FEATURES, register_lsp_features
 from pytest_lsp.protocol import LanguageClientProtocol
 
-from palimpsest.lsp.methods import make_converter
-from palimpsest.lsp.protocol import Protocol
+from palimpsest.lsp.runtime.methods import make_converter
+from palimpsest.lsp.runtime.protocol import Protocol
 from palimpsest.wire.declare import Notification, Request
 
 

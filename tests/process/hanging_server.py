@@ -11,7 +11,7 @@ import re
 import sys
 import time
 
-from palimpsest.lsp.process import Process
+from palimpsest.lsp.runtime.process import Process
 
 
 def _wait_for_watchdog(process: Process) -> None:

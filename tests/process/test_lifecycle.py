@@ -17,8 +17,8 @@ import pytest
 from tests.lsp.demo_server import DEMO
 from tests.lsp.rawlsp import RawClient, encode, environment, started
 
-from palimpsest.lsp.process import Process
-from palimpsest.lsp.stdio import PipeWriter
+from palimpsest.lsp.runtime.process import Process
+from palimpsest.lsp.runtime.stdio import PipeWriter
 
 GRACE_S = 4.0
 """What the demo server allows itself."""
@@ -249,7 +249,7 @@ def test_without_an_input_the_server_says_so() -> None:
 
 def test_starting_needs_nothing_heavier_than_pygls() -> None:
     code = (
-        "import sys; import palimpsest.lsp.stdio, palimpsest.lsp.tcp;"
+        "import sys; import palimpsest.lsp.runtime.stdio, palimpsest.lsp.runtime.tcp;"
         "heavy = {'psutil', 'httpx', 'peewee', 'tiktoken', 'hypothesis', 'rich', 'prompt_toolkit', 'websockets'};"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )

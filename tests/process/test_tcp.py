@@ -16,7 +16,7 @@ from tests.lsp.demo_server import DEMO
 from tests.lsp.rawlsp import RawClient, connected, encode, started
 from tests.waiting import WAIT_S
 
-from palimpsest.lsp.tcp import TokenFileError, load_token
+from palimpsest.lsp.runtime.tcp import TokenFileError, load_token
 
 
 class Listening:

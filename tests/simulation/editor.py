@@ -18,9 +18,9 @@ from tests.simulation.scheduler import Node
 from tests.simulation.world import Server, World
 
 from palimpsest.domain.errors import NO_HANDLES, StoreError
-from palimpsest.lsp.open_chat import OpenChat
+from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
+from palimpsest.lsp.runtime.transport import serve
 from palimpsest.lsp.server import PalimpsestServer, build_server
-from palimpsest.lsp.transport import serve
 from palimpsest.services.folder.folders import Folders
 
 Message = dict[str, Any]
@@ -58,7 +58,7 @@ class ToServer:
 
 @dataclass(eq=False, slots=True)
 class ToEditor:
-    """What the editor reads: a `palimpsest.lsp.transport.Writer`."""
+    """What the editor reads: a `palimpsest.lsp.runtime.transport.Writer`."""
 
     editor: Editor
     n_sent: int = 0

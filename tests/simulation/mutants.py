@@ -349,7 +349,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an answer is taken for that to the oldest question",
-        "lsp/outgoing.py",
+        "lsp/runtime/outgoing.py",
         "future = self._futures.get(reply.id) if is_message_id(reply.id) else None",
         "future = next(iter(self._futures.values()), None)",
         also=("name = self._names[reply.id]", "name = next(iter(self._names.values()))"),

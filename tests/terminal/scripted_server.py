@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from palimpsest.wire.framing import FrameDecoder, encode_frame
+from palimpsest.wire.codec.framing import FrameDecoder, encode_frame
 
 Json = dict[str, Any]
 

@@ -15,8 +15,8 @@ from palimpsest.terminal.calls import Event
 from palimpsest.terminal.commands import COMMANDS, Commands, parse
 from palimpsest.terminal.errors import CommandFailed, RequestFailed
 from palimpsest.terminal.session import Session
-from palimpsest.wire.turns import TurnDelta
-from palimpsest.wire.usage import ContextEvent
+from palimpsest.wire.areas.turns import TurnDelta
+from palimpsest.wire.areas.usage import ContextEvent
 
 TIMEOUT_S = WAIT_S
 

@@ -19,9 +19,9 @@ from palimpsest.terminal.calls import ServerNote, WorkDone
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import BadAnswer, RequestFailed, ServerGone, describe
 from palimpsest.terminal.session import Session
-from palimpsest.wire.places import ConversationParams
-from palimpsest.wire.turns import ChatResult, TurnDelta, TurnStatus
-from palimpsest.wire.usage import ContextEvent, ContextUsage
+from palimpsest.wire.areas.places import ConversationParams
+from palimpsest.wire.areas.turns import ChatResult, TurnDelta, TurnStatus
+from palimpsest.wire.areas.usage import ContextEvent, ContextUsage
 
 TIMEOUT_S = WAIT_S
 

@@ -9,10 +9,10 @@ from tests.terminal.scripted_server import USAGE
 
 from palimpsest.printing import sanitise
 from palimpsest.terminal.render import clean, ending, lasting, local_time, one_line, passing
-from palimpsest.wire.convert import from_json
-from palimpsest.wire.places import MessageRange
-from palimpsest.wire.turns import ChatResult
-from palimpsest.wire.usage import ContextEvent, ContextEventType
+from palimpsest.wire.areas.places import MessageRange
+from palimpsest.wire.areas.turns import ChatResult
+from palimpsest.wire.areas.usage import ContextEvent, ContextEventType
+from palimpsest.wire.codec.convert import from_json
 
 
 @pytest.mark.parametrize(

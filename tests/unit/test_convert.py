@@ -16,8 +16,8 @@ from cattrs import Converter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palimpsest.lsp.methods import Methods
-from palimpsest.wire.convert import MAX_PROBLEMS, MAX_SAFE_INTEGER, WireError, from_json, teach, to_json
+from palimpsest.lsp.runtime.methods import Methods
+from palimpsest.wire.codec.convert import MAX_PROBLEMS, MAX_SAFE_INTEGER, WireError, from_json, teach, to_json
 from palimpsest.wire.declare import Wire, camel, wire_fields
 
 SERVER = Path(__file__).resolve().parents[2] / "server"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from palimpsest.wire.framing import MAX_BODY_BYTES, MAX_HEADER_BYTES, FrameDecoder, FramingError, encode_frame
+from palimpsest.wire.codec.framing import MAX_BODY_BYTES, MAX_HEADER_BYTES, FrameDecoder, FramingError, encode_frame
 
 BODIES = [b'{"a":1}', b"", b"\r\n\r\n", b"Content-Length: 3\r\n\r\nabc", "é\U0001f389".encode()]
 

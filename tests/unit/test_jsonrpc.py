@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palimpsest.wire.jsonrpc import (
+from palimpsest.wire.codec.jsonrpc import (
     INVALID_REQUEST,
     IncomingNotification,
     IncomingReply,

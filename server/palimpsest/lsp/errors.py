@@ -17,7 +17,7 @@ from palimpsest.domain.errors import (
     StoreError,
     is_out_of_handles,
 )
-from palimpsest.wire.convert import to_json
+from palimpsest.wire.codec.convert import to_json
 from palimpsest.wire.messages import ErrorData
 
 P = ParamSpec("P")

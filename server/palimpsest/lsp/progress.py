@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from palimpsest.lsp.translate import to_delta
+from palimpsest.lsp.to_wire import to_delta
 from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
-from palimpsest.wire.convert import to_json
-from palimpsest.wire.turns import TurnDelta
-from palimpsest.wire.usage import SUMMARIZING
+from palimpsest.wire.areas.turns import TurnDelta
+from palimpsest.wire.areas.usage import SUMMARIZING
+from palimpsest.wire.codec.convert import to_json
 from palimpsest.wording import counted
 
 if TYPE_CHECKING:

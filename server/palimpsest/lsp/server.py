@@ -18,17 +18,17 @@ from pygls.uris import to_fs_path
 from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.lsp.base import BaseServer
-from palimpsest.lsp.chat_documents import OpenChats
-from palimpsest.lsp.configuration import EditorConfiguration
 from palimpsest.lsp.contributions import Contributions
-from palimpsest.lsp.editor_models import OfferedModels
-from palimpsest.lsp.fact_diagnostics import FactNotes
-from palimpsest.lsp.protocol import Phase
-from palimpsest.lsp.recovery import Offers
-from palimpsest.lsp.tools import Attachments
+from palimpsest.lsp.features.chat_documents.documents import OpenChats
+from palimpsest.lsp.features.configuration import EditorConfiguration
+from palimpsest.lsp.features.editor_models import OfferedModels
+from palimpsest.lsp.features.facts.diagnostics import FactNotes
+from palimpsest.lsp.features.recovery import Offers
+from palimpsest.lsp.features.tools import Attachments
+from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.protocol import Phase
+from palimpsest.wire.areas.usage import ConversationChangedParams, UsageChangedParams
 from palimpsest.wire.messages import PROTOCOL_VERSION
-from palimpsest.wire.usage import ConversationChangedParams, UsageChangedParams
 
 if TYPE_CHECKING:
     from palimpsest.services.events import FolderEvent, Listeners
@@ -223,7 +223,7 @@ class PalimpsestServer(BaseServer):
         self.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=sentence))
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
-        from palimpsest.lsp.translate import to_context_event
+        from palimpsest.lsp.to_wire import to_context_event
         from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
 
         if isinstance(event, FactsChanged):
@@ -243,8 +243,8 @@ class PalimpsestServer(BaseServer):
 
     async def _tell_changes(self) -> None:
         """Tells of changed facts and conversations, each once however often it changed meanwhile."""
-        from palimpsest.lsp.facts import changed_params
-        from palimpsest.lsp.translate import to_usage
+        from palimpsest.lsp.features.facts.requests import changed_params
+        from palimpsest.lsp.to_wire import to_usage
         from palimpsest.services.context.reports import usage_status
 
         folders = await self.folders()
@@ -297,31 +297,31 @@ def _first(waiting: dict[T, None]) -> T:
 
 def build_server(load_folders: Callable[[], Folders], *, owns_folders: bool) -> PalimpsestServer:
     """A server with every handler registered."""
-    from palimpsest.lsp import (
+    from palimpsest.lsp import contributions
+    from palimpsest.lsp.features import (
         adoption,
         attachments,
         chat,
-        chat_documents,
         commands,
         configuration,
         confirmed_commands,
         context,
-        contributions,
         conversations,
         credentials,
         editor_models,
-        fact_actions,
-        fact_diagnostics,
-        facts,
         history,
-        ledger,
         models,
-        purging,
         recovery,
         search,
         tools,
-        transfers,
     )
+    from palimpsest.lsp.features import purge as purging
+    from palimpsest.lsp.features import rules as ledger
+    from palimpsest.lsp.features import transfer as transfers
+    from palimpsest.lsp.features.chat_documents import documents as chat_documents
+    from palimpsest.lsp.features.facts import actions as fact_actions
+    from palimpsest.lsp.features.facts import diagnostics as fact_diagnostics
+    from palimpsest.lsp.features.facts import requests as facts
 
     server = PalimpsestServer(load_folders, owns_folders=owns_folders)
 

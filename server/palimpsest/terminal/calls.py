@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from palimpsest.terminal.errors import REQUEST_CANCELLED, BadAnswer, RequestFailed
-from palimpsest.wire.convert import WireError, from_json
-from palimpsest.wire.turns import TurnDelta
-from palimpsest.wire.usage import ContextEvent
+from palimpsest.wire.areas.turns import TurnDelta
+from palimpsest.wire.areas.usage import ContextEvent
+from palimpsest.wire.codec.convert import WireError, from_json
 
 T = TypeVar("T")
 

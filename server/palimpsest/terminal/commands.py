@@ -15,10 +15,10 @@ from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, Turn, follow
-from palimpsest.wire.adoption import AdoptionAction
-from palimpsest.wire.commands import RunCommandParams, RunCommandResult
-from palimpsest.wire.context import PrepareContextParams, PrepareContextResult, SummarizeParams, SummarizeResult
-from palimpsest.wire.conversations import (
+from palimpsest.wire.areas.adoption import AdoptionAction
+from palimpsest.wire.areas.commands import RunCommandParams, RunCommandResult
+from palimpsest.wire.areas.context import PrepareContextParams, PrepareContextResult, SummarizeParams, SummarizeResult
+from palimpsest.wire.areas.conversations import (
     ConversationInfo,
     MessageInfo,
     MessageRole,
@@ -28,10 +28,10 @@ from palimpsest.wire.conversations import (
     RollbackParams,
     RollbackResult,
 )
-from palimpsest.wire.models import SwitchModelParams, SwitchModelResult
-from palimpsest.wire.places import ConversationParams, MessageRange
-from palimpsest.wire.recovery import AnswerBreak, BrokenAnswer, RecoveryAction
-from palimpsest.wire.usage import ContextStatus, ContextUsage
+from palimpsest.wire.areas.models import SwitchModelParams, SwitchModelResult
+from palimpsest.wire.areas.places import ConversationParams, MessageRange
+from palimpsest.wire.areas.recovery import AnswerBreak, BrokenAnswer, RecoveryAction
+from palimpsest.wire.areas.usage import ContextStatus, ContextUsage
 from palimpsest.wording import counted
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:[ \t]+(.*))?")

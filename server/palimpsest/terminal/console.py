@@ -15,8 +15,8 @@ from rich.text import Text
 from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.render import lasting, one_line, passing
-from palimpsest.wire.turns import DeltaType, TurnDelta
-from palimpsest.wire.usage import ContextEvent
+from palimpsest.wire.areas.turns import DeltaType, TurnDelta
+from palimpsest.wire.areas.usage import ContextEvent
 from palimpsest.wording import counted
 
 _DIM = Style(dim=True)

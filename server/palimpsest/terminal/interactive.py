@@ -25,7 +25,7 @@ from palimpsest.terminal.history import open_history
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.render import clean, ending
 from palimpsest.terminal.session import Session, Turn, follow
-from palimpsest.wire.tools import ApprovalAnswer, ApprovalRequestParams
+from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
 
 _ANSWERS = {
     "y": ApprovalAnswer.ONCE,

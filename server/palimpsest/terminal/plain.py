@@ -19,8 +19,8 @@ from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
 from palimpsest.terminal.render import ending, one_line
 from palimpsest.terminal.session import Session, Turn, follow
-from palimpsest.wire.turns import DeltaType, TurnDelta, TurnStatus
-from palimpsest.wire.usage import ContextEvent
+from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
+from palimpsest.wire.areas.usage import ContextEvent
 
 INTERRUPTED = 130
 

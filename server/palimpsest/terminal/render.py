@@ -12,8 +12,8 @@ from typing import Protocol, assert_never
 
 from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event
-from palimpsest.wire.turns import ChatResult, TurnStatus
-from palimpsest.wire.usage import SUMMARIZING, ContextEvent, ContextEventType
+from palimpsest.wire.areas.turns import ChatResult, TurnStatus
+from palimpsest.wire.areas.usage import SUMMARIZING, ContextEvent, ContextEventType
 from palimpsest.wording import counted
 
 _HALF = re.compile("[\ud800-\udfff]")

@@ -14,7 +14,7 @@ from palimpsest.terminal.calls import Call, Event
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError
 from palimpsest.terminal.render import View
-from palimpsest.wire.adoption import (
+from palimpsest.wire.areas.adoption import (
     AdoptionAction,
     AdoptionResult,
     LeftBehind,
@@ -22,14 +22,14 @@ from palimpsest.wire.adoption import (
     ListAdoptionResult,
     ResolveAdoptionParams,
 )
-from palimpsest.wire.conversations import (
+from palimpsest.wire.areas.conversations import (
     ConversationInfo,
     CreateConversationParams,
     ListConversationsParams,
     ListConversationsResult,
 )
-from palimpsest.wire.models import ListModelsParams, ListModelsResult
-from palimpsest.wire.recovery import (
+from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult
+from palimpsest.wire.areas.recovery import (
     BrokenAnswer,
     GoOnParams,
     ListRecoveryParams,
@@ -37,7 +37,15 @@ from palimpsest.wire.recovery import (
     RecoveryAction,
     ResolveParams,
 )
-from palimpsest.wire.turns import AttachParams, CancelParams, CancelResult, ChatParams, ChatResult, DeltaType, TurnDelta
+from palimpsest.wire.areas.turns import (
+    AttachParams,
+    CancelParams,
+    CancelResult,
+    ChatParams,
+    ChatResult,
+    DeltaType,
+    TurnDelta,
+)
 
 T_co = TypeVar("T_co", covariant=True)
 

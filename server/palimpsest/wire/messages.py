@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import attrs
 
-from palimpsest.wire import (
+from palimpsest.wire.areas import (
     adoption,
     attachments,
     commands,
@@ -31,18 +31,18 @@ from palimpsest.wire import (
     credentials,
     editor_models,
     facts,
-    ledger,
     models,
     places,
-    purging,
     recovery,
     search,
     tools,
-    transfers,
     trust,
     turns,
     usage,
 )
+from palimpsest.wire.areas import purge as purging
+from palimpsest.wire.areas import rules as ledger
+from palimpsest.wire.areas import transfer as transfers
 from palimpsest.wire.declare import Notification, Request, Wire
 
 PROTOCOL_VERSION = 1

@@ -1,0 +1,1 @@
+"""What editors can ask, an area a module."""

@@ -1,0 +1,48 @@
+"""`adoption/list`, `adoption/resolve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.adoption import (
+    AdoptionAction,
+    AdoptionResult,
+    LeftBehind,
+    ListAdoptionParams,
+    ListAdoptionResult,
+    ResolveAdoptionParams,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/adoption/list")(list_left)
+    server.feature("palimpsest/adoption/resolve")(resolve)
+
+
+@answers
+async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdoptionResult:
+    uris = [root.as_uri() for root in ls.roots()] if params.folder_uri is None else [params.folder_uri]
+    sessions = [await ls.session(uri) for uri in uris]
+    from palimpsest.services.folder.adoption import offered
+
+    found = [(session.root, await offered(session.store)) for session in sessions]
+    return ListAdoptionResult(
+        [LeftBehind(root.as_uri(), left.directory.name, left.path) for root, left in found if left is not None]
+    )
+
+
+@answers
+async def resolve(ls: PalimpsestServer, params: ResolveAdoptionParams) -> AdoptionResult:
+    session = await ls.session(params.folder_uri)
+    from palimpsest.services.folder.adoption import adopt, decline, require_offered
+
+    left = await require_offered(session.store, params.store)
+    if params.action is AdoptionAction.DECLINE:
+        await decline(session.store, left)
+        return AdoptionResult(0, 0, [])
+    adopted = await adopt(left.directory, session.conversations, session.root)
+    return AdoptionResult(adopted.n_conversations, adopted.n_pins, list(adopted.refused))

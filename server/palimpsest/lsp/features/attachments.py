@@ -1,0 +1,114 @@
+"""`attachments/estimate`, and the attachments of a `chat`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar, assert_never
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.attachments import (
+    AttachedDiagnostic,
+    Attachment,
+    AttachmentEstimate,
+    AttachmentType,
+    EstimateAttachmentsParams,
+    EstimateAttachmentsResult,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.chat import attachments as service
+    from palimpsest.services.folder.folders import FolderSession
+
+T = TypeVar("T")
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/attachments/estimate")(estimate)
+
+
+@answers
+async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> EstimateAttachmentsResult:
+    from palimpsest.services.chat.attachments import estimate_tokens
+
+    conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
+    if conversation_id is None:
+        session = await ls.session(params.folder_uri)
+    else:
+        session = await ls.session_of(conversation_id)
+    snapshots = await snapshots_of(ls, session, params.attachments)
+    tokens = await estimate_tokens(session.contexts, conversation_id, snapshots)
+    return EstimateAttachmentsResult(
+        [
+            AttachmentEstimate(each.label, n_tokens, each.problem, list(each.left_out) or None)
+            for each, n_tokens in zip(snapshots, tokens, strict=True)
+        ],
+        sum(tokens),
+    )
+
+
+async def snapshots_of(
+    ls: PalimpsestServer, session: FolderSession, wanted: Sequence[Attachment]
+) -> list[service.Snapshot]:
+    """What is attached, as it is now. Of several editors that hold a file the one that asks counts."""
+    from palimpsest.lsp.features.tools import FolderEditor
+    from palimpsest.services.chat.attachments import take_snapshots
+    from palimpsest.services.workspace.files import WorkspaceFiles
+    from palimpsest.services.workspace.texts import WorkspaceTexts
+
+    held = {**session.editors.texts(), **FolderEditor(ls, session.root).texts()}
+    texts = WorkspaceTexts(WorkspaceFiles(session.root), held)
+    return await take_snapshots(texts, [_to_attachment(ls, session, each) for each in wanted])
+
+
+def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachment) -> service.Attachment:
+    """Raises InvalidRequest where a field is missing that its type needs."""
+    from palimpsest.services.chat.attachments import (
+        FileAttachment,
+        OpenEditorsAttachment,
+        ProblemsAttachment,
+        SelectionAttachment,
+    )
+
+    path = None if wanted.path is None else _path_below(ls, session, wanted.path)
+    match wanted.type:
+        case AttachmentType.FILE:
+            return FileAttachment(_needed(path, wanted, "path"))
+        case AttachmentType.RANGE:
+            first = _needed(wanted.start_line, wanted, "startLine")
+            return FileAttachment(_needed(path, wanted, "path"), first, wanted.end_line)
+        case AttachmentType.SELECTION:
+            text = _needed(wanted.text, wanted, "text")
+            return SelectionAttachment(path, wanted.start_line, wanted.end_line, text)
+        case AttachmentType.DIAGNOSTICS:
+            problems = _needed(wanted.diagnostics, wanted, "diagnostics")
+            return ProblemsAttachment(tuple(_to_problem(ls, session, each) for each in problems))
+        case AttachmentType.OPEN_EDITORS:
+            paths = tuple(_path_below(ls, session, each) for each in _needed(wanted.paths, wanted, "paths"))
+            return OpenEditorsAttachment(paths, has_contents=bool(wanted.contents))
+        case _:
+            assert_never(wanted.type)
+
+
+def _to_problem(ls: PalimpsestServer, session: FolderSession, given: AttachedDiagnostic) -> service.Problem:
+    from palimpsest.services.chat.attachments import Problem
+
+    path = _path_below(ls, session, given.path)
+    return Problem(path, given.line, given.severity, given.message, given.source, given.code)
+
+
+def _needed(value: T | None, wanted: Attachment, name: str) -> T:
+    if value is None:
+        raise InvalidRequest(f"An attachment of type {wanted.type.value} needs the field {name}.")
+    return value
+
+
+def _path_below(ls: PalimpsestServer, session: FolderSession, written: str) -> str:
+    """As it goes on from the workspace folder, links resolved, for a URI of something in it; else what was written, or
+    an absolute path."""
+    found = ls.resolve(written) if written.startswith("file:") else None
+    if found is None:
+        return written
+    return found.relative_to(session.root).as_posix() if found.is_relative_to(session.root) else str(found)

@@ -1,0 +1,205 @@
+"""`chat`, `turn/attach`, `turn/cancel`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import Content, ConversationId, TurnId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.turns import (
+    AttachParams,
+    CancelParams,
+    CancelResult,
+    ChatParams,
+    ChatResult,
+    DeltaType,
+    TurnDelta,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.progress import Token
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.conversation.conversations import TurnOutcome
+    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.turns.running import RunningTurn
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/chat")(chat)
+    server.feature("palimpsest/turn/attach")(attach)
+    server.feature("palimpsest/turn/cancel")(cancel)
+
+
+@answers
+async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
+    session, known, content = await _target(ls, params)
+    if known is None:
+        new = session.conversations.blank()
+        starting = session.turns.begin(new, params.request_id, content, ls.editor_models.id)
+    else:
+        starting = session.turns.start(known, params.request_id, content, ls.editor_models.id)
+    conversation_id = new.id if known is None else known
+    return await follow_to_the_end(
+        ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token
+    )
+
+
+async def follow_to_the_end(
+    ls: PalimpsestServer,
+    session: FolderSession,
+    conversation_id: ConversationId,
+    starting: Awaitable[RunningTurn | TurnId],
+    token: Token | None,
+    work_done_token: Token | None,
+) -> ChatResult:
+    """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
+    from palimpsest.lsp.progress import SummaryProgress
+    from palimpsest.services.turns.running import RunningTurn, begun
+
+    progress = SummaryProgress(ls, work_done_token, conversation_id)
+    unsubscribe = session.listeners.add(progress.hear)
+    try:
+        started = await begun(starting, lambda turn: stop_turn(ls, turn))
+        if isinstance(started, RunningTurn):
+            try:
+                return await _follow(ls, session, started, token, 0)
+            except asyncio.CancelledError:
+                if started.n_followers == 0 or not ls.is_leaving:
+                    stop_turn(ls, started)
+                    await started.wait()
+                raise
+        try:
+            return await _elsewhere(ls, session, started, token, 0)
+        except asyncio.CancelledError:
+            if session.following is not None and not ls.is_leaving:
+                await session.following.cancel(started)
+            raise
+    finally:
+        unsubscribe()
+        progress.end()
+
+
+def stop_turn(ls: PalimpsestServer, turn: RunningTurn) -> None:
+    """For the user who cancelled the request, or because the connection ends: then the user may want to go on."""
+    if ls.is_leaving:
+        turn.interrupt()
+    else:
+        turn.cancel()
+
+
+async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Content]:
+    """The conversation a message goes to, and the message; None for a new one: none is named and the request is no
+    repeat.
+
+    A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
+    """
+    from palimpsest.lsp.features.attachments import snapshots_of
+    from palimpsest.services.chat.attachments import user_content
+
+    if not params.text.strip():
+        raise InvalidRequest("The message is empty. Write something, then send it.")
+    await (await ls.folders()).look_for_keys()
+    conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
+    session = await (ls.session(params.folder) if conversation_id is None else ls.session_of(conversation_id))
+    known = await session.conversations.conversation_of_request(params.request_id)
+    attached = params.attachments if params.attachments and known is None else ()
+    content = user_content(params.text, await snapshots_of(ls, session, attached))
+    return session, conversation_id or known, content
+
+
+@answers
+async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
+    session = await ls.session_of_turn(params.turn_id)
+    running = session.turns.running.get(TurnId(params.turn_id))
+    if running is None:
+        turn_id = TurnId(params.turn_id)
+        return await _elsewhere(ls, session, turn_id, params.partial_result_token, params.after_seq or 0)
+    try:
+        return await _follow(ls, session, running, params.partial_result_token, params.after_seq or 0)
+    except asyncio.CancelledError:
+        if ls.is_leaving and running.n_followers == 0:
+            running.interrupt()
+            await running.wait()
+        raise
+
+
+@answers
+async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
+    from palimpsest.lsp.to_wire import to_status
+
+    session = await ls.session_of_turn(params.turn_id)
+    running = session.turns.running.get(TurnId(params.turn_id))
+    if running is not None:
+        running.cancel()
+        return CancelResult(to_status((await running.wait()).state))
+    if session.following is not None:
+        await session.following.cancel(TurnId(params.turn_id))
+    outcome = await session.conversations.outcome(TurnId(params.turn_id))
+    return CancelResult(to_status(outcome.turn.state))
+
+
+async def _follow(
+    ls: PalimpsestServer, session: FolderSession, running: RunningTurn, token: Token | None, after_seq: int
+) -> ChatResult:
+    """Streams a running turn to its end."""
+    from palimpsest.lsp.progress import DeltaStream
+
+    stream = DeltaStream(ls, token)
+    stream.send(_first_delta(running.id, running.conversation_id, running.user_message_id))
+    unfollow = running.follow(stream.show, after_seq)
+    try:
+        await running.wait()
+    finally:
+        unfollow()
+    await ls.tell_of_search(session, running.id)
+    return await _result(session, running.id, has_stream=token is not None)
+
+
+async def _elsewhere(
+    ls: PalimpsestServer, session: FolderSession, turn_id: TurnId, token: Token | None, after_seq: int
+) -> ChatResult:
+    """A turn that this server does not run. One that is over: its committed text as one delta. One that another server
+    runs: streamed to its end."""
+    from palimpsest.lsp.progress import DeltaStream
+
+    outcome = await session.conversations.outcome(turn_id)
+    stream = DeltaStream(ls, token)
+    turn = outcome.turn
+    stream.send(_first_delta(turn.id, turn.conversation_id, turn.user_message_id))
+    if not turn.state.is_final and session.following is not None:
+        await session.following.follow(turn_id, after_seq, stream.show)
+    elif outcome.text:
+        stream.send(TurnDelta(turn.last_seq, DeltaType.TEXT, outcome.text))
+    return await _result(session, turn_id, has_stream=token is not None)
+
+
+def _first_delta(turn_id: str, conversation_id: str, user_message_id: int) -> TurnDelta:
+    return TurnDelta(
+        0, DeltaType.TURN, turn_id=turn_id, conversation_id=conversation_id, user_message_id=user_message_id
+    )
+
+
+async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) -> ChatResult:
+    """How the turn ended. Raises TurnFailed for one that errored."""
+    outcome = await session.conversations.require_success(turn_id)
+    return await result_of(session, outcome, None if has_stream else outcome.text)
+
+
+async def result_of(session: FolderSession, outcome: TurnOutcome, text: str | None) -> ChatResult:
+    """The outcome of a turn as an answer, with that text."""
+    from palimpsest.lsp.to_wire import to_status, to_usage
+    from palimpsest.services.context.reports import usage_status
+
+    turn = outcome.turn
+    return ChatResult(
+        conversation_id=turn.conversation_id,
+        turn_id=turn.id,
+        status=to_status(turn.state),
+        message_ids=list(outcome.message_ids),
+        usage=to_usage(await usage_status(session.contexts, turn.conversation_id)),
+        text=text,
+        stop_reason=turn.stop_reason,
+    )

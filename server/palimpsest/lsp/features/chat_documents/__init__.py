@@ -1,0 +1,1 @@
+"""Chat documents in plain LSP."""

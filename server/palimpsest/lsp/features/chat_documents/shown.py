@@ -1,0 +1,212 @@
+"""What an editor shows in a chat document: lenses, actions, diagnostics, completion, folding, hover."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types as lsp
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.lsp.errors import answers
+
+if TYPE_CHECKING:
+    from palimpsest.domain.chat_documents.document import Parsed
+    from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.chat.mentions import Item, Mentions
+
+_SOURCE: Final = "palimpsest"
+_LOOKED_AT: Final = 2_000
+"""Characters from which a message is counted before it is sent."""
+
+
+def register(server: PalimpsestServer) -> None:
+    server.contributions.code_lenses.append(code_lenses)
+    server.contributions.code_actions.append(code_actions)
+    server.contributions.hovers.append(hover)
+    server.contributions.diagnostics.append(diagnostics)
+    server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)(folding)
+    known: dict[Path, Mentions] = {}
+
+    @answers
+    async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
+        return await _complete(ls, params, known)
+
+    server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["/", "@"]))(complete)
+
+
+def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
+    """What can be done, each with the line it belongs to; for one line only what is about it or about no line."""
+    from palimpsest.lsp.features.chat_documents.documents import EXPAND, SEND, SHOW, STOP
+
+    given: dict[str, Any] = {"uri": chat.uri}
+    at = parsed.marker_line or 0
+    title, name = ("Stop", STOP) if chat.is_answering else ("Send", SEND)
+    found = [(at, lsp.Command(title, name, arguments=[given]))]
+    if (edited := chat.first_edit_of_view()) is not None:
+        found.append((edited, lsp.Command("Show the conversation as it is", SHOW, arguments=[given])))
+    for section in parsed.sections:
+        if section.summary_id is not None and (line is None or section.line <= line <= section.last_line):
+            argument = given | {"summaryId": section.summary_id}
+            found.append((section.line, lsp.Command("Expand this summary", EXPAND, arguments=[argument])))
+    return found
+
+
+async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+    from palimpsest.lsp.features.chat_documents.open_chat import can_apply
+
+    chat = await ls.chats.find(params.text_document.uri)
+    if chat is None or not can_apply(ls):
+        return []
+    return [lsp.CodeLens(_line(line), command) for line, command in _commands(chat, chat.parsed, None)]
+
+
+async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    from palimpsest.lsp.features.chat_documents.open_chat import can_apply
+
+    uri = params.text_document.uri
+    chat = await ls.chats.find(uri)
+    if not can_apply(ls):
+        return []
+    if chat is None:
+        return [_begin(uri)] if ls.chats.could_begin(uri) else []
+    return [
+        lsp.CodeAction(command.title, command.command, command=command)
+        for _, command in _commands(chat, chat.parsed, params.range.start.line)
+    ]
+
+
+def _begin(uri: str) -> lsp.CodeAction:
+    """For a document that looks like a chat and belongs to no conversation: also where nobody can be asked."""
+    from palimpsest.lsp.features.chat_documents.documents import BEGIN, OPEN
+
+    command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
+    return lsp.CodeAction(f"{BEGIN} in this document", OPEN, command=command)
+
+
+async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
+    """What a summary stands for."""
+    chat = await ls.chats.find(params.text_document.uri)
+    if chat is None:
+        return None
+    line = params.position.line
+    ids = {each.summary_id for each in chat.parsed.sections if each.line <= line <= each.last_line}
+    found = next((each for each in chat.summaries if each.id in ids), None)
+    if found is None:
+        return None
+    said = (
+        f"**Summary {found.id}** stands in the context for messages {found.start} to {found.end - 1} "
+        f"({found.original_tokens:,} tokens). {found.kind}, level {found.level}, written by `{found.author}`. "
+        "The messages themselves are kept; expanding it puts them back into the context."
+    )
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said))
+
+
+@answers
+async def folding(ls: PalimpsestServer, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+    """Every message but the last, and every call, result and summary."""
+    chat = await ls.chats.find(params.text_document.uri)
+    if chat is None:
+        return []
+    return [
+        lsp.FoldingRange(each.line, each.last_line, kind=lsp.FoldingRangeKind.Region)
+        for each in chat.parsed.sections
+        if each.last_line > each.line
+    ]
+
+
+async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
+    chat = await ls.chats.find(uri)
+    if chat is None:
+        return []
+    from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, can_apply
+
+    parsed = chat.parsed
+    severity = lsp.DiagnosticSeverity
+    if not can_apply(ls):
+        return [_problem(0, severity.Information, "chat-no-edits", NO_EDITS)]
+    if parsed.marker_line is None:
+        said = "The line that begins the input is gone. The command 'Show the conversation as it is' brings it back."
+        return [_problem(0, severity.Warning, "chat-no-input", said)]
+    found = [await _unsendable(chat, parsed, parsed.marker_line)]
+    if (edited := chat.first_edit_of_view()) is not None:
+        said = "This is a view of the conversation, and it was edited here. The conversation is unchanged."
+        found.append(_problem(edited, severity.Warning, "chat-edited-view", said))
+    return [each for each in found if each is not None]
+
+
+async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
+    """Why what stands in the input cannot be sent now."""
+    from palimpsest.domain.chat_documents.document import Unsendable
+    from palimpsest.services.context.reports import explain
+
+    severity = lsp.DiagnosticSeverity
+    if chat.is_answering:
+        return _problem(line, severity.Hint, "chat-answering", "The answer is being written. Send when it is there.")
+    if parsed.problem is Unsendable.EMPTY:
+        return _problem(line, severity.Hint, "chat-empty", "There is nothing to send yet. Write below this line.")
+    if parsed.problem is Unsendable.ONLY_FENCED:
+        said = "All of the message is fenced, so it cannot be sent. Say outside of the fence what it is about."
+        return _problem(line, severity.Error, "chat-only-fenced", said)
+    try:
+        session = await chat.session()
+        if (await session.conversations.read(chat.conversation_id, 0, 1)).running is not None:
+            said = "The conversation is busy: another editor gets an answer in it. Send when it is there."
+            return _problem(line, severity.Warning, "chat-busy", said)
+        if len(parsed.message) >= _LOOKED_AT:
+            plan = await explain(session.contexts, chat.conversation_id, parsed.message)
+            if plan.problem is not None and plan.problem.kind == "recent_messages_too_large":
+                return _problem(line, severity.Error, "chat-too-large", str(plan.problem))
+    except PalimpsestError as error:
+        return _problem(line, severity.Error, "chat-error", str(error))
+    return None
+
+
+def _problem(line: int, severity: lsp.DiagnosticSeverity, code: str, said: str) -> lsp.Diagnostic:
+    return lsp.Diagnostic(_line(line), said, severity, code, source=_SOURCE)
+
+
+def _line(line: int) -> lsp.Range:
+    return lsp.Range(lsp.Position(line, 0), lsp.Position(line, 10_000))
+
+
+async def _complete(
+    ls: PalimpsestServer, params: lsp.CompletionParams, known: dict[Path, Mentions]
+) -> lsp.CompletionList | None:
+    """Files behind an `@` and commands behind a leading `/`, in the input only."""
+    chat = await ls.chats.find(params.text_document.uri)
+    if chat is None:
+        return None
+    from palimpsest.services.chat.mentions import Mentions
+    from palimpsest.services.workspace.files import WorkspaceFiles
+
+    parsed, at = chat.parsed, chat.offset(chat.text, params.position)
+    if parsed.marker_line is None or at < parsed.input_start:
+        return None
+    root = chat.root
+    if root not in known:
+        known[root] = Mentions(WorkspaceFiles(root))
+    text = chat.text
+    found = await known[root].complete(text[parsed.input_start :], at - parsed.input_start)
+    place = lsp.Range(chat.position(text, parsed.input_start + found.start), chat.position(text, at))
+    items = [_item(each, place, number) for number, each in enumerate(found.items)]
+    return lsp.CompletionList(is_incomplete=found.is_incomplete, items=items)
+
+
+_KINDS: Final[dict[str, Any]] = {
+    "file": lsp.CompletionItemKind.File,
+    "folder": lsp.CompletionItemKind.Folder,
+    "command": lsp.CompletionItemKind.Keyword,
+}
+
+
+def _item(item: Item, place: lsp.Range, number: int) -> lsp.CompletionItem:
+    return lsp.CompletionItem(
+        item.label,
+        kind=_KINDS[item.kind.value],
+        detail=item.detail or None,
+        sort_text=f"{number:04}",
+        filter_text=item.insert_text,
+        text_edit=lsp.TextEdit(place, item.insert_text),
+    )

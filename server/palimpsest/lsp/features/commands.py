@@ -1,0 +1,108 @@
+"""`mentions/complete`, `command/run`, and each slash command as a command of `workspace/executeCommand`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+
+from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.commands import (
+    CompleteMentionsParams,
+    CompleteMentionsResult,
+    MentionItem,
+    MentionKind,
+    RunCommandParams,
+    RunCommandResult,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.chat.mentions import Mentions
+    from palimpsest.services.folder.folders import FolderSession
+
+
+def register(server: PalimpsestServer) -> None:
+    known: dict[Path, Mentions] = {}
+
+    @answers
+    async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> CompleteMentionsResult:
+        session = await _session(ls, params.conversation_id, params.folder_uri)
+        from palimpsest.services.chat.mentions import Mentions
+        from palimpsest.services.workspace.files import WorkspaceFiles
+
+        if session.root not in known:
+            known[session.root] = Mentions(WorkspaceFiles(session.root))
+        found = await known[session.root].complete(params.text, _to_characters(params.text, params.position))
+        return CompleteMentionsResult(
+            start=_n_units(params.text[: found.start]),
+            items=[
+                MentionItem(MentionKind(item.kind.value), item.label, item.insert_text, item.detail, item.path)
+                for item in found.items
+            ],
+            is_incomplete=found.is_incomplete,
+        )
+
+    server.feature("palimpsest/mentions/complete")(complete)
+    server.feature("palimpsest/command/run")(run)
+    for name in CommandName:
+        if name is CommandName.PURGE:  # `palimpsest.conversation.purge` asks first
+            continue
+        server.command(f"palimpsest.command.{name}")(_executed(name))
+
+
+@answers
+async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
+    return await _run(ls, params)
+
+
+async def _run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
+    await (await ls.folders()).look_for_keys()
+    session = await _session(ls, params.conversation_id, params.folder_uri)
+    from palimpsest.services.chat.run_command import Commanding
+
+    conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
+    reply = await Commanding(session, conversation_id, ls.editor_models.id).run(params.text)
+    return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id)
+
+
+def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
+    """The slash command for editors whose chat is a document, a key or a menu."""
+
+    @answers
+    async def execute(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+        given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
+        texts = {key: given[key] for key in ("argument", "conversationId", "uri", "folderUri") if given.get(key)}
+        if len(arguments) > 1 or not all(isinstance(each, str) for each in texts.values()):
+            raise InvalidRequest(
+                "The command takes one argument: {argument, conversationId, uri, folderUri}, all texts."
+            )
+        text = f"/{name} {texts.get('argument', '')}".rstrip()
+        if "uri" in texts:
+            await ls.folders()
+            return await (await ls.chats.get(texts["uri"])).run(text)
+        params = RunCommandParams(text, texts.get("conversationId"), texts.get("folderUri"))
+        done = await _run(ls, params)
+        if not ls.hears_changes:  # an editor that knows nothing of us shows no answer of a command
+            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, done.text))
+        return {"text": done.text, "conversationId": done.conversation_id, "turnId": done.turn_id}
+
+    return execute
+
+
+async def _session(ls: PalimpsestServer, conversation_id: str | None, folder_uri: str | None) -> FolderSession:
+    return await ls.session(folder_uri) if conversation_id is None else await ls.session_of(conversation_id)
+
+
+def _to_characters(text: str, n_units: int) -> int:
+    """The number of characters that `n_units` UTF-16 code units of the text are; 0 and the end are its limits."""
+    return len(text.encode("utf-16-le", "surrogatepass")[: 2 * max(n_units, 0)].decode("utf-16-le", "ignore"))
+
+
+def _n_units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

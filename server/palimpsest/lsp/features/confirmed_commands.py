@@ -1,0 +1,75 @@
+"""Requests that remove something or take a key, as commands of `workspace/executeCommand`: each asks its user first.
+
+Such a command takes one argument, the request's parameters; `isConfirmed` says that the user was asked already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features import credentials, tools
+from palimpsest.lsp.features import purge as purging
+from palimpsest.lsp.questions import require_consent
+from palimpsest.wire.areas.credentials import SetCredentialsParams
+from palimpsest.wire.areas.purge import PurgeParams
+from palimpsest.wire.areas.tools import RevokeApprovalParams
+from palimpsest.wire.codec.convert import WireError, from_json, to_json
+from palimpsest.wire.declare import Wire
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+
+P = TypeVar("P", bound=Wire)
+
+
+def register(server: PalimpsestServer) -> None:
+    server.command("palimpsest.conversation.purge")(_command(PurgeParams, _purge_question, "Purge", _purge))
+    server.command("palimpsest.approval.revoke")(
+        _command(RevokeApprovalParams, _revoke_question, "Take it back", tools.revoke_approval)
+    )
+    server.command("palimpsest.credentials.set")(
+        _command(SetCredentialsParams, _key_question, "Go on", credentials.set_credentials)
+    )
+
+
+def _command(
+    params: type[P],
+    question: Callable[[PalimpsestServer, P], Awaitable[str]],
+    consent: str,
+    do: Callable[[PalimpsestServer, P], Awaitable[Any]],
+) -> Callable[..., Awaitable[Any]]:
+    @answers
+    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+        given = dict(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
+        asked = {"isConfirmed": given.pop("isConfirmed", None)}
+        try:
+            wanted = from_json(given, params)
+        except WireError as error:
+            problems = "; ".join(error.sentences("argument"))
+            raise InvalidRequest(f"The argument of the command is not valid: {problems}.") from error
+        if not await require_consent(ls, await question(ls, wanted), consent, asked):
+            return None
+        return to_json(await do(ls, wanted))
+
+    return run
+
+
+async def _purge_question(ls: PalimpsestServer, params: PurgeParams) -> str:
+    return await purging.what_would_go(ls, params)
+
+
+async def _purge(ls: PalimpsestServer, params: PurgeParams) -> Any:
+    return await purging.purge(ls, PurgeParams(params.conversation_id, params.range, confirm=True))
+
+
+async def _revoke_question(ls: PalimpsestServer, params: RevokeApprovalParams) -> str:
+    return f"Take back answer {params.id} about a tool? You are asked again when it is wanted next."
+
+
+async def _key_question(ls: PalimpsestServer, params: SetCredentialsParams) -> str:
+    if params.key is None:
+        return f"Take back the key of {params.provider}?"
+    return f"Use another key for {params.provider}? What is said is then paid for with that."

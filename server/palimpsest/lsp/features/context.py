@@ -1,0 +1,131 @@
+"""`prepareContext`, `summarize`, `usage`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.context import (
+    ContextMoment,
+    ContextSegment,
+    PrepareContextParams,
+    PrepareContextResult,
+    RecutCount,
+    StatsResult,
+    StrategyStats,
+    SummarizeParams,
+    SummarizeResult,
+    SummaryCost,
+)
+from palimpsest.wire.areas.places import ConversationParams, MessageRange
+from palimpsest.wire.areas.usage import ContextUsage, Counting
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.context.reports import Plan
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/prepareContext")(prepare_context)
+    server.feature("palimpsest/summarize")(summarize)
+    server.feature("palimpsest/usage")(usage)
+    server.feature("palimpsest/stats")(stats)
+
+
+@answers
+async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
+    from palimpsest.services.context.reports import explain
+
+    session = await ls.session_of(params.conversation_id)
+    return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
+
+
+@answers
+async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
+    from palimpsest.lsp.progress import SummaryProgress
+    from palimpsest.lsp.to_wire import to_usage
+    from palimpsest.services.context.reports import usage_status
+
+    session = await ls.session_of(params.conversation_id)
+    wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
+    conversation_id = ConversationId(params.conversation_id)
+    progress = SummaryProgress(ls, params.work_done_token, params.conversation_id)
+    unsubscribe = session.listeners.add(progress.hear)
+    try:
+        done = await session.conversations.summarize(conversation_id, wanted, ls.editor_models.id)
+    finally:
+        unsubscribe()
+        progress.end()
+    report = await usage_status(session.contexts, conversation_id)
+    return SummarizeResult(
+        tokens_before=done.tokens_before,
+        tokens_after=done.tokens_after,
+        usage=to_usage(report),
+        reason=done.reason,
+        summary_id=None if done.block is None else done.block.summary.id,
+        covers=None if done.block is None else MessageRange(done.block.start, done.block.end),
+    )
+
+
+@answers
+async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
+    from palimpsest.lsp.to_wire import to_usage
+    from palimpsest.services.context.reports import usage_status
+
+    session = await ls.session_of(params.conversation_id)
+    return to_usage(await usage_status(session.contexts, ConversationId(params.conversation_id)))
+
+
+@answers
+async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult:
+    from palimpsest.services.context import reports as context_reports
+
+    session = await ls.session_of(params.conversation_id)
+    found = await context_reports.stats(session.contexts, ConversationId(params.conversation_id))
+    return StatsResult(
+        strategies=[StrategyStats(each.name, each.n_fired, each.tokens_saved) for each in found.strategies],
+        recuts=[RecutCount(cause.value, count) for cause, count in found.recuts],
+        duration_ms=found.duration_ms,
+        summaries=[
+            SummaryCost(each.kind, each.n_summaries, each.input_tokens, each.output_tokens, each.duration_ms)
+            for each in found.summaries
+        ],
+        moments=[
+            ContextMoment(each.at, each.tokens, None if each.cause is None else each.cause.value, each.tokens_before)
+            for each in found.moments
+        ],
+    )
+
+
+def _to_result(plan: Plan) -> PrepareContextResult:
+    from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
+    from palimpsest.lsp.to_wire import to_context_status
+
+    needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
+    too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None
+    return PrepareContextResult(
+        status=to_context_status(plan.problem),
+        model=plan.model,
+        used_tokens=plan.used_tokens,
+        upper_tokens=plan.upper_tokens,
+        limit_tokens=plan.limit_tokens,
+        segments=[
+            ContextSegment(
+                type=segment.type,
+                tokens=segment.tokens,
+                reason=segment.reason,
+                certainty=Counting(plan.certainty.value),
+                is_in_prefix=segment.is_in_prefix,
+                messages=None if segment.message_ids is None else MessageRange(*segment.message_ids),
+                summary_id=segment.summary_id,
+            )
+            for segment in plan.segments
+        ],
+        would_summarize=[MessageRange(start, end) for start, end in plan.would_summarize],
+        excess_tokens=None if needed is None else needed.excess_tokens,
+        message_ids=None if needed is None else list(needed.messages_to_summarize),
+        suggestion=needed.suggestion if needed is not None else None if too_large is None else str(too_large),
+        required_tokens=None if too_large is None else too_large.required_tokens,
+        message_count=None if too_large is None else too_large.message_count,
+    )

@@ -1,0 +1,26 @@
+"""`credentials/set`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.credentials import KeySource, SetCredentialsParams, SetCredentialsResult
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/credentials/set")(set_credentials)
+
+
+@answers
+async def set_credentials(ls: PalimpsestServer, params: SetCredentialsParams) -> SetCredentialsResult:
+    folders = await ls.folders()
+    if folders.keys is None:
+        raise InvalidRequest("This server takes no keys.")
+    report = await folders.keys.set(params.provider, params.key, stores=bool(params.store))
+    await folders.hear_again()
+    return SetCredentialsResult(None if report.source is None else KeySource(report.source.value), report.sentence)

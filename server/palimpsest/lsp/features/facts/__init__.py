@@ -1,0 +1,1 @@
+"""Facts as requests, code actions and diagnostics."""

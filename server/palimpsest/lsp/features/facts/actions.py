@@ -1,0 +1,278 @@
+"""What a person can do about facts where they stand: code actions, their commands, hover, code lens, a document."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+from lsprotocol import types as lsp
+
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.facts.fact import FactId, StoredFact
+from palimpsest.domain.facts.text import SIGNS, place_text
+from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.facts.diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
+from palimpsest.lsp.features.facts.requests import file_uri, folder_uri, keeping_of, to_info
+from palimpsest.lsp.questions import require_consent
+from palimpsest.wording import counted
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folder.folders import FolderSession
+
+SCHEME: Final = "palimpsest-facts"
+"""Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
+_KEPT_RIGHT: Final = "palimpsest.fact.verify"
+"""The one action that an editor may carry out together with all other quick fixes: it removes nothing, changes no words
+and can be said again. Each of the others is of a kind of its own, its command, so that a person chooses it."""
+_TITLES: Final = {
+    "palimpsest.fact.verify": "It still holds",
+    "palimpsest.fact.update": "Update it from the file",
+    "palimpsest.fact.forget": "Forget it",
+    "palimpsest.fact.pin": "Pin it",
+    "palimpsest.fact.ask": "Ask about it in a chat",
+}
+SHOW: Final = "palimpsest.facts.show"
+_SHORT: Final = 60
+"""Characters of a fact in a title."""
+
+
+def register(server: PalimpsestServer) -> None:
+    server.contributions.code_actions.append(code_actions)
+    server.contributions.hovers.append(hover)
+    server.contributions.code_lenses.append(code_lens)
+    content = lsp.TextDocumentContentOptions([SCHEME])
+    server.feature(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, content)(facts_document)
+    for name, do in _COMMANDS.items():
+        server.command(name)(_command(do))
+    server.command(SHOW)(show_facts)
+
+
+# ------------------------------------------------------------------------------------------------------ what is offered
+
+
+async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """On the place of a fact, whether or not it is stale: a person may know better."""
+    first, last = params.range.start.line, params.range.end.line
+    uri = params.text_document.uri
+    meant = {
+        placed.fact.id: placed
+        for placed in await placed_facts(ls, uri)
+        if (first <= placed.line <= last) or (placed.state.is_stale is False and placed.covers(first))
+    }
+    session = await session_of_document(ls, uri) if meant else None
+    if session is None:
+        return []
+    found = [
+        action for placed in meant.values() for action in _actions(folder_uri(ls, session), placed, params.context)
+    ]
+    preferred = next((each for each in found if each.kind == lsp.CodeActionKind.QuickFix), None)
+    if preferred is not None:
+        preferred.is_preferred = True
+    return found
+
+
+def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) -> list[lsp.CodeAction]:
+    fact_id = placed.fact.id
+    about = [
+        each
+        for each in context.diagnostics
+        if each.source == SOURCE and isinstance(each.data, dict) and fact_id in each.data.get("factIds", ())
+    ]
+    short = _short(placed.fact)
+    names = list(_TITLES) if placed.state.is_stale else ["palimpsest.fact.forget", "palimpsest.fact.ask"]
+    return [
+        lsp.CodeAction(
+            f"{_TITLES[name]}: {short}",
+            lsp.CodeActionKind.QuickFix if name == _KEPT_RIGHT else name,
+            about or None,
+            command=lsp.Command(_TITLES[name], name, arguments=[{"folderUri": folder, "factId": fact_id}]),
+        )
+        for name in names
+    ]
+
+
+def _short(fact: StoredFact) -> str:
+    said = fact.fact.content
+    return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
+
+
+async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
+    placed = [each for each in await placed_facts(ls, params.text_document.uri) if _is_at(each, params.position.line)]
+    if not placed:
+        return None
+    lines = ["**Palimpsest**", *(f"- {_markdown(each)}" for each in placed)]
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, "\n".join(lines)))
+
+
+def _is_at(placed: PlacedFact, line: int) -> bool:
+    return placed.line == line if placed.span is None else placed.covers(line)
+
+
+def _markdown(placed: PlacedFact) -> str:
+    fact = placed.fact
+    state = " **needs a look**" if placed.state.is_stale else ""
+    said = f"\n  > {_plain(fact.evidence.quote)}" if fact.evidence is not None else ""
+    return f"{SIGNS[fact.fact.fact_type]} {_plain(fact.fact.content)}{state}{said}"
+
+
+def _plain(text: str) -> str:
+    """What people or models said, so that Markdown finds no link, image or HTML in it."""
+    flat = " ".join(text.split())
+    return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#!|~" else character for character in flat)
+
+
+async def code_lens(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+    """One on the first line of each place, with how many facts rest on it."""
+    uri = params.text_document.uri
+    by_line: dict[int, list[PlacedFact]] = {}
+    for placed in await placed_facts(ls, uri):
+        by_line.setdefault(placed.line, []).append(placed)
+    session = await session_of_document(ls, uri) if by_line else None
+    if session is None:
+        return []
+    shown = [{"folderUri": folder_uri(ls, session)}]
+    return [
+        lsp.CodeLens(each[0].range, lsp.Command(_lens(each), SHOW, arguments=list(shown)))
+        for _, each in sorted(by_line.items())
+    ]
+
+
+def _lens(placed: list[PlacedFact]) -> str:
+    n_stale = sum(each.state.is_stale for each in placed)
+    facts = counted(len(placed), "fact")
+    return f"{facts}, {n_stale} to look at" if n_stale else facts
+
+
+# --------------------------------------------------------------------------------------------------------- the document
+
+
+@answers
+async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
+    """The facts of a folder, stale ones first, as Markdown."""
+    parts = urlsplit(params.uri)
+    folder = next(iter(parse_qs(f"folder={parts.query}").get("folder", [])), None)
+    session = await ls.session(folder)
+    return lsp.TextDocumentContentResult(await _document(session))
+
+
+async def _document(session: FolderSession) -> str:
+    found = await keeping_of(session).librarian.all_facts()
+    from palimpsest.storage.facts.facts import Wanted
+
+    found = await keeping_of(session).librarian.select(Wanted(limit=max(len(found), 1)))
+    stale = [fact for fact in found if fact.is_stale]
+    lines = [f"# Facts of {_plain(session.root.name)}", ""]
+    for heading, facts in (("To look at", stale), ("Holding", [fact for fact in found if not fact.is_stale])):
+        if facts:
+            lines += [f"## {heading}", "", *(_item(fact) for fact in facts), ""]
+    if not found:
+        lines.append("None yet: they are learned from what is said in chats about this folder.")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _item(fact: StoredFact) -> str:
+    where = ", ".join(f"`{place_text(source)}`" for source in fact.sources)
+    behind = f" ({where})" if where else ""
+    return f"- {fact.id}. {SIGNS[fact.fact.fact_type]} {_plain(fact.fact.content)}{behind}"
+
+
+# --------------------------------------------------------------------------------------------------------- the commands
+
+
+Do = Callable[["PalimpsestServer", "FolderSession", FactId, dict[str, Any]], Awaitable[Any]]
+
+
+def _command(do: Do) -> Callable[..., Awaitable[Any]]:
+    """A command of one argument, `{folderUri, factId}`; `isConfirmed` says that the user was asked already."""
+
+    @answers
+    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+        given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
+        folder, fact_id = given.get("folderUri"), given.get("factId")
+        if not isinstance(fact_id, int) or not (folder is None or isinstance(folder, str)):
+            raise InvalidRequest("The command takes one argument: {folderUri, factId}.")
+        return await do(ls, await ls.session(folder), FactId(fact_id), given)
+
+    return run
+
+
+async def _verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    return await _settled(ls, session, await keeping_of(session).librarian.verify(fact_id))
+
+
+async def _update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    return await _settled(ls, session, await keeping_of(session).librarian.update(fact_id))
+
+
+async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
+    """Asks first. The answer says whether it was forgotten, and what is left."""
+    librarian = keeping_of(session).librarian
+    fact = await librarian.get(fact_id)
+    question = f"Forget this fact? It is told to no model any more. “{_short(fact)}”"
+    is_wanted = await require_consent(ls, question, "Forget", given)
+    counts = await (librarian.forget(fact_id) if is_wanted else librarian.counts())
+    if is_wanted:
+        message = f"Forgotten: {_short(fact)} It can be restored for 30 days: /restore {fact_id} in a chat."
+        ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
+    return {"isForgotten": is_wanted, "open": counts.n_open, "stale": counts.n_stale}
+
+
+async def _restore(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    return to_info(ls, session, await keeping_of(session).librarian.restore(fact_id))
+
+
+async def _pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    return await _settled(ls, session, await keeping_of(session).librarian.pin_again(fact_id))
+
+
+async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> Any:
+    """It rests on its files as they are saved. Says so where the editor holds another text, and the warning stays."""
+    for source in fact.sources:
+        placed = await placed_facts(ls, file_uri(ls, session, source.place.path))
+        if any(each.fact.id == fact.id and each.state.is_stale for each in placed):
+            message = (
+                f"{source.place.path} is not saved, and facts rest on what is saved. The warning stays until you save "
+                "the file and say it again, or take the change back."
+            )
+            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
+            break
+    return to_info(ls, session, fact)
+
+
+async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    """A conversation with the question as its draft: nothing is sent before the user has read it."""
+    fact = await keeping_of(session).librarian.get(fact_id)
+    where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
+    text = f"Does this still hold: {fact.fact.content}" + (f" See {where}." if where else "")
+    record = await session.conversations.create(None, None)
+    await session.conversations.set_draft(record.id, text)
+    message = "The question stands as a draft in a new conversation. Read it over and send it."
+    ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
+    return {"conversationId": record.id, "draft": text}
+
+
+_COMMANDS: Final[dict[str, Do]] = {
+    "palimpsest.fact.verify": _verify,
+    "palimpsest.fact.update": _update,
+    "palimpsest.fact.forget": _forget,
+    "palimpsest.fact.restore": _restore,
+    "palimpsest.fact.pin": _pin,
+    "palimpsest.fact.ask": _ask,
+}
+
+
+@answers
+async def show_facts(ls: Any, *arguments: Any) -> str:
+    """Shows the document of facts, where the editor can; its text in any case."""
+    given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
+    folder = given.get("folderUri")
+    session = await ls.session(folder if isinstance(folder, str) else None)
+    window = ls.client_capabilities.window
+    workspace = ls.client_capabilities.workspace
+    has_content = workspace is not None and workspace.text_document_content is not None
+    if has_content and window is not None and window.show_document is not None and window.show_document.support:
+        uri = f"{SCHEME}:/facts.md?{quote(folder_uri(ls, session), safe='')}"
+        ls.window_show_document(lsp.ShowDocumentParams(uri, take_focus=True))
+    return await _document(session)

@@ -1,0 +1,197 @@
+"""`facts/*`: what the librarian keeps of a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.facts.fact import FactId, FactType, Place, Span, StoredFact
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.facts import (
+    FactInfo,
+    FactKind,
+    FactParams,
+    FactsChangedParams,
+    FactSource,
+    FactsResult,
+    ForgetFactResult,
+    ForgottenFact,
+    ForgottenResult,
+    ListFactsParams,
+    ListForgottenParams,
+    PinFactParams,
+    SearchFactsParams,
+    SourceCondition,
+)
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.facts.keeper import FactKeeping
+    from palimpsest.services.folder.folders import FolderSession
+
+_KINDS = {
+    FactKind.ENTITY: FactType.ENTITY,
+    FactKind.DECISION: FactType.DECISION,
+    FactKind.CONSTRAINT: FactType.CONSTRAINT,
+    FactKind.CODE_STATE: FactType.CODE_STATE,
+    FactKind.PINNED: FactType.PINNED,
+}
+_TYPES = {fact_type: kind for kind, fact_type in _KINDS.items()}
+MOST_LISTED = 1_000
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/facts/list")(list_facts)
+    server.feature("palimpsest/facts/search")(search_facts)
+    server.feature("palimpsest/facts/pin")(pin_fact)
+    server.feature("palimpsest/facts/verify")(verify_fact)
+    server.feature("palimpsest/facts/update")(update_fact)
+    server.feature("palimpsest/facts/forget")(forget_fact)
+    server.feature("palimpsest/facts/forgotten")(list_forgotten)
+    server.feature("palimpsest/facts/restore")(restore_fact)
+
+
+@answers
+async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResult:
+    session = await ls.session(params.folder_uri)
+    from palimpsest.storage.facts.facts import Wanted
+
+    limit = 100 if params.limit is None else params.limit
+    if not 1 <= limit <= MOST_LISTED:
+        raise InvalidRequest(f"Ask for 1 to {MOST_LISTED} facts at a time.")
+    wanted = Wanted(
+        [_KINDS[kind] for kind in params.fact_types or ()],
+        params.path,
+        params.stale,
+        bool(params.include_closed),
+        limit,
+        None if params.before is None else FactId(params.before),
+    )
+    return await _result(ls, session, await keeping_of(session).librarian.select(wanted))
+
+
+@answers
+async def search_facts(ls: PalimpsestServer, params: SearchFactsParams) -> FactsResult:
+    session = await ls.session(params.folder_uri)
+    limit = 20 if params.limit is None else params.limit
+    return await _result(ls, session, await keeping_of(session).librarian.search(params.query, limit))
+
+
+@answers
+async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
+    session = await ls.session(params.folder_uri or params.file_uri)
+    place = None
+    if params.file_uri is not None:
+        path = path_below(ls, session, params.file_uri)
+        if path is None:
+            raise InvalidRequest(f"{params.file_uri} is not a file of the workspace folder.")
+        span = None
+        if params.start_line is not None:
+            end = params.start_line if params.end_line is None else params.end_line
+            if not 0 <= params.start_line <= end:
+                raise InvalidRequest("The lines are counted from 0, and the last one lies behind the first.")
+            span = Span(params.start_line + 1, end + 1)
+        place = Place(path, span)
+    fact = await keeping_of(session).librarian.pin_fact(params.content, params.entities or (), place)
+    return to_info(ls, session, fact)
+
+
+@answers
+async def verify_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
+    session = await ls.session(params.folder_uri)
+    return to_info(ls, session, await keeping_of(session).librarian.verify(FactId(params.fact_id)))
+
+
+@answers
+async def update_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
+    session = await ls.session(params.folder_uri)
+    return to_info(ls, session, await keeping_of(session).librarian.update(FactId(params.fact_id)))
+
+
+@answers
+async def forget_fact(ls: PalimpsestServer, params: FactParams) -> ForgetFactResult:
+    session = await ls.session(params.folder_uri)
+    counts = await keeping_of(session).librarian.forget(FactId(params.fact_id))
+    return ForgetFactResult(counts.n_open, counts.n_stale)
+
+
+@answers
+async def list_forgotten(ls: PalimpsestServer, params: ListForgottenParams) -> ForgottenResult:
+    session = await ls.session(params.folder_uri)
+    found = await keeping_of(session).librarian.forgotten()
+    return ForgottenResult([ForgottenFact(each.id, each.content, each.forgotten_at) for each in found])
+
+
+@answers
+async def restore_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
+    session = await ls.session(params.folder_uri)
+    return to_info(ls, session, await keeping_of(session).librarian.restore(FactId(params.fact_id)))
+
+
+def keeping_of(session: FolderSession) -> FactKeeping:
+    """Raises NotFound where no facts are kept."""
+    if session.facts is None:
+        raise NotFound("No facts are kept of this folder.")
+    return session.facts
+
+
+async def changed_params(ls: PalimpsestServer, session: FolderSession) -> FactsChangedParams:
+    """What is told when facts have changed."""
+    counts = await keeping_of(session).librarian.counts()
+    return FactsChangedParams(folder_uri(ls, session), counts.n_open, counts.n_stale)
+
+
+async def _result(ls: PalimpsestServer, session: FolderSession, found: list[StoredFact]) -> FactsResult:
+    counts = await keeping_of(session).librarian.counts()
+    return FactsResult([to_info(ls, session, fact) for fact in found], counts.n_open, counts.n_stale)
+
+
+def to_info(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> FactInfo:
+    said = fact.evidence
+    return FactInfo(
+        id=fact.id,
+        fact_type=_TYPES[fact.fact.fact_type],
+        content=fact.fact.content,
+        entities=list(fact.fact.entities),
+        sources=[
+            FactSource(
+                file_uri(ls, session, each.place.path),
+                each.place.path,
+                SourceCondition(each.state.value),
+                None if each.place.span is None else each.place.span.start - 1,
+                None if each.place.span is None else each.place.span.end - 1,
+                each.place.symbol or None,
+            )
+            for each in fact.sources
+        ],
+        is_stale=fact.is_stale,
+        turn_number=fact.turn_number,
+        created_at=fact.created_at,
+        uses=fact.n_uses,
+        conversation_id=None if said is None else said.conversation_id,
+        message_id=None if said is None else said.message_id,
+        quote=None if said is None else said.quote,
+        closed_at=fact.closed_at,
+        superseded_by=fact.superseded_by,
+        verified_at=fact.verified_at,
+    )
+
+
+def folder_uri(ls: PalimpsestServer, session: FolderSession) -> str:
+    """As the editor names the folder."""
+    return ls.folder_uris().get(session.root, session.root.as_uri())
+
+
+def file_uri(ls: PalimpsestServer, session: FolderSession, path: str) -> str:
+    """As the editor would name the file."""
+    from urllib.parse import quote
+
+    return f"{folder_uri(ls, session).rstrip('/')}/{quote(path)}"
+
+
+def path_below(ls: PalimpsestServer, session: FolderSession, uri: str) -> str | None:
+    """The file below the folder, with `/`; None where it is not in it."""
+    path = ls.resolve(uri) if uri.startswith("file:") else None
+    if path is None or not path.is_relative_to(session.root):
+        return None
+    return path.relative_to(session.root).as_posix()

@@ -1,0 +1,139 @@
+"""`conversation/rename|archive|fork|rollback`, `draft/set`, `summary/expand|regenerate|undo|redo`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.context import RecutResult, SummaryParams
+from palimpsest.wire.areas.conversations import (
+    ArchiveParams,
+    ConversationInfo,
+    ForkParams,
+    RenameParams,
+    RollbackParams,
+    RollbackResult,
+    SetDraftParams,
+    SetLayoutParams,
+)
+from palimpsest.wire.areas.places import ConversationParams, MessageRange
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.conversation.history import Recut
+    from palimpsest.services.folder.folders import FolderSession
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/conversation/rename")(rename)
+    server.feature("palimpsest/conversation/archive")(archive)
+    server.feature("palimpsest/conversation/layout")(set_layout)
+    server.feature("palimpsest/conversation/fork")(fork)
+    server.feature("palimpsest/conversation/rollback")(rollback)
+    server.feature("palimpsest/draft/set")(set_draft)
+    server.feature("palimpsest/summary/expand")(expand)
+    server.feature("palimpsest/summary/regenerate")(regenerate)
+    server.feature("palimpsest/summary/undo")(undo)
+    server.feature("palimpsest/summary/redo")(redo)
+
+
+@answers
+async def rename(ls: PalimpsestServer, params: RenameParams) -> ConversationInfo:
+    from palimpsest.lsp.to_wire import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    record = await session.conversations.rename(ConversationId(params.conversation_id), params.title)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationInfo:
+    from palimpsest.lsp.to_wire import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    record = await session.conversations.archive(conversation_id, is_archived=params.is_archived)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> ConversationInfo:
+    from palimpsest.lsp.to_wire import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    layout = None if params.layout is None else params.layout.value
+    record = await session.conversations.set_layout(ConversationId(params.conversation_id), layout)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def set_draft(ls: PalimpsestServer, params: SetDraftParams) -> ConversationInfo:
+    from palimpsest.lsp.to_wire import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    record = await session.conversations.set_draft(ConversationId(params.conversation_id), params.text)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
+    from palimpsest.lsp.to_wire import to_conversation
+
+    session = await ls.session_of(params.conversation_id)
+    after = None if params.message_id is None else MessageId(params.message_id)
+    record = await session.conversations.fork(ConversationId(params.conversation_id), after, params.title)
+    return to_conversation(record, session.root, None)
+
+
+@answers
+async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:
+    from palimpsest.lsp.to_wire import to_usage
+    from palimpsest.services.context.reports import usage_status
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    to = None if params.message_id is None else MessageId(params.message_id)
+    done = await session.conversations.roll_back(conversation_id, to)
+    usage = to_usage(await usage_status(session.contexts, conversation_id))
+    return RollbackResult(MessageRange(done.start, done.end), done.draft, usage)
+
+
+@answers
+async def expand(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.expand(conversation_id, SummaryId(params.summary_id))
+    return await _to_result(session, conversation_id, done)
+
+
+@answers
+async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.regenerate(conversation_id, SummaryId(params.summary_id), ls.editor_models.id)
+    return await _to_result(session, conversation_id, done)
+
+
+@answers
+async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.undo(conversation_id)
+    return await _to_result(session, conversation_id, done)
+
+
+@answers
+async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await session.conversations.redo(conversation_id)
+    return await _to_result(session, conversation_id, done)
+
+
+async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
+    from palimpsest.lsp.to_wire import to_usage
+    from palimpsest.services.context.reports import usage_status
+
+    usage = to_usage(await usage_status(session.contexts, conversation_id))
+    return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason)

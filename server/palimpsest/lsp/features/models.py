@@ -1,0 +1,93 @@
+"""`model/list`, `model/status`, `model/switch`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.models import (
+    ListModelsParams,
+    ListModelsResult,
+    ModelCalibration,
+    ModelInfo,
+    ModelStatusParams,
+    ModelStatusResult,
+    SwitchModelParams,
+    SwitchModelResult,
+    SwitchOutcome,
+)
+from palimpsest.wire.areas.usage import LimitsSource
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.models.catalog import ModelChoice
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/model/list")(list_models)
+    server.feature("palimpsest/model/status")(status)
+    server.feature("palimpsest/model/switch")(switch)
+
+
+@answers
+async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListModelsResult:
+    await (await ls.folders()).look_for_keys()
+    session = await ls.session(None)
+    return ListModelsResult([_to_info(choice) for choice in session.contexts.models.choices()])
+
+
+@answers
+async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:
+    from palimpsest.services.context.model_status import model_status
+
+    await (await ls.folders()).look_for_keys()
+    if params.conversation_id is None:
+        found = await model_status((await ls.session(None)).contexts, None)
+    else:
+        session = await ls.session_of(params.conversation_id)
+        found = await model_status(session.contexts, ConversationId(params.conversation_id))
+    line = found.calibration
+    return ModelStatusResult(
+        _to_info(found.choice),
+        ModelCalibration(found.tokenizer, line.factor, line.sigma, line.overhead, line.weight),
+        max_input_tokens=found.choice.model.limits.max_input,
+        learned_limit_tokens=found.learned_limit,
+        last_error=None if found.newest_error is None else found.newest_error.value,
+    )
+
+
+@answers
+async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModelResult:
+    from palimpsest.domain.context.model_switch import Expanding, NoChange, Shrinking
+    from palimpsest.lsp.to_wire import to_usage
+    from palimpsest.services.context.reports import usage_status
+
+    await (await ls.folders()).look_for_keys()
+    conversation_id = ConversationId(params.conversation_id)
+    session = await ls.session_of(conversation_id)
+    done = await session.conversations.switch_model(conversation_id, params.model)
+    ls.doubt_model(session, params.model)
+    usage = to_usage(await usage_status(session.contexts, conversation_id))
+    model = done.model.name
+    match done.adaptation:
+        case NoChange(budget):
+            return SwitchModelResult(SwitchOutcome.NO_CHANGE, model, budget, budget, usage)
+        case Shrinking(old, new, needs):
+            return SwitchModelResult(SwitchOutcome.SHRINKING, model, old, new, usage, needs_summarization=needs)
+        case Expanding(old, new, n_restored):
+            return SwitchModelResult(SwitchOutcome.EXPANDING, model, old, new, usage, can_restore=n_restored)
+
+
+def _to_info(choice: ModelChoice) -> ModelInfo:
+    return ModelInfo(
+        name=choice.model.name,
+        provider=choice.model.provider,
+        window_tokens=choice.model.limits.window,
+        max_output_tokens=choice.model.limits.max_output,
+        budget_tokens=choice.budget.budget,
+        limits_source=LimitsSource(choice.model.source.value),
+        is_available=choice.is_available,
+        is_default=choice.is_default,
+        hint=choice.hint,
+    )

@@ -1,0 +1,53 @@
+"""`conversation/purge`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.places import MessageRange
+from palimpsest.wire.areas.purge import PurgeParams, PurgeResult
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.conversation.purge import Purging
+    from palimpsest.services.folder.folders import FolderSession
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/conversation/purge")(purge)
+
+
+@answers
+async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
+    from palimpsest.lsp.to_wire import to_usage
+    from palimpsest.services.context.reports import usage_status
+    from palimpsest.services.conversation.purge import set_aside
+
+    session, purging, wanted = await _purging(ls, params)
+    conversation_id = ConversationId(params.conversation_id)
+    scope = await purging.purge(conversation_id, wanted, is_confirmed=bool(params.confirm))
+    return PurgeResult(
+        MessageRange(scope.start, scope.end),
+        scope.n_contents,
+        scope.n_summaries,
+        list(scope.others),
+        to_usage(await usage_status(session.contexts, conversation_id)),
+        set_aside(session.store.directory),
+    )
+
+
+async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
+    """What the purge would remove, as a question for people. Raises what the purge would."""
+    _, purging, wanted = await _purging(ls, params)
+    return await purging.what_would_go(ConversationId(params.conversation_id), wanted)
+
+
+async def _purging(
+    ls: PalimpsestServer, params: PurgeParams
+) -> tuple[FolderSession, Purging, tuple[MessageId, MessageId] | None]:
+
+    session = await ls.session_of(params.conversation_id)
+    wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
+    return session, session.purging, wanted

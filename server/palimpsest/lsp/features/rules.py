@@ -1,0 +1,73 @@
+"""`ledger/list|pin|withdraw`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.errors import answers
+from palimpsest.wire.areas.places import ConversationParams
+from palimpsest.wire.areas.rules import ListRulesResult, PinParams, RuleState, StandingRule, WithdrawParams
+
+if TYPE_CHECKING:
+    from palimpsest.domain.context.rules.front import StandingRules
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folder.folders import FolderSession
+
+
+def register(server: PalimpsestServer) -> None:
+    server.feature("palimpsest/ledger/list")(list_rules)
+    server.feature("palimpsest/ledger/pin")(pin)
+    server.feature("palimpsest/ledger/withdraw")(withdraw)
+
+
+@answers
+async def list_rules(ls: PalimpsestServer, params: ConversationParams) -> ListRulesResult:
+    from palimpsest.services.context.pinning import Pinning
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    return await _to_result(session, conversation_id, await Pinning(session.contexts).rules(conversation_id))
+
+
+@answers
+async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
+    from palimpsest.services.context.pinning import Pinning
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await Pinning(session.contexts).pin(conversation_id, params.text)
+    return await _to_result(session, conversation_id, done)
+
+
+@answers
+async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesResult:
+    from palimpsest.services.context.pinning import Pinning
+
+    session = await ls.session_of(params.conversation_id)
+    conversation_id = ConversationId(params.conversation_id)
+    done = await Pinning(session.contexts).withdraw(conversation_id, params.rule_id)
+    return await _to_result(session, conversation_id, done)
+
+
+async def _to_result(session: FolderSession, conversation_id: ConversationId, rules: StandingRules) -> ListRulesResult:
+    from palimpsest.services.context.pinning import is_ordinary, message_of
+
+    state = await session.contexts.state(conversation_id)
+    part = state.cut.estimator.part
+    open_texts = [entry.text for entry in rules.ledger.open_entries()]
+    return ListRulesResult(
+        rules=[
+            StandingRule(
+                id=str(entry.id),
+                text=entry.text,
+                state=RuleState.ORDINARY if is_ordinary(rules, entry.id) else RuleState(entry.state.value),
+                is_pin=entry.is_pin,
+                message_id=message_of(entry.id),
+                superseded_by=None if entry.superseded_by is None else str(entry.superseded_by),
+            )
+            for entry in rules.whole.entries
+        ],
+        tokens=part(sum(state.tokenizer.count(text) for text in open_texts)),
+        cap_tokens=part(rules.cap_tokens),
+    )

@@ -1,0 +1,1 @@
+"""Everything that knows pygls: the connection, its transports, and what works around pygls' defects."""

@@ -1,0 +1,146 @@
+"""Which methods there are, and the types of their params and results: the standard's and our own declared ones.
+
+Own messages are read by `palimpsest.wire.codec.convert`, strictly. Standard ones are read by lsprotocol's converter,
+which is lenient; that is left alone, because editors in the field rely on it. Either way what does not fit becomes an
+error that names the place and no value.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import attrs
+from cattrs import Converter
+from cattrs.errors import AttributeValidationNote, ClassValidationError, IterableValidationError, IterableValidationNote
+from lsprotocol import converters
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
+
+from palimpsest.wire.codec.convert import MAX_PROBLEMS, WireError, from_json, teach
+from palimpsest.wire.declare import Notification, Request, camel
+
+
+@functools.cache
+def make_converter() -> Converter:
+    """lsprotocol's converter, which also knows our `Wire` classes. One for all connections: it compiles as it goes."""
+    converter = converters.get_converter()
+    teach(converter)
+    return converter
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What is known of one method."""
+
+    name: str
+    is_request: bool
+    params: Any
+    """The annotation of the params; None when the method has none."""
+    result: Any
+    """The annotation of the result; None for a notification too."""
+    is_declared: bool
+    """True for our own messages, False for the standard's."""
+
+
+class Methods:
+    """The methods a connection knows. A method that is not here does not exist, whoever registered a handler for it."""
+
+    def __init__(self, messages: tuple[Request | Notification, ...]) -> None:
+        self._declared = {
+            message.method: Method(
+                message.method,
+                isinstance(message, Request),
+                message.params,
+                message.result if isinstance(message, Request) else None,
+                is_declared=True,
+            )
+            for message in messages
+        }
+
+    def find(self, name: str) -> Method | None:
+        """What is known of the method, or None."""
+        return self._declared.get(name) or _standard(name)
+
+    def read_params(self, method: Method, params: Any) -> Any:
+        """The params as the method's type; JsonRpcInvalidParams names what does not fit. Absent params are `{}`."""
+        if method.params is None:
+            return None
+        try:
+            if params is None or params == []:
+                params = {}
+            if not isinstance(params, dict):
+                from_json(params, dict)
+            if method.is_declared:
+                return from_json(params, method.params)
+            return make_converter().structure(_whole(params), method.params)
+        except Exception as error:
+            problems = sentences(error, "params")
+            raise JsonRpcInvalidParams(
+                f"The params of {method.name} are not valid: {problems[0]}.",
+                data={"kind": "invalid_params", "retryable": False, "errors": problems},
+            ) from None
+
+    def read_result(self, method: Method | None, result: Any) -> Any:
+        """What a peer answered, as the method's type (plain JSON for an unknown one).
+
+        JsonRpcInternalError when it does not fit: then the peer is at fault, and whoever asked must not wait for ever.
+        """
+        if method is None:
+            return result
+        try:
+            if method.is_declared:
+                return from_json(result, method.result)
+            return result if method.result is None else make_converter().structure(_whole(result), method.result)
+        except Exception as error:
+            problems = sentences(error, "result")
+            raise JsonRpcInternalError(f"The answer to {method.name} is not valid: {problems[0]}.") from None
+
+
+def _whole(value: Any) -> Any:
+    """The value of a standard message with half characters (lone surrogates, which an editor can escape) replaced by
+    U+FFFD, which takes as many units of UTF-16, so that positions stay what they are."""
+    match value:
+        case str():
+            return (
+                value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            )
+        case list():
+            return [_whole(item) for item in value]
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+@functools.cache
+def _standard(name: str) -> Method | None:
+    if name not in lsp.METHOD_TO_TYPES:
+        return None
+    _, response, params, _ = lsp.METHOD_TO_TYPES[name]
+    result = None if response is None else attrs.fields_dict(response)["result"].type
+    return Method(name, response is not None, params, result, is_declared=False)
+
+
+def sentences(error: Exception, root: str) -> list[str]:
+    """What a converter found wrong, a line a place, never empty and at most `MAX_PROBLEMS`; no value is named."""
+    if isinstance(error, WireError):
+        return error.sentences(root)
+    return [f"{place}: {what}" for place, what in itertools.islice(_problems(error, root), MAX_PROBLEMS)]
+
+
+def _problems(error: BaseException, place: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(error, (ClassValidationError, IterableValidationError)):
+        yield place, "is missing" if isinstance(error, KeyError) else "is not valid"
+        return
+    for part in error.exceptions:
+        deeper = place
+        for note in getattr(part, "__notes__", ()):
+            if isinstance(note, AttributeValidationNote):
+                deeper = f"{place}.{camel(note.name)}"
+            elif isinstance(note, IterableValidationNote):
+                deeper = f"{place}[{note.index}]" if isinstance(note.index, int) else f"{place}.*"
+        yield from _problems(part, deeper)

@@ -1,0 +1,177 @@
+"""Serving over stdin and stdout: the process lives as long as the connection.
+
+Both pipes have a thread of their own, which does nothing but read or write. Reading through the loop's executor would
+compete with handlers, and writing on the loop would stop it when an editor does not read: no cancel, no timer, no
+signal. Only what is sure not to wait is written on the loop: waking a thread takes longer than writing a short frame,
+and every delta of an answer is one. The threads are daemons, because a read from a pipe cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import select
+import sys
+import threading
+from collections.abc import Callable
+
+from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.process import Process
+from palimpsest.lsp.runtime.transport import CHUNK_BYTES, MAX_UNSENT_BYTES, log_without_text, say, serve
+
+
+def run_stdio(server: BaseServer) -> int:
+    """Serve the editor at the other end of stdin and stdout; the exit code. Call it in the main thread, once.
+
+    0: `exit` after `shutdown`, or a signal. 1: the editor left in any other way, or sent what cannot be framed.
+    """
+    try:
+        source, sink = protect_stdio()
+    except OSError:
+        say("There is no stdin or no stdout to serve an editor on.")
+        return 1
+    return asyncio.run(_serve_stdio(server, source, sink))
+
+
+async def _serve_stdio(server: BaseServer, source: int, sink: int) -> int:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(log_without_text)
+    server.process = Process(server.grace_s, source=source)
+    server.process.stop_on_signals(server.request_stop)
+
+    def lose_editor() -> None:
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(server.request_stop, 1)
+
+    return await serve(server, PipeReader(source).read, PipeWriter(sink, lose_editor))
+
+
+def protect_stdio() -> tuple[int, int]:
+    """Private copies of the file descriptors 0 and 1; 0 becomes empty and 1 becomes stderr.
+
+    A stray print, a C library, a child process that inherits them: none of them can now read a byte of the protocol
+    or write one into it.
+    """
+    source, sink = os.dup(0), os.dup(1)
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.setmode(source, os.O_BINARY)
+        msvcrt.setmode(sink, os.O_BINARY)
+    else:
+        # Whoever started us may have left its pipes non-blocking, and our threads want to wait.
+        os.set_blocking(source, True)
+        os.set_blocking(sink, True)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return source, sink
+
+
+class PipeReader:
+    """Chunks from a file descriptor, read in a thread, one at a time and only when asked for."""
+
+    def __init__(self, source: int) -> None:
+        self._source = source
+        self._wanted: queue.SimpleQueue[asyncio.Future[bytes]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="stdin", daemon=True).start()
+
+    async def read(self) -> bytes:
+        """The next bytes; none when the input has ended or cannot be read."""
+        wanted: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._wanted.put(wanted)
+        return await wanted
+
+    def _run(self) -> None:
+        while True:
+            wanted = self._wanted.get()
+            try:
+                chunk = os.read(self._source, CHUNK_BYTES)
+            except OSError:
+                chunk = b""
+            with contextlib.suppress(RuntimeError):  # the loop was closed while we read
+                wanted.get_loop().call_soon_threadsafe(_resolve, wanted, chunk)
+
+
+def _resolve(wanted: asyncio.Future[bytes], chunk: bytes) -> None:
+    if not wanted.done():
+        wanted.set_result(chunk)
+
+
+_AT_ONCE_BYTES = getattr(select, "PIPE_BUF", 0)
+"""So many can be written without waiting when the system says that a pipe can be written to."""
+
+
+class PipeWriter:
+    """Frames to a file descriptor, in the order they came: written at once where nothing has to wait, else in a
+    thread."""
+
+    def __init__(self, sink: int, on_lost: Callable[[], None], max_unsent_bytes: int = MAX_UNSENT_BYTES) -> None:
+        self._sink = sink
+        self._on_lost = on_lost
+        """Called once, in any thread, when the editor is gone or has stopped reading."""
+        self._max_unsent_bytes = max_unsent_bytes
+        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unsent_bytes = 0
+        """Of frames that the thread has, the one it writes included."""
+        self._is_lost = False
+        self._readiness = select.poll() if _AT_ONCE_BYTES else None
+        if self._readiness is not None:
+            self._readiness.register(sink, select.POLLOUT)
+        self._thread = threading.Thread(target=self._run, name="stdout", daemon=True)
+        self._thread.start()
+
+    def write(self, data: bytes) -> None:
+        """Take a frame; dropped when the editor is lost."""
+        data = self._written_at_once(data)
+        if not data:
+            return
+        with self._lock:
+            # A single frame may be larger than the bound: it is the frames behind it that nobody reads.
+            is_too_much = 0 < self._unsent_bytes and self._unsent_bytes + len(data) > self._max_unsent_bytes
+            self._unsent_bytes += len(data)
+        if is_too_much:
+            self._lose()
+        elif not self._is_lost:
+            self._frames.put(data)
+
+    def _written_at_once(self, data: bytes) -> bytes:
+        """What is left of the frame. A descriptor that is in trouble is left to the thread."""
+        with self._lock:
+            is_idle = not self._unsent_bytes and not self._is_lost
+        if not is_idle or len(data) > _AT_ONCE_BYTES or self._readiness is None:
+            return data
+        if self._readiness.poll(0) != [(self._sink, select.POLLOUT)]:
+            return data
+        try:
+            return data[os.write(self._sink, data) :]
+        except OSError:
+            return data
+
+    async def finish(self, timeout_s: float) -> None:
+        """Wait until what was taken is written, at most `timeout_s`."""
+        self._frames.put(None)
+        await asyncio.to_thread(self._thread.join, timeout_s)
+
+    def _run(self) -> None:
+        while (data := self._frames.get()) is not None:
+            rest = memoryview(data)
+            try:
+                while rest:
+                    rest = rest[os.write(self._sink, rest) :]
+            except OSError:
+                self._lose()
+                return
+            with self._lock:
+                self._unsent_bytes -= len(data)
+
+    def _lose(self) -> None:
+        with self._lock:
+            was_lost, self._is_lost = self._is_lost, True
+        if not was_lost:
+            self._on_lost()

@@ -1,0 +1,166 @@
+"""Values of the services as messages of the protocol. Loaded after `initialize` is answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from palimpsest.domain.context.usage import Severity as UsageSeverity
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.errors import ContextError, SummarizationNeeded
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    TurnId,
+)
+from palimpsest.domain.turns.journal import EventType, Numbered
+from palimpsest.domain.turns.states import TurnState
+from palimpsest.services.context.reports import UsageReport
+from palimpsest.services.events import ContextEvent as ServiceEvent
+from palimpsest.storage.conversation.conversations import ConversationRecord
+from palimpsest.wire.areas.conversations import (
+    ContextLayout,
+    ConversationInfo,
+    MessageInfo,
+    MessagePart,
+    MessageRole,
+    MessageState,
+)
+from palimpsest.wire.areas.places import MessageRange
+from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
+from palimpsest.wire.areas.usage import (
+    ContextEvent,
+    ContextEventType,
+    ContextStatus,
+    ContextUsage,
+    Counting,
+    LimitsSource,
+    Severity,
+    TokensByKind,
+)
+
+_SEVERITIES = {
+    UsageSeverity.GREEN: Severity.GREEN,
+    UsageSeverity.YELLOW: Severity.YELLOW,
+    UsageSeverity.RED: Severity.RED,
+}
+_DELTAS = {
+    EventType.TEXT: DeltaType.TEXT,
+    EventType.THINKING: DeltaType.THINKING,
+    EventType.TOOL_CALL: DeltaType.TOOL_CALL,
+    EventType.TOOL_ARGUMENTS: DeltaType.TOOL_ARGUMENTS,
+    EventType.TOOL_START: DeltaType.TOOL_START,
+    EventType.TOOL_RESULT: DeltaType.TOOL_RESULT,
+    EventType.DONE: DeltaType.DONE,
+    EventType.ERROR: DeltaType.ERROR,
+}
+"""`opaque` is not among them: it means nothing to an editor."""
+
+
+def to_usage(report: UsageReport) -> ContextUsage:
+    usage, budget = report.usage, report.budget
+    return ContextUsage(
+        used_tokens=usage.used_tokens,
+        budget_tokens=usage.budget_tokens,
+        wall_tokens=budget.wall,
+        percentage=round(usage.percentage, 1),
+        severity=_SEVERITIES[usage.severity],
+        compact=usage.format_compact(),
+        model=report.model.name,
+        provider=report.model.provider,
+        window_tokens=budget.window,
+        reserve_tokens=budget.reserve,
+        limits_source=LimitsSource(report.model.source.value),
+        counting=Counting(report.certainty.value),
+        message_count=report.n_messages,
+        summary_count=usage.summarized_segments,
+        by_kind=[TokensByKind(kind, tokens) for kind, tokens in report.by_kind],
+        status=to_context_status(report.problem),
+        last_summary_at=report.last_summary_at,
+    )
+
+
+def to_context_status(problem: ContextError | None) -> ContextStatus:
+    if problem is None:
+        return ContextStatus.READY
+    needs_summary = isinstance(problem, SummarizationNeeded)
+    return ContextStatus.NEEDS_SUMMARIZATION if needs_summary else ContextStatus.RECENT_MESSAGES_TOO_LARGE
+
+
+def to_context_event(event: ServiceEvent) -> ContextEvent:
+    fields = {name: getattr(event, name) for name in event.__slots__ if name not in _TRANSLATED}
+    return ContextEvent(
+        conversation_id=event.conversation_id,
+        type=ContextEventType(event.type.value),
+        left_out=None if event.left_out is None else [MessageRange(start, end) for start, end in event.left_out],
+        rules=None if event.rules is None else list(event.rules),
+        **fields,
+    )
+
+
+_TRANSLATED = ("conversation_id", "type", "left_out", "rules")
+
+
+def to_delta(numbered: Numbered) -> TurnDelta | None:
+    """The delta an editor is sent for a durable event; None for what is none of its business."""
+    event = numbered.event
+    delta_type = _DELTAS.get(event.type)
+    if delta_type is None:
+        return None
+    return TurnDelta(numbered.seq, delta_type, event.text or None, event.call_id, event.name)
+
+
+def to_status(state: TurnState) -> TurnStatus:
+    return TurnStatus(state.value) if state.is_final else TurnStatus.RUNNING
+
+
+def to_conversation(record: ConversationRecord, root: Path, running: TurnId | None) -> ConversationInfo:
+    return ConversationInfo(
+        conversation_id=record.id,
+        title=record.title,
+        model=record.model,
+        message_count=record.n_messages,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        folder=root.as_uri(),
+        is_archived=record.is_archived,
+        draft=record.draft,
+        running_turn_id=running,
+        parent_id=record.parent,
+        layout=None if record.layout is None else ContextLayout(record.layout),
+    )
+
+
+def to_message(message: StoredMessage, *, is_hidden: bool) -> MessageInfo:
+    content = message.content
+    return MessageInfo(
+        id=message.id,
+        role=MessageRole(content.role.value),
+        text=content.text,
+        parts=[part for each in content.parts if (part := _to_part(each)) is not None],
+        state=MessageState(content.status.value),
+        created_at=message.created_at,
+        digest=message.digest,
+        notes=list(content.notes),
+        is_hidden=is_hidden,
+        turn_id=message.turn_id,
+        is_purged=None if message.purged is None else True,
+    )
+
+
+def _to_part(part: Part) -> MessagePart | None:
+    match part:
+        case TextPart() | ReasoningPart():
+            return MessagePart(part.type, part.text)
+        case ToolCallPart():
+            return MessagePart(part.type, call_id=part.call_id, name=part.name, arguments=part.arguments)
+        case ToolResultPart():
+            return MessagePart(part.type, part.text, part.call_id, part.name, is_error=part.is_error)
+        case AttachmentPart():
+            return MessagePart(part.type, part.text, name=part.label)
+        case OpaquePart():
+            return None

@@ -1,0 +1,1 @@
+"""The protocol's methods and types, an area a module."""

@@ -1,0 +1,1 @@
+"""Values to and from JSON, and messages to and from bytes."""
