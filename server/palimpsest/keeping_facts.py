@@ -11,11 +11,10 @@ from rich.table import Table
 
 from palimpsest.app import load_folders
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact
+from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact, Wanted
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.facts.librarian import Librarian
-from palimpsest.storage.facts.facts import Wanted
 from palimpsest.wording import counted
 
 MOST_LISTED = 1_000

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from palimpsest.app import load_folders
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
 from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.printing import harmless_json, say
 from palimpsest.services.conversation.transfer import Exported, Transfers
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.wording import counted
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from palimpsest.data import load_model_table
 from palimpsest.domain.context.cut import Live
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
-from palimpsest.domain.facts.fact import FactId, FactState, FactType, Place, Span, StoredFact
+from palimpsest.domain.facts.fact import FactId, FactState, FactType, Place, Span, StoredFact, Wanted
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
@@ -29,7 +29,6 @@ from palimpsest.services.facts.places import Checked, FactPlaces
 from palimpsest.services.models.helper import HelpingModel
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage.facts import facts
-from palimpsest.storage.facts.facts import Wanted
 from palimpsest.storage.lifecycle import forgotten_facts
 
 RULE = "Never use tabs in the Makefile of this project."

@@ -8,14 +8,13 @@ import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.rules.ledger import EntryState
-from palimpsest.domain.facts.fact import FactType
+from palimpsest.domain.facts.fact import FactType, Wanted
 from palimpsest.services.background import Background
 from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.facts.librarian import Librarian
 from palimpsest.services.facts.librarian_model import LibrarianModel
 from palimpsest.services.facts.places import FactPlaces
 from palimpsest.services.workspace.files import WorkspaceFiles
-from palimpsest.storage.facts.facts import Wanted
 
 RULINGS = (FactType.CONSTRAINT, FactType.DECISION)
 

@@ -14,12 +14,12 @@ from palimpsest.acp_agent.outbox import Outbox
 from palimpsest.acp_agent.permissions import AskingClient
 from palimpsest.acp_agent.updates import TurnUpdates, note
 from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.chat.commands import COMMANDS
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.folder.folders import Folders, FolderSession
-from palimpsest.storage.conversation.conversations import ConversationRecord
 
 MODEL_OPTION = "model"
 NOT_OFFERED = frozenset({CommandName.NEW, CommandName.FORK, CommandName.RETRY, CommandName.CONTINUE})

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from palimpsest.domain.context.usage import Severity as UsageSeverity
 from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -21,7 +22,6 @@ from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.context.reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.wire.areas.conversations import (
     ContextLayout,
     ConversationInfo,

@@ -6,6 +6,7 @@ says never changes; one that holds no longer is closed, and stays readable.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NewType
@@ -157,3 +158,19 @@ class StoredFact:
     @property
     def is_stale(self) -> bool:
         return bool(self.stale_sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which facts are listed."""
+
+    types: Collection[FactType] = ()
+    """Empty: all."""
+    path: str | None = None
+    """Only those that rest on this file."""
+    is_stale: bool | None = None
+    """None: whether or not."""
+    includes_closed: bool = False
+    limit: int = 100
+    before: FactId | None = None
+    """Only ids below it: the last of the page before."""

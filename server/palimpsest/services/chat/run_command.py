@@ -18,6 +18,7 @@ from palimpsest.domain.context.rules.front import StandingRules
 from palimpsest.domain.context.rules.ledger import EntryState
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.facts.fact import FactId
+from palimpsest.domain.facts.fact import Wanted as FactsWanted
 from palimpsest.domain.facts.text import for_people
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
 from palimpsest.domain.turns.recovery import Rerun, Resolution
@@ -34,7 +35,6 @@ from palimpsest.services.folder.folders import FolderSession
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage.facts.facts import Wanted as FactsWanted
 from palimpsest.wording import counted
 
 _MOST_FACTS: Final = 30

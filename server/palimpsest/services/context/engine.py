@@ -18,6 +18,7 @@ from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
 from palimpsest.domain.context.rules.front import Commands, StandingRules
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorDetail, LedgerTooLarge, RecentMessagesTooLarge
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.domain.models.limits import Budget, Model
@@ -162,7 +163,7 @@ class ContextEngine:
         """Read anew unless what is held says what the store says. One load at a time: two would be two states, and what
         one request changes the next would not see."""
 
-        def read() -> tuple[conversations.ConversationRecord, tuple[int, int, int]]:
+        def read() -> tuple[ConversationRecord, tuple[int, int, int]]:
             version, hidden = contexts.latest_version(conversation_id), conversations.last_hidden(conversation_id)
             return conversations.get(conversation_id), (version, hidden, contexts.last_injection(conversation_id))
 
@@ -191,7 +192,7 @@ class ContextEngine:
         if not loading.cancelled():
             loading.exception()  # whoever waits gets it, and nobody has to
 
-    async def _load(self, record: conversations.ConversationRecord) -> ContextState:
+    async def _load(self, record: ConversationRecord) -> ContextState:
         model, budget, tokenizer = await self._fitted(record.model)
         state = await load_state(self.store, record.id, model, budget, tokenizer, self.frame)
         known = self._states.get(record.id)
@@ -219,7 +220,7 @@ class ContextEngine:
         for conversation_id in unused[: max(0, len(self._states) - MAX_STATES)]:
             del self._states[conversation_id]
 
-    async def begin(self, record: conversations.ConversationRecord) -> ContextState:
+    async def begin(self, record: ConversationRecord) -> ContextState:
         """The state of a conversation that is not stored yet: so that its first message can be checked before it is.
         Nothing keeps it."""
         return first_state(record, *await self._fitted(record.model), self.frame)

@@ -19,6 +19,7 @@ from palimpsest.domain.context.rules.ledger import EntryId
 from palimpsest.domain.context.summaries.node import Summary, render_summary
 from palimpsest.domain.context.tokens import count_content
 from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.models.editor_models import EditorId
@@ -26,7 +27,6 @@ from palimpsest.services.models.tokenizers import Tokenizer
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import CutRecord
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.store import Store
 
 

@@ -10,6 +10,7 @@ from typing import Final, get_args
 
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.exchanges import exchange_starts
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ConversationBusy, ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
 from palimpsest.domain.models.limits import Model
@@ -26,7 +27,6 @@ from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.leases import TURN, HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
@@ -70,6 +70,16 @@ class Page:
     """Those of them that were rolled back."""
     next: MessageId | None
     running: Running | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewestHidden:
+    """The newest range of messages that was hidden or purged, by its number; 0 when there is none."""
+
+    here: int
+    """In the conversation."""
+    anywhere: int
+    """In any conversation of the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,12 @@ class Conversations:
             ranges = conversations.hidden_ranges(conversation_id)
             hidden = frozenset(m.id for m in messages if any(each.start <= m.id < each.end for each in ranges))
             return Page(record, tuple(messages), hidden, following, running)
+
+        return await self.store.read(read)
+
+    async def newest_hidden(self, conversation_id: ConversationId) -> NewestHidden:
+        def read() -> NewestHidden:
+            return NewestHidden(conversations.last_hidden(conversation_id), conversations.last_hidden_anywhere())
 
         return await self.store.read(read)
 

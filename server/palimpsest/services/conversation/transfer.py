@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.transfer.conversation import Transfer, as_copy
@@ -26,7 +27,6 @@ from palimpsest.services.conversation.import_files import read_import
 from palimpsest.services.conversation.pending_work import do_pending_work, keep_at_pending_work
 from palimpsest.services.conversation.recordings import Recording, read_recording
 from palimpsest.storage.conversation import conversations as stored
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.wording import counted
 

@@ -38,6 +38,7 @@ from palimpsest.domain.facts.fact import (
     FactType,
     Place,
     StoredFact,
+    Wanted,
 )
 from palimpsest.domain.messages import ConversationId, MessageId, Role, clean_text
 from palimpsest.domain.models.provider import StopReason
@@ -54,7 +55,7 @@ from palimpsest.storage.conversation import conversations
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.facts import sources as fact_sources
-from palimpsest.storage.facts.facts import FactCounts, Wanted
+from palimpsest.storage.facts.facts import FactCounts
 from palimpsest.storage.lifecycle import forgotten_facts
 from palimpsest.storage.lifecycle.forgotten_facts import Forgotten, Ruled
 from palimpsest.storage.store import Store

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import machine, utc_now
@@ -163,9 +164,9 @@ def _add_pins(texts: list[str]) -> int:
     return len(missing)
 
 
-def _in_order(records: list[stored.ConversationRecord]) -> list[stored.ConversationRecord]:
+def _in_order(records: list[ConversationRecord]) -> list[ConversationRecord]:
     """What a conversation was forked from stands before it; a fork of what is not there stands last."""
-    ordered: list[stored.ConversationRecord] = []
+    ordered: list[ConversationRecord] = []
     done: set[str | None] = {None}
     left = records
     while ready := [record for record in left if record.parent in done]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.facts.fact import Wanted
 from palimpsest.domain.facts.text import for_model
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.facts.librarian import Librarian
 from palimpsest.services.tools.arguments import argument, read_arguments, schema_of
 from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
-from palimpsest.storage.facts.facts import Wanted
 
 MOST_FACTS: Final = 40
 NAME: Final = "facts"

@@ -18,6 +18,7 @@ from palimpsest.domain.context.guard import Outcome, turn_preflight
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import (
     NO_HANDLES,
     ErrorKind,
@@ -55,7 +56,6 @@ from palimpsest.services.turns.fallback import Fallback
 from palimpsest.services.turns.journal import ActiveJournal
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.turns.tool_batch import ToolBatch, counters_of, report
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import recovery as recovering

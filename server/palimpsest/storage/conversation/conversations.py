@@ -8,34 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
 from palimpsest.domain.turns.states import title_of
 from palimpsest.storage.conversation import passages, pending_work, search
 from palimpsest.storage.tables import execute, execute_many
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationRecord:
-    """A conversation as it stands."""
-
-    id: ConversationId
-    title: str
-    model: str
-    n_messages: int
-    """The next message's id: messages that were rolled back keep theirs."""
-    change_seq: int
-    created_at: str
-    updated_at: str
-    parent: ConversationId | None
-    """The conversation it was forked from."""
-    fork_at: MessageId
-    """The first id that is its own; 0 when it is no fork."""
-    is_archived: bool
-    draft: str
-    """What the user had typed and not sent, or rolled back."""
-    layout: str | None = None
-    """How its requests are laid out; None: as the settings say."""
 
 
 @dataclass(frozen=True, slots=True)

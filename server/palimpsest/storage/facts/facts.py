@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from palimpsest.domain.facts.fact import (
     SourceState,
     Span,
     StoredFact,
+    Wanted,
 )
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.facts import search as fact_search
@@ -39,22 +40,6 @@ _COLUMNS: Final = (
 _IS_STALE: Final = (
     "EXISTS (SELECT 1 FROM fact_source_link WHERE fact_source_link.fact = fact.id AND state IN ('changed', 'missing'))"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which facts are listed."""
-
-    types: Collection[FactType] = ()
-    """Empty: all."""
-    path: str | None = None
-    """Only those that rest on this file."""
-    is_stale: bool | None = None
-    """None: whether or not."""
-    includes_closed: bool = False
-    limit: int = 100
-    before: FactId | None = None
-    """Only ids below it: the last of the page before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.conversation.exchanges import exchange_starts
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
@@ -157,11 +158,11 @@ def rewrite_files(directory: Path) -> None:
         )
 
 
-def _own(record: conversations.ConversationRecord) -> tuple[MessageId, MessageId]:
+def _own(record: ConversationRecord) -> tuple[MessageId, MessageId]:
     return record.fork_at, MessageId(record.n_messages)
 
 
-def _widened(record: conversations.ConversationRecord, start: MessageId, end: MessageId) -> tuple[MessageId, MessageId]:
+def _widened(record: ConversationRecord, start: MessageId, end: MessageId) -> tuple[MessageId, MessageId]:
     if not 0 <= start < end <= record.n_messages:
         raise InvalidRequest(
             f"Messages {start} to {end - 1} are not a range of this conversation, "

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.conversation.chain import DIGEST_VERSION
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.transfer.conversation import (
@@ -29,7 +30,6 @@ from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import tables
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.conversation import conversations, pending_work
-from palimpsest.storage.conversation.conversations import ConversationRecord
 from palimpsest.storage.tables import execute
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorKind, NotFound
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role, StepId, TurnId
 from palimpsest.domain.models.provider import TokenUsage
@@ -20,7 +21,7 @@ from palimpsest.domain.turns.states import ENDING_STATES, FINAL_STATES, TurnStat
 from palimpsest.storage import leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.conversation.conversations import ConversationRecord, Counts
+from palimpsest.storage.conversation.conversations import Counts
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.tables import execute, execute_many
 

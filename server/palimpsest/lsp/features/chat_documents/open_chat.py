@@ -39,6 +39,7 @@ from palimpsest.domain.chat_documents.placement import Change, Placement, change
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
 from palimpsest.machine import machine
+from palimpsest.services.conversation.conversations import NewestHidden
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,27 +69,18 @@ _MOST_REFUSALS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Gone:
-    """The newest thing that was hidden or purged, by number."""
-
-    here: int
-    """In the conversation."""
-    anywhere: int
-
-
-@dataclass(frozen=True, slots=True)
 class Remains:
     """What a document may still hold although it is sent or gone, because its editor was not seen to take it out; also
     when the document is opened again."""
 
     sent: str = ""
     """What was sent from the input, and stands there."""
-    shown_at: _Gone | None = None
+    shown_at: NewestHidden | None = None
     """What was gone of what the document shows, as the editor last told it; None: nothing was read yet."""
     has_quoted: bool = False
     """Whether it may show answers of commands, also some that are forgotten."""
 
-    def may_hold(self, gone: _Gone) -> bool:
+    def may_hold(self, gone: NewestHidden) -> bool:
         """Whether the document may show what is gone by now."""
         shown = self.shown_at
         if shown is None:
@@ -115,9 +107,9 @@ class OpenChat:
         gone when there is a newer one."""
         self._remains = before
         """What it may still hold and should not, from when it was open before on."""
-        self._read_at: _Gone | None = None
+        self._read_at: NewestHidden | None = None
         """What was gone when the conversation was last read for the view."""
-        self._placed_at: _Gone | None = None
+        self._placed_at: NewestHidden | None = None
         """What was gone of the view that is on its way; None while none is."""
         self._placement: Placement | None = None
         self._is_held = False
@@ -240,20 +232,12 @@ class OpenChat:
             self._remains = replace(self._remains, shown_at=gone)
         return Shown(page.record.title, visible, self.summaries, self._asides)
 
-    async def _forget_asides(self, session: FolderSession) -> _Gone:
+    async def _forget_asides(self, session: FolderSession) -> NewestHidden:
         """Those that may quote what is gone since."""
-        gone = await self._gone(session)
+        gone = await session.conversations.newest_hidden(self.conversation_id)
         if gone.anywhere != self._aside_since:
             self._asides, self._aside_since = [], gone.anywhere
         return gone
-
-    async def _gone(self, session: FolderSession) -> _Gone:
-        from palimpsest.storage.conversation import conversations
-
-        def read() -> _Gone:
-            return _Gone(conversations.last_hidden(self.conversation_id), conversations.last_hidden_anywhere())
-
-        return await session.store.read(read)
 
     @property
     def has_asides(self) -> bool:
@@ -438,7 +422,7 @@ class OpenChat:
         emptied, and `message`, which stands in it, is the draft."""
         from palimpsest.services.conversation.documents import ChatDocuments
 
-        gone, path = await self._gone(session), self._ls.resolve(self.uri)
+        gone, path = await session.conversations.newest_hidden(self.conversation_id), self._ls.resolve(self.uri)
         if path is None or not self._remains.may_hold(gone):
             return
         if message:

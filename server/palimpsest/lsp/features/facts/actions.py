@@ -159,7 +159,7 @@ async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentPa
 
 async def _document(session: FolderSession) -> str:
     found = await keeping_of(session).librarian.all_facts()
-    from palimpsest.storage.facts.facts import Wanted
+    from palimpsest.domain.facts.fact import Wanted
 
     found = await keeping_of(session).librarian.select(Wanted(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]

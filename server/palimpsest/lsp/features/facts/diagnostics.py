@@ -189,7 +189,7 @@ async def _on_disk(keeping: FactKeeping, path: str) -> list[PlacedFact]:
 
 
 async def _facts_on(keeping: FactKeeping, path: str) -> list[StoredFact]:
-    from palimpsest.storage.facts.facts import Wanted
+    from palimpsest.domain.facts.fact import Wanted
 
     return await keeping.librarian.select(Wanted(path=path, limit=1_000))
 
@@ -228,7 +228,7 @@ async def _sessions(ls: PalimpsestServer) -> list[FolderSession]:
 async def _stale_documents(ls: PalimpsestServer, session: FolderSession) -> set[str]:
     if session.facts is None:
         return set()
-    from palimpsest.storage.facts.facts import Wanted
+    from palimpsest.domain.facts.fact import Wanted
 
     found = await session.facts.librarian.select(Wanted(is_stale=True, limit=1_000))
     stale = {path for fact in found for path in fact.stale_sources}

@@ -54,7 +54,7 @@ def register(server: PalimpsestServer) -> None:
 @answers
 async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResult:
     session = await ls.session(params.folder_uri)
-    from palimpsest.storage.facts.facts import Wanted
+    from palimpsest.domain.facts.fact import Wanted
 
     limit = 100 if params.limit is None else params.limit
     if not 1 <= limit <= MOST_LISTED:
