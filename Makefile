@@ -26,7 +26,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-wire test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -36,7 +36,7 @@ help:
 	@echo 'make faults             kill and starve the server at every statement, for an hour, and print a table'
 	@echo 'make simulate SEEDS=1000 [PROFILE=...]  run the services in simulated time and look for what must never be; docs/simulation.md'
 	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
-	@echo 'make test-wire          let the official SDKs judge our fake model service'
+	@echo 'make test-sdks          let the official SDKs judge our fake model service'
 	@echo 'make test-agents        let the official SDKs of ACP and MCP be our clients'
 	@echo 'make test-foreign       let the LiteLLM proxy, in front of our fake service, judge our clients; a large download'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
@@ -90,15 +90,15 @@ test-live: dev-ready
 	@TEST_PALIMPSEST_LIVE=1 $(python) -m pytest tests/live $(ARGS)
 
 # The SDKs want other versions of what we use, so they have an environment of their own.
-test-wire:
-	@cmp -s requirements/wire.txt build/wire/.installed || { \
-	    echo 'Setting up build/wire ...' >&2; rm -rf build/wire; \
-	    $${PYTHON:-python3} -m venv build/wire && \
-	    env -u PYTHONPATH -u PYTHONHOME build/wire/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
-	        install --require-hashes --no-deps -r requirements/wire.txt && \
-	    cp requirements/wire.txt build/wire/.installed; }
-	@env -u PYTHONPATH -u PYTHONHOME NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 build/wire/bin/python -P -m pytest \
-	    -c tests/wire/pytest.ini tests/wire $(ARGS)
+test-sdks:
+	@cmp -s requirements/sdks.txt build/sdks/.installed || { \
+	    echo 'Setting up build/sdks ...' >&2; rm -rf build/sdks; \
+	    $${PYTHON:-python3} -m venv build/sdks && \
+	    env -u PYTHONPATH -u PYTHONHOME build/sdks/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
+	        install --require-hashes --no-deps -r requirements/sdks.txt && \
+	    cp requirements/sdks.txt build/sdks/.installed; }
+	@env -u PYTHONPATH -u PYTHONHOME NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 build/sdks/bin/python -P -m pytest \
+	    -c tests/sdks/pytest.ini tests/sdks $(ARGS)
 
 # The extras acp and mcp bring much that the server itself does without, so they have an environment of their own.
 test-agents:
@@ -194,7 +194,7 @@ lock: dev-ready
 	$(call compile,run,)
 	$(call compile,dev,requirements/dev.in)
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
-	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/wire.txt requirements/wire.in
+	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/sdks.txt requirements/sdks.in
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --extra acp --extra mcp --output-file requirements/agents.txt \
 	    pyproject.toml requirements/run.in requirements/agents.in

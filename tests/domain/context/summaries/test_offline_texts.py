@@ -1,0 +1,73 @@
+"""What the offline provider says beside its quotes, now and in older stores, gets into nothing made of messages."""
+
+from __future__ import annotations
+
+import pytest
+from tests.domain.telling import CONVERSATION, assistant, exchange, stored
+
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.summaries.by_model import record
+from palimpsest.domain.context.summaries.evidence import Evidence
+from palimpsest.domain.context.summaries.extractive import summarize_extractively
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.facts.extraction.by_rules import by_rules
+from palimpsest.domain.facts.extraction.from_model import transcript
+from palimpsest.domain.messages import user_message
+from palimpsest.domain.offline_texts import HELLO, NOTHING, WELCOME, is_fixed, without_fixed_texts
+
+OLD_HINTS = (
+    "No model can be used yet: run `palimpsest login anthropic` (or openai, gemini); or set ANTHROPIC_API_KEY, "
+    "OPENAI_API_KEY or GEMINI_API_KEY (OPENAI_BASE_URL for another service of that kind) and start again; or get a "
+    "model with `ollama pull`, set OLLAMA_HOST (such as localhost:11434) and start again.",
+    "No model is configured: run `palimpsest login anthropic` (or openai, gemini), or set ANTHROPIC_API_KEY, "
+    "OPENAI_API_KEY or GEMINI_API_KEY, and start again.",
+)
+QUOTE = "I found this:\n\n`src/auth.py:1`\n\n> TIMEOUT = 30\n"
+
+
+@pytest.mark.parametrize("hint", OLD_HINTS)
+@pytest.mark.parametrize("reply", [NOTHING, HELLO, WELCOME])
+def test_an_old_answer_without_quotes_says_nothing(hint: str, reply: str) -> None:
+    assert without_fixed_texts(f"{reply}\n\n{hint}\n") == ""
+
+
+@pytest.mark.parametrize("hint", OLD_HINTS)
+def test_of_an_old_answer_the_quotes_are_left(hint: str) -> None:
+    assert without_fixed_texts(f"{QUOTE}\n{hint}\n") == QUOTE.strip()
+    cut = " ".join(f"{QUOTE}\n{hint}\n".split())
+    assert "login" not in without_fixed_texts(cut)
+
+
+def test_other_text_is_left_alone() -> None:
+    said = "Hello. No model can be used yet, because the key is missing: run `make setup`."
+    assert without_fixed_texts(said) == said
+    assert not is_fixed(said)
+    assert not is_fixed("I found")
+
+
+@pytest.mark.parametrize("hint", OLD_HINTS)
+def test_a_summary_is_made_of_the_quotes(hint: str) -> None:
+    said = [user_message("In src/auth.py the function login must return 401."), assistant(f"{QUOTE}\n{hint}\n")]
+    said += [user_message("And which colour is the pump?"), assistant(f"{NOTHING}\n\n{hint}\n")]
+    pieces = [Live(each, 40) for each in stored(said)]
+    text = summarize_extractively(pieces, 2_000, count_bytes)
+    assert "src/auth.py" in text
+    for word in ("API_KEY", "login anthropic", "do not guess", "Other words"):
+        assert word not in text
+    assert not any("API_KEY" in record(piece, 1_000) for piece in pieces)
+
+
+def test_an_older_summary_is_read_back_without_them() -> None:
+    evidence = Evidence()
+    for line in (OLD_HINTS[0][:200] + "…", "Other words may help: I look for the words of the question."):
+        evidence.read_back("Answered", 3, line)
+    assert not any(evidence.lines.values())
+    assert not evidence.names
+
+
+@pytest.mark.parametrize("hint", OLD_HINTS)
+def test_no_fact_is_made_of_them(hint: str) -> None:
+    told = exchange(user_message("Which pump is it?"), assistant(f"{NOTHING}\n\n{hint}\n"))
+    assert by_rules(told) == ()
+    assert "API_KEY" not in transcript(told, 400)
+    assert told.conversation_id == CONVERSATION

@@ -1,0 +1,139 @@
+"""An edit of the model that the user accepted makes no fact stale that still says what its place says, whoever sees the
+saved file first; a fact whose words the edit took away is stale."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.services.facts.test_librarian import CODE, folder, librarian_of
+from tests.services.scripted import Bench, Opener, calls, says
+from tests.services.scripted_editor import SCOPE, ScriptedEditor
+
+from palimpsest.domain.facts.fact import FactState, FactType, Place, Span, StoredFact
+from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.edit import EditTool
+from palimpsest.services.tools.editors import Editors
+from palimpsest.services.tools.toolbox import Toolbox
+from palimpsest.services.workspace.trust import FolderTrust
+
+__all__ = ["folder"]
+EDITED = CODE.replace("return 3.14 * r * r", "assert r >= 0\n    return 3.14 * r * r")
+HEAD = "def area(r):\n"
+EDIT = {"path": "shapes.py", "edits": [{"old_text": HEAD, "new_text": f"{HEAD}    assert r >= 0\n"}]}
+KNOWN = "The function area() in shapes.py multiplies with 3.14."
+BROKEN = CODE.replace("3.14", "math.pi")
+
+
+@pytest.fixture
+async def taught(bench: Opener, folder: Path) -> tuple[Bench, Librarian]:
+    """A librarian that knows a fact about `area`."""
+    b = await bench([])
+    librarian = librarian_of(b, folder)
+    await librarian.pin_fact(KNOWN, place=Place("shapes.py", Span(1, 2)))
+    return b, librarian
+
+
+async def states(librarian: Librarian) -> list[FactState]:
+    return [source.state for fact in await librarian.all_facts() for source in fact.sources]
+
+
+async def look(librarian: Librarian) -> None:
+    await librarian.places.check(["shapes.py"])
+
+
+async def test_a_place_follows_an_accepted_edit_when_it_is_saved(taught: tuple[Bench, Librarian], folder: Path) -> None:
+    _, librarian = taught
+    librarian.places.edits.add("shapes.py", CODE, EDITED)
+    await look(librarian)
+    assert await states(librarian) == [FactState.FRESH]
+    assert [each.state.is_stale for each in await librarian.places.in_text("shapes.py", EDITED)] == [False]
+    (folder / "shapes.py").write_text(EDITED)
+    await look(librarian)
+    assert await states(librarian) == [FactState.FRESH]
+    (fact,) = await librarian.all_facts()
+    assert fact.sources[0].place.span == Span(1, 3)
+    (folder / "shapes.py").write_text(BROKEN)
+    await look(librarian)
+    assert await states(librarian) == [FactState.CHANGED]
+
+
+async def test_the_same_change_by_anybody_else_is_looked_at(taught: tuple[Bench, Librarian], folder: Path) -> None:
+    _, librarian = taught
+    (folder / "shapes.py").write_text(EDITED)
+    await look(librarian)
+    assert await states(librarian) == [FactState.CHANGED]
+
+
+async def test_a_watcher_that_saw_it_before_it_was_known_is_put_right(
+    taught: tuple[Bench, Librarian], folder: Path
+) -> None:
+    _, librarian = taught
+    (folder / "shapes.py").write_text(EDITED)
+    await look(librarian)
+    librarian.places.edits.add("shapes.py", CODE, EDITED)
+    await look(librarian)
+    assert await states(librarian) == [FactState.FRESH]
+
+
+async def test_an_edit_that_takes_away_what_a_fact_says_makes_it_stale(
+    taught: tuple[Bench, Librarian], folder: Path
+) -> None:
+    _, librarian = taught
+    librarian.places.edits.add("shapes.py", CODE, BROKEN)
+    (folder / "shapes.py").write_text(BROKEN)
+    await look(librarian)
+    assert await states(librarian) == [FactState.CHANGED]
+
+
+async def test_what_the_user_changes_behind_an_accepted_edit_counts(
+    taught: tuple[Bench, Librarian], folder: Path
+) -> None:
+    _, librarian = taught
+    librarian.places.edits.add("shapes.py", CODE, EDITED)
+    (folder / "shapes.py").write_text(EDITED.replace("r >= 0", "r > 1"))
+    await look(librarian)
+    assert await states(librarian) == [FactState.CHANGED]
+    (folder / "shapes.py").write_text("import math\n\n" + EDITED)
+    await look(librarian)
+    assert await states(librarian) == [FactState.FRESH]
+
+
+async def test_an_edit_that_was_not_applied_means_nothing(taught: tuple[Bench, Librarian], folder: Path) -> None:
+    _, librarian = taught
+    edits = librarian.places.edits
+    edits.remove("shapes.py", edits.add("shapes.py", CODE, EDITED))
+    (folder / "shapes.py").write_text(EDITED)
+    await look(librarian)
+    assert await states(librarian) == [FactState.CHANGED]
+
+
+@pytest.mark.parametrize("is_saved_first", [True, False])
+async def test_the_fact_about_the_models_own_edit_is_not_stale_at_once(
+    bench: Opener, folder: Path, is_saved_first: bool
+) -> None:
+    b = await bench([calls(("1", "propose_edit", json.dumps(EDIT))), says("Done.")])
+    librarian, editors = librarian_of(b, folder), Editors()
+    editors.attach(ScriptedEditor())
+    approvals = Approvals(b.session.store, editors, FolderTrust(True))
+    tool = EditTool(librarian.places.files, editors, approvals, librarian.places.edits)
+    b.session.turns.toolbox = Toolbox([lambda _: tool(SCOPE)])
+    assert await b.ask("Check the radius in shapes.py.") == "committed"
+    if is_saved_first:
+        (folder / "shapes.py").write_text(EDITED)
+    await librarian.extract_and_store(b.conversation_id)
+    for _ in range(2):
+        await look(librarian)
+        (change,) = await about_changes(librarian)
+        assert {each.state for each in change.sources} == {FactState.FRESH}
+        (folder / "shapes.py").write_text(EDITED)
+    (folder / "shapes.py").write_text(EDITED.replace("r >= 0", "r > 1"))
+    await look(librarian)
+    (change,) = await about_changes(librarian)
+    assert change.is_stale
+
+
+async def about_changes(librarian: Librarian) -> list[StoredFact]:
+    return [fact for fact in await librarian.all_facts() if fact.fact.fact_type is FactType.CODE_STATE]
