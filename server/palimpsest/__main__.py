@@ -1,5 +1,5 @@
 """`python -P -m palimpsest`: the same as the command `palimpsest`."""
 
-from palimpsest.cli import main
+from palimpsest.cli.main import main
 
 raise SystemExit(main())

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from palimpsest.configuration import PROJECT_FILE, USER_FILE
+from palimpsest.app.settings_files import PROJECT_FILE, USER_FILE
 from palimpsest.domain.settings import settings as declarations
 from palimpsest.domain.settings.schema import NAME, Kind, Setting
 from palimpsest.domain.settings.settings import SETTINGS

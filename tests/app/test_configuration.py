@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from palimpsest.configuration import load_settings, unknown_variables
+from palimpsest.app.settings_files import load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings.settings import SETTINGS, ModelSettings, ProviderSettings, Settings
 from palimpsest.settings_schema import EXAMPLE

@@ -20,10 +20,10 @@ from tests.clients.fake_gemini import KEY as GEMINI_KEY
 from tests.clients.fake_gemini import FakeGemini
 from tests.lsp.rawlsp import environment
 
-from palimpsest.cli import main
-from palimpsest.credentials import StoredKeys, environment_keys, find_keyring, stored_keys
+from palimpsest.app.model_clients import check_key
+from palimpsest.app.stored_keys import StoredKeys, environment_keys, find_keyring, stored_keys
+from palimpsest.cli.main import main
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
-from palimpsest.model_clients import check_key
 from palimpsest.services.models.keys import Keys, KeySource
 
 KEY, OTHER = "sk-planted-000111", "sk-other-222333"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
+from palimpsest.app.trusted_folders import TrustedFolders
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.services.folder.folders import EditorsWord
-from palimpsest.trust import TrustedFolders
 
 
 class Written:

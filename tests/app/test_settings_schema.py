@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from palimpsest import settings_schema
-from palimpsest.configuration import load_settings
+from palimpsest.app.settings_files import load_settings
 from palimpsest.domain.settings.settings import SETTINGS, Settings
 from palimpsest.settings_schema import contributed_configuration, main, markdown, outputs
 from palimpsest.wire.generate import stale

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from palimpsest.cli import main
+from palimpsest.app.trusted_folders import TrustedFolders, trusted_folders
+from palimpsest.cli.main import main
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.trust import TrustedFolders, trusted_folders
 
 
 @pytest.fixture

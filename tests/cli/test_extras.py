@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from palimpsest.cli import main
+from palimpsest.cli.main import main
 
 
 @pytest.mark.parametrize("name", ["acp", "mcp"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.lsp.real_server import home
 
-from palimpsest.cli import main
+from palimpsest.cli.main import main
 from palimpsest.printing import complain, say, say_json
 
 SERVER = Path(__file__).resolve().parents[2] / "server" / "palimpsest"

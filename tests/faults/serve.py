@@ -138,7 +138,7 @@ def _turn_clock_back() -> None:
         at = datetime(2020, 1, 1, tzinfo=UTC) - timedelta(seconds=next(ticks))
         return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
-    importlib.import_module("palimpsest.app")  # so that everything that names the clock is there
+    importlib.import_module("palimpsest.app.compose")  # so that everything that names the clock is there
 
     for name, module in list(sys.modules.items()):
         if name.startswith("palimpsest.") and hasattr(module, "utc_now"):
@@ -173,7 +173,7 @@ def apply(fault: Fault) -> None:
 
 
 def main() -> int:
-    from palimpsest.cli import main as palimpsest
+    from palimpsest.cli.main import main as palimpsest
 
     apply(Fault(**json.loads(os.environ.pop(VARIABLE, "{}"))))
     return palimpsest(["serve", "--stdio"])

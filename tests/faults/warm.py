@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _MODULES = (
-    *("palimpsest.app", "palimpsest.cli", "palimpsest.lsp.server", "palimpsest.lsp.runtime.stdio"),
+    *("palimpsest.app.compose", "palimpsest.cli.main", "palimpsest.lsp.server", "palimpsest.lsp.runtime.stdio"),
     *("palimpsest_clients.openai_compatible", "tests.faults.serve"),
 )
 

@@ -11,10 +11,10 @@ import os
 import pytest
 from tests.clients.contexts import READ_FILE, collect, context, user
 
-from palimpsest.credentials import environment_keys
+from palimpsest.app.model_clients import ModelClient, address_of, build_client
+from palimpsest.app.stored_keys import environment_keys
 from palimpsest.domain.models.provider import StopReason
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.model_clients import ModelClient, address_of, build_client
 from palimpsest_clients import ollama
 
 MODELS = {

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from tests.lsp.rawlsp import RawClient, environment
 from tests.waiting import WAIT_S
 
-from palimpsest import app
+from palimpsest.app import compose
 from palimpsest.lsp.runtime.base import BaseServer
 from palimpsest.lsp.runtime.transport import log_without_text, serve
 from palimpsest.lsp.server import build_server
@@ -88,7 +88,7 @@ async def served(server: BaseServer) -> AsyncIterator[RawClient]:
 def in_environment(**more: str) -> Iterator[dict[str, str]]:
     """The environment that a server would be started with, in force in this process."""
     environ = environment(**more)
-    with patch.dict(os.environ, environ), patch.object(app, "Tokenizers", lambda _: Tokenizers(_vocabularies())):
+    with patch.dict(os.environ, environ), patch.object(compose, "Tokenizers", lambda _: Tokenizers(_vocabularies())):
         yield environ
 
 
@@ -101,7 +101,7 @@ async def connected_here(**more_environment: str) -> AsyncIterator[RawClient]:
         _Servers.threads_before = set(threading.enumerate())
     asyncio.get_running_loop().set_exception_handler(log_without_text)
     with in_environment(**more_environment) as environ:
-        server = build_server(lambda: app.load_folders(environ), owns_folders=True)
+        server = build_server(lambda: compose.load_folders(environ), owns_folders=True)
         _Servers.n_running += 1
         try:
             async with served(server) as client:

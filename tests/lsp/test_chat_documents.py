@@ -19,7 +19,7 @@ from tests.lsp.rawlsp import Message, RawClient
 from tests.lsp.real_server import STALL, STALLED_TEXT, home, on_fake
 from tests.waiting import WAIT_S
 
-from palimpsest.app import load_folders
+from palimpsest.app.compose import load_folders
 from palimpsest.domain.chat_documents.document import HEAD, MARKER, whole
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folder.folders import Folders

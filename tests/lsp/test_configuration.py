@@ -15,11 +15,11 @@ from tests.lsp.in_process import in_environment, served
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home
 from tests.waiting import WAIT_S
 
-from palimpsest.app import load_folders
-from palimpsest.credentials import stored_keys
+from palimpsest.app.compose import load_folders
+from palimpsest.app.stored_keys import stored_keys
+from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folder.folders import Folders
-from palimpsest.trust import trusted_folders
 
 ASKS = {"workspace": {"configuration": True}}
 """The capabilities of an editor that answers `workspace/configuration`."""

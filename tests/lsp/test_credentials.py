@@ -22,7 +22,7 @@ from tests.lsp.real_server import COMMAND, STALL, Editor, home
 from tests.slow import slow
 from tests.waiting import WAIT_S
 
-from palimpsest.credentials import StoredKeys
+from palimpsest.app.stored_keys import StoredKeys
 from palimpsest_clients.fake.service import as_json
 
 SET, STATUS, LIST = "palimpsest/credentials/set", "palimpsest/model/status", "palimpsest/model/list"

@@ -18,7 +18,7 @@ from tests.lsp.rawlsp import Message
 from tests.lsp.real_server import Editor, home, on_fake
 from tests.waiting import WAIT_S
 
-from palimpsest.app import load_folders
+from palimpsest.app.compose import load_folders
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folder.folders import Folders
 

@@ -13,7 +13,7 @@ from tests.lsp.in_process import in_environment, served
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home, on_fake
 from tests.waiting import WAIT_S
 
-from palimpsest.app import load_folders
+from palimpsest.app.compose import load_folders
 from palimpsest.lsp.server import build_server
 
 

@@ -9,7 +9,7 @@ import pytest
 
 _PROGRAM = """
 import ctypes, os, subprocess
-from palimpsest.sealing import seal
+from palimpsest.app.sealing import seal
 
 before = open("/proc/self/environ", "rb").read()
 assert b"SECRET=hunter2" in before

@@ -12,7 +12,7 @@ import pytest
 from tests.services.scripted import Action, Bench, ScriptedProvider
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
-from palimpsest import app
+from palimpsest.app import compose
 from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.services.events import FolderEvent
 from palimpsest.services.folder.folders import EditorsWord
@@ -61,11 +61,11 @@ async def open_desk(
     for name in ("DATA", "CACHE", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(directory / name.lower()))
     provider = ScriptedProvider(list(replies))
-    monkeypatch.setattr(app, "Tokenizers", lambda _: tokenizers)
-    monkeypatch.setattr(app, "OfflineProvider", lambda *_: provider)
+    monkeypatch.setattr(compose, "Tokenizers", lambda _: tokenizers)
+    monkeypatch.setattr(compose, "OfflineProvider", lambda *_: provider)
     root = directory / "folder"
     root.mkdir(exist_ok=True)
-    folders = app.load_folders({"PATH": "/usr/bin:/bin", "PALIMPSEST_TOOLS_RUN_COMMAND": "1"})
+    folders = compose.load_folders({"PATH": "/usr/bin:/bin", "PALIMPSEST_TOOLS_RUN_COMMAND": "1"})
     try:
         session = await folders.open_session(root, EditorsWord(is_trusted, settings or {}))
         events: list[FolderEvent] = []

@@ -13,7 +13,7 @@ from tests.simulation.operations import Op
 from tests.simulation.store_view import Row, StoreView
 from tests.simulation.world import BASE, Server, World
 
-from palimpsest.app import store_directory
+from palimpsest.app.places import store_directory
 from palimpsest.storage.store import DATABASE_NAME
 
 

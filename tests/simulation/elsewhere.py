@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.simulation.world import BASE, FOLDER, Server, World
 
-from palimpsest.app import store_directory
+from palimpsest.app.places import store_directory
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.mcp_server.record import Record

@@ -25,12 +25,13 @@ from tests.simulation.listening import Listening, place_of, unheard
 from tests.simulation.scheduler import NODE, Node, Schedule, SimLoop, SimThread
 from tests.simulation.service import LARGE, MAX_OUTPUT, SMALL, WINDOWS, Bytes, Clients, Service
 
-from palimpsest import app
+from palimpsest.app.compose import Composer
+from palimpsest.app.folder_settings import FolderSettings
+from palimpsest.app.places import store_directory
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import ErrorKind, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import ContextSettings, LibrarianSettings, ModelSettings, Settings
-from palimpsest.folder_settings import FolderSettings
 from palimpsest.machine import machine
 from palimpsest.services.facts.folder_events import FolderEvents, Take
 from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
@@ -223,7 +224,7 @@ class World:
     @property
     def directory(self) -> Path:
         """Of the store."""
-        return app.store_directory(BASE / "data" / "folders", self.root)
+        return store_directory(BASE / "data" / "folders", self.root)
 
     # ---------------------------------------------------------------------------------------------------------- servers
 
@@ -241,7 +242,7 @@ class World:
             EditorModels(table),
             lambda take: self.open_events(take),
         )
-        composer = app.Composer({}, *parts)
+        composer = Composer({}, *parts)
         opened: dict[str, Opening] = {}
         sessions: list[FolderSession] = []
 

@@ -19,7 +19,7 @@ from tests.lsp.real_server import home
 from tests.properties import examples
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
-from palimpsest.cli import main
+from palimpsest.cli.main import main
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from tests.lsp.real_server import home
 
-from palimpsest.app import load_folders
-from palimpsest.cli import main
-from palimpsest.doctoring import find_store
+from palimpsest.app.compose import load_folders
+from palimpsest.app.trusted_folders import trusted_folders
+from palimpsest.cli.doctor import find_store
+from palimpsest.cli.main import main
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.conversation.transfer import Outcome, Transfers
@@ -27,7 +28,6 @@ from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.store import DATABASE_NAME, open_store
-from palimpsest.trust import trusted_folders
 
 C, F, NOW = ConversationId("c"), ConversationId("f"), "2026-01-01T00:00:00.000Z"
 

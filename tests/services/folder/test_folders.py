@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from palimpsest.app import load_folders
+from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest, NotFound, StoreError
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.turns.states import TurnState

@@ -15,7 +15,7 @@ from tests.domain.exported import SOUND, transfers
 from tests.services.scripted import Opener
 from tests.slow import slow
 
-from palimpsest.cli import main
+from palimpsest.cli.main import main
 from palimpsest.domain.context.cut import Live
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content, Role, TextPart, ToolResultPart, user_message

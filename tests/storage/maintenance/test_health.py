@@ -11,8 +11,8 @@ import pytest
 from tests.lsp.real_server import home
 from tests.storage.test_backups import make_old_store
 
-from palimpsest.cli import main
-from palimpsest.doctoring import find_store
+from palimpsest.cli.doctor import find_store
+from palimpsest.cli.main import main
 from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.messages import (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.lsp.real_server import home
 
-from palimpsest.cli import main
+from palimpsest.cli.main import main
 from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.transfer.conversation import Transfer

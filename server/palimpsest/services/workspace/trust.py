@@ -1,7 +1,8 @@
 """Whether the user trusts those who wrote what lies in a workspace folder.
 
 In a folder that is not trusted nothing of it counts but its text: no settings, no instructions, no tool that changes
-something or starts a program. Who says so is decided above (`palimpsest.trust`, the editor); who acts on it asks here.
+something or starts a program. Who says so is decided above (`app.trusted_folders`, the editor); who acts on it asks
+here.
 """
 
 from __future__ import annotations

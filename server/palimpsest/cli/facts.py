@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-from argparse import Namespace
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from palimpsest.app import load_folders
+from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact, Wanted
 from palimpsest.domain.facts.text import SIGNS, place_text
@@ -20,12 +22,36 @@ from palimpsest.wording import counted
 MOST_LISTED = 1_000
 
 
-def run(arguments: Namespace, environ: Mapping[str, str]) -> int:
-    """One of the subcommands. The exit code. Raises PalimpsestError."""
-    return asyncio.run(_run(arguments, environ))
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the facts that hold, the newest first")
+    listing.add_argument("--stale", action="store_true", help="only those whose files have changed")
+    listing.add_argument("--path", metavar="FILE", help="only those that rest on this file, as seen from the folder")
+    searching = actions.add_parser("search", help="the facts that match, the best first")
+    searching.add_argument("words", nargs="+", metavar="WORD")
+    pinning = actions.add_parser("pin", help="keep a statement of yours")
+    pinning.add_argument("words", nargs="+", metavar="WORD", help="the statement")
+    pinning.add_argument("--at", metavar="PATH[:FIRST-LAST]", help="what it rests on")
+    for name, what in (
+        ("verify", "they hold as the files are now"),
+        ("forget", "forget them; they can be restored for 30 days"),
+        ("restore", "take a forgetting back"),
+    ):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("ids", nargs="+", type=int, metavar="NUMBER")
+    actions.add_parser("export", help="all facts, also those that hold no longer, one JSON object a line")
+    clearing = actions.add_parser("clear", help="remove all facts for ever")
+    clearing.add_argument("--yes", action="store_true", help="really")
+    parser.set_defaults(run=run)
 
 
-async def _run(arguments: Namespace, environ: Mapping[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """One of the actions. The exit code. Raises PalimpsestError."""
+    return asyncio.run(_run(arguments, os.environ))
+
+
+async def _run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     # Nothing is learned by the way: that would ask models.
     folders = load_folders({**environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
     try:
@@ -38,7 +64,7 @@ async def _run(arguments: Namespace, environ: Mapping[str, str]) -> int:
         await folders.close()
 
 
-async def _do(arguments: Namespace, librarian: Librarian) -> int:
+async def _do(arguments: argparse.Namespace, librarian: Librarian) -> int:
     match arguments.action:
         case "list":
             wanted = Wanted(path=arguments.path, is_stale=arguments.stale or None, limit=MOST_LISTED)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import dataclasses
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -12,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from palimpsest.app import read_places, user_file
-from palimpsest.configuration import load_settings
+from palimpsest.app.places import read_places, user_file
+from palimpsest.app.settings_files import load_settings
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.models.limits import with_window
@@ -42,6 +44,26 @@ _COLUMNS: Final = (
 )
 _LONG: Final = 100
 """Exchanges: shorter sessions are summed up apart, because their first requests weigh more."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="an exported conversation or a recorded session: JSON lines, plain or .xz",
+    )
+    parser.add_argument("--model", default="offline", help="whose limits and tokenizer to use (default: offline)")
+    parser.add_argument("--window", type=int, help="the context window in tokens, instead of the model's")
+    parser.add_argument("--reserve", type=int, help="tokens reserved for an answer, instead of the model's")
+    parser.add_argument("--json", action="store_true", help="one JSON object a session instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    reports = replay_files(arguments.files, arguments.model, arguments.window, arguments.reserve, os.environ)
+    return print_reports(reports, as_json=arguments.json)
 
 
 def replay_files(

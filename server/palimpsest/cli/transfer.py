@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from palimpsest.app import load_folders
+from palimpsest.app.compose import load_folders
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
@@ -20,11 +22,30 @@ from palimpsest.wording import counted
 T = TypeVar("T")
 
 
-def export_conversation(
-    conversation: str | None, folder: Path, output: Path | None, environ: Mapping[str, str], *, overwrites: bool
-) -> int:
+def configure_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "conversation",
+        nargs="?",
+        metavar="CONVERSATION",
+        help="its number in the list, its id or title, or how these begin (without one: the list)",
+    )
+    parser.add_argument("--folder", type=Path, default=Path(), help="its folder (default: this one)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="where to; only you can read it (default: stdout)")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file when it exists")
+    parser.set_defaults(run=export_conversation)
+
+
+def configure_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, plain or .xz")
+    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    parser.set_defaults(run=import_conversation)
+
+
+def export_conversation(arguments: argparse.Namespace) -> int:
     """Writes the conversation that is meant to `output`, or to stdout; lists the conversations when none is named. The
     exit code. Raises PalimpsestError."""
+
+    conversation, output = arguments.conversation, arguments.output
 
     async def export(transfers: Transfers) -> Exported | None:
         known = [record for record, _ in await transfers.conversations.list()]
@@ -34,9 +55,9 @@ def export_conversation(
         conversation_id = _meant(conversation, known)
         if output is None:
             return await transfers.export(conversation_id)
-        return await transfers.export_to(conversation_id, output, overwrites=overwrites)
+        return await transfers.export_to(conversation_id, output, overwrites=arguments.overwrite)
 
-    exported = asyncio.run(_with(folder.resolve(), environ, export))
+    exported = asyncio.run(_with(arguments.folder.resolve(), os.environ, export))
     if exported is not None and output is None:
         sys.stdout.buffer.write(harmless_json(exported.text).encode())
         sys.stdout.flush()
@@ -65,9 +86,10 @@ def _lines(known: Sequence[ConversationRecord]) -> list[str]:
     ] or ["There is no conversation in this folder."]
 
 
-def import_conversation(file: Path, folder: Path, environ: Mapping[str, str]) -> int:
+def import_conversation(arguments: argparse.Namespace) -> int:
     """Imports the file and prints the conversation's id. The exit code. Raises PalimpsestError."""
-    imported = asyncio.run(_with(folder.resolve(), environ, lambda transfers: transfers.import_file(file)))
+    root, file = arguments.folder.resolve(), arguments.file
+    imported = asyncio.run(_with(root, os.environ, lambda transfers: transfers.import_file(file)))
     say(imported.note, imported.record.id)
     return 0
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from palimpsest.app import read_places, user_file
-from palimpsest.configuration import load_settings
-from palimpsest.credentials import environment_keys, stored_keys
+from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
+from palimpsest.app.places import read_places, user_file
+from palimpsest.app.settings_files import load_settings
+from palimpsest.app.stored_keys import environment_keys, stored_keys
 from palimpsest.data import load_model_table
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelLimits
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.offline.passages import Passage
 from palimpsest.domain.settings.settings import Settings, to_entries
-from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.printing import say, say_json
 from palimpsest.services.models.catalog import ModelChoice, Models
 from palimpsest.services.models.keys import Keys
@@ -30,13 +32,19 @@ _WAIT_S: Final = 5.0
 _HEADINGS: Final = ("model", "provider", "window", "budget", "output", "limits from", "")
 
 
-def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="a JSON array instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
     """What a folder has learned from errors of a service is known in that folder only and does not stand here."""
+    environ = os.environ
     settings = load_settings(user_file(), None, environ, None)
     keys = Keys(environment_keys(environ), stored_keys(), check_key)
     keys.load()
     choices = asyncio.run(_choices(environ, settings, ClientPool(environ, keys)))
-    if as_json:
+    if arguments.json:
         say_json([_to_object(choice) for choice in choices], indent=2)
     else:
         say(*_table([_HEADINGS, *map(_to_row, choices)]))

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from palimpsest.configuration import PROJECT_FILE, load_settings, unknown_variables
+from palimpsest.app.settings_files import PROJECT_FILE, load_settings, unknown_variables
+from palimpsest.app.trusted_folders import TrustedFolders
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.folder.folders import EditorsWord
-from palimpsest.trust import TrustedFolders
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,22 @@
-"""The composition root: the one place that knows every package. It, and `cli`, alone read the environment."""
+"""The composition root: the one place that knows every package."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import platformdirs
-
-from palimpsest.configuration import USER_FILE, load_settings
-from palimpsest.credentials import environment_keys, stored_keys
+from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
+from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
+from palimpsest.app.places import read_places, store_directory, user_file
+from palimpsest.app.settings_files import load_settings
+from palimpsest.app.stored_keys import environment_keys, stored_keys
+from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.request_layout import Frame
@@ -26,9 +26,7 @@ from palimpsest.domain.models.limits import ModelTable
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.offline.passages import HistoryLine, Passage
 from palimpsest.domain.settings.settings import Settings, to_entries
-from palimpsest.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.machine import utc_now
-from palimpsest.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.services.background import Background
 from palimpsest.services.context.debug_log import LOGGER_NAME
 from palimpsest.services.context.engine import ContextEngine
@@ -75,39 +73,12 @@ from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
 from palimpsest.storage.store import DATABASE_NAME, Store
 from palimpsest.storage.turns import turns
-from palimpsest.trust import trusted_folders
 from palimpsest_clients.offline import Find, OfflineProvider
 
 log = logging.getLogger(__name__)
 
-APP: Final = "palimpsest"
 _SEARCHED_MESSAGES: Final = 5_000
 """The newest messages of a conversation that the offline provider looks through."""
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where things are kept on this machine."""
-
-    stores: Path
-    cache: Path
-
-
-def user_file() -> Path:
-    """Where the user's own settings stand; it may be missing."""
-    return Path(platformdirs.user_config_dir(APP, appauthor=False)) / USER_FILE
-
-
-def read_places(settings: Settings) -> Places:
-    data = settings.storage_path or platformdirs.user_data_dir(APP, appauthor=False)
-    cache = Path(platformdirs.user_cache_dir(APP, appauthor=False))
-    return Places(Path(os.path.expanduser(data)) / "folders", cache)
-
-
-def store_directory(stores: Path, root: Path) -> Path:
-    """The store of a resolved folder: a readable name, and a hash of the folder's URI that makes it unique."""
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-.")[:40] or "folder"
-    return stores / f"{slug}-{hashlib.sha256(root.as_uri().encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

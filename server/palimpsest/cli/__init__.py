@@ -1,0 +1,1 @@
+"""The command `palimpsest`, a module for each of its commands."""

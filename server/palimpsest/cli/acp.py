@@ -1,0 +1,22 @@
+"""`palimpsest acp`: an agent of the Agent Client Protocol on stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+
+from palimpsest.cli.extras import has_extra
+from palimpsest.cli.serve import load_sealed_folders, log_to_stderr
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=run)
+
+
+def run(_arguments: argparse.Namespace) -> int:
+    if not has_extra("acp"):
+        return 2
+    log_to_stderr("warning")
+    from palimpsest.acp_agent.command import run as run_agent
+    from palimpsest.lsp.runtime.stdio import protect_stdio
+
+    return run_agent(load_sealed_folders, protect_stdio)

@@ -1,0 +1,37 @@
+"""`palimpsest mcp`: lets other agents read a folder's conversations, on stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from palimpsest.cli.extras import has_extra
+from palimpsest.cli.serve import log_to_stderr
+
+if TYPE_CHECKING:
+    from palimpsest.services.folder.folders import Folders
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not has_extra("mcp"):
+        return 2
+    log_to_stderr("warning")
+    from palimpsest.mcp_server.command import run as run_server
+
+    return run_server(_load_folders_to_read, arguments.folder)
+
+
+def _load_folders_to_read() -> Folders:
+    """Without what asks models by itself."""
+    from palimpsest.app.compose import load_folders
+    from palimpsest.app.sealing import seal
+
+    seal()
+    return load_folders({**os.environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
