@@ -17,7 +17,7 @@ NASTY = "a\x1b]0;owned\x07\x9b31m\u202etxt\x00\x7f\udcff\u2028b"
 SHOWN = r"a\x1b]0;owned\x07\x9b31m\u202etxt\x00\x7f\udcff\u2028b"
 MAY_WRITE = {
     "printing.py",  # the way itself
-    "logging_in.py",  # the end of a line that was typed without echo
+    "cli/login.py",  # the end of a line that was typed without echo
 }
 
 

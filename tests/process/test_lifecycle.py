@@ -156,7 +156,7 @@ async def test_stray_output_goes_to_stderr_and_children_get_no_protocol() -> Non
     code = (
         "import runpy, subprocess, sys, os\n"
         "sys.argv = [sys.argv[1]]\n"
-        "from palimpsest.lsp import stdio, base\n"
+        "from palimpsest.lsp.runtime import stdio, base\n"
         "def noisy(self, pid):\n"
         "    print('stray print')\n"
         "    os.write(1, b'stray write\\n')\n"

@@ -95,7 +95,7 @@ async def test_without_initialize_nothing_is_answered_but_errors(server: Listeni
 
 async def test_a_stranger_is_hung_up_on_after_a_while(tmp_path: Path) -> None:
     code = (
-        "import runpy, sys; from palimpsest.lsp import tcp; tcp.HANDSHAKE_S = 0.3;"
+        "import runpy, sys; from palimpsest.lsp.runtime import tcp; tcp.HANDSHAKE_S = 0.3;"
         "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     token_file = tmp_path / "token"

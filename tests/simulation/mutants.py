@@ -58,7 +58,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "dead servers' turns are not closed when a folder is opened",
-        "app.py",
+        "app/compose.py",
         "await store.run(turns.recover, store.is_alive, utc_now())",
         "pass",
         profile="servers",
@@ -270,7 +270,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a purge that was cut off is not gone on with",
-        "app.py",
+        "app/compose.py",
         "            session.contexts.background.start(None, resume(session.purging))\n",
         "            pass\n",
         profile="servers",

@@ -99,7 +99,7 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
 
 
 def test_the_sources_lock_files_and_documents_of_this_repository_stay() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = [*root.glob("server/**/*.py"), *root.glob("clients/**/*.py"), *root.glob("requirements/*.txt")]
     paths += [*root.glob("*.md"), *root.glob("editors/*/package-lock.json")]
     assert len(paths) > 200

@@ -345,7 +345,7 @@ async def test_a_pattern_that_blows_up_is_ended(tmp_path: Path) -> None:
 
 def _searching() -> list[psutil.Process]:
     children = psutil.Process().children()
-    return [child for child in children if any("search_worker" in word for word in child.cmdline())]
+    return [child for child in children if any("workers/search" in word for word in child.cmdline())]
 
 
 # Arguments

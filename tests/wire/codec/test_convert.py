@@ -257,7 +257,8 @@ def test_any_json_is_read_or_refused_and_nothing_else(value: Any) -> None:
 
 def test_the_wire_package_needs_neither_pygls_nor_lsprotocol() -> None:
     code = (
-        "import sys; from palimpsest.wire import convert, declare, framing, generate, jsonrpc, messages;"
+        "import sys; from palimpsest.wire import declare, generate, messages;"
+        "from palimpsest.wire.codec import convert, framing, jsonrpc;"
         "sys.exit(any(n.split('.')[0] in ('pygls', 'lsprotocol', 'cattrs', 'asyncio') for n in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(SERVER)}, timeout=60).returncode == 0
