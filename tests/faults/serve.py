@@ -39,6 +39,8 @@ class Fault:
     kill_after: int = 0
     error_at: int = 0
     """The statement that fails; 0 for none. A ROLLBACK never does."""
+    error_among: str = ""
+    """How the statements begin that `error_at` counts; empty counts all."""
     error: str = "io"
     """`io`, or `full`: then only what writes fails."""
     until: str = ""
@@ -66,6 +68,7 @@ class _Faults:
     def __init__(self, fault: Fault) -> None:
         self._fault = fault
         self._n_statements = 0
+        self._n_among = 0
         self._log = os.open(fault.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if fault.log else -1
 
     def around(self, sql: str, run: Callable[[], Any]) -> Any:
@@ -75,20 +78,23 @@ class _Faults:
             os.write(self._log, (" ".join(sql.split())[:70] + "\n").encode())
         if number == self._fault.kill_before:
             os.kill(os.getpid(), signal.SIGKILL)
-        if self._fails(number, sql.lstrip().upper()):
+        self._n_among += sql.lstrip().startswith(self._fault.error_among)
+        if self._fails(sql.lstrip()):
             raise sqlite3.OperationalError(_SENTENCES[self._fault.error])
         result = run()
         if number == self._fault.kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    def _fails(self, number: int, sql: str) -> bool:
+    def _fails(self, sql: str) -> bool:
         fault = self._fault
-        if not fault.error_at or number < fault.error_at or sql.startswith("ROLLBACK"):
+        if not fault.error_at or self._n_among < fault.error_at or sql.upper().startswith("ROLLBACK"):
             return False
-        if fault.error == "full" and not sql.startswith(_WRITES):
+        if fault.error == "full" and not sql.upper().startswith(_WRITES):
             return False
-        return not Path(fault.until).exists() if fault.until else number == fault.error_at
+        if fault.until:
+            return not Path(fault.until).exists()
+        return self._n_among == fault.error_at and sql.startswith(fault.error_among)
 
 
 def _connections(faults: _Faults) -> type[sqlite3.Connection]:

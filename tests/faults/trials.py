@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import random
 import uuid
 from collections.abc import Sequence
@@ -89,7 +90,7 @@ async def error_at(lab: Lab, fault: Fault, until: bool) -> Outcome:
     place = lab.place()
     room = place.home / "room"
     if until:
-        fault = Fault(error_at=fault.error_at, error=fault.error, until=str(room))
+        fault = dataclasses.replace(fault, until=str(room))
     async with lab.server(place, fault) as server:
         seen = await run_turn(server, turn_with_tools(), None)
         require(seen.answer is not None, "the server died of an error")

@@ -79,10 +79,11 @@ def fitting(
         return Fitting(Fit.WHOLE, upper, upper, limit_tokens, len(state.pieces) - state.n_blocks)
     front, pieces, _ = least(settings, now, rules)
     n_verbatim = sum(isinstance(piece, Live) for piece in pieces)
-    smallest = min(now.estimate_of(front, pieces).upper, upper)
-    fit = Fit.COMPACTED if smallest <= limit_tokens else Fit.NEVER
+    smallest = now.estimate_of(front, pieces).upper
+    if smallest <= limit_tokens:
+        return Fitting(Fit.COMPACTED, upper, smallest, limit_tokens, n_verbatim)
     longest = too_long(pieces, lambda each: now.estimate_of(front, each).upper, limit_tokens)
-    return Fitting(fit, upper, smallest, limit_tokens, n_verbatim, longest)
+    return Fitting(Fit.NEVER, upper, smallest, limit_tokens, n_verbatim, longest)
 
 
 def too_long(pieces: Sequence[Piece], upper_of: Callable[[Sequence[Piece]], int], limit_tokens: int) -> TooLong | None:

@@ -46,7 +46,7 @@ _LIKELY: Final = 1.2
 `benchmarks/rules/train.py`."""
 _FEW_WORDS: Final = 6
 _ODDS_IN_FEW_WORDS: Final = 2.0
-"""How much higher they must be in a sentence of at most so many words whose form says nothing and which ends no rule:
+"""How much higher they must be in a sentence of at most so many words that names one thing and whose form says nothing:
 most of these are orders of one thing and of now, and one unusual word weighs much."""
 _ODDS_A_DOUBLING: Final = 2.0
 """How much higher they must be each time that a message has twice as many sentences: of many, few are rules."""
@@ -181,11 +181,10 @@ def _read(typed: tuple[str, ...]) -> Rulings:
         taken = _taken_back(message, text, start, readings, is_rule=is_rule)
         if not (is_rule or taken or best.is_sweeping) and knows(text, best.forms):
             is_whole = bool(best.subject) and text.count('"') % 2 == 0
-            may_turn = turn_odds(text, marks, best.forms) > _MAY_TURN + more
             is_terse = score <= 0 and best.is_short_order
             due = _LIKELY + is_terse * _ODDS_IN_FEW_WORDS + more + malus * _ODDS_A_MALUS
             is_rule = is_whole and odds > due
-            if may_turn and not is_rule:
+            if not is_rule and turn_odds(text, marks, best.forms) > _MAY_TURN + more:
                 is_own = without_foreign(message, start, start + len(text)) == text
                 taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
         if is_rule and not is_quoted(message, start, start + len(text)):
