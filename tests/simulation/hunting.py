@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import shutil
 import subprocess
@@ -47,8 +48,11 @@ class Tally:
     n_steps: int = 0
     cpu_s: float = 0.0
     found: dict[str, list[int]] = field(default_factory=dict)
+    digest: str = ""
+    """Of the digests of all, in the order of the seeds."""
 
     def add(self, each: Run) -> None:
+        self.digest = hashlib.sha256(f"{self.digest}{each.digest}".encode()).hexdigest()[:16]
         self.n_seeds += 1
         self.n_ops += each.n_ops
         self.n_steps += each.n_steps
@@ -134,6 +138,7 @@ def _report(hunt: Hunt, tally: Tally, wall_s: float) -> None:
         f"{tally.cpu_s:.0f} s of CPU, {tally.n_ops / max(tally.cpu_s, 0.001):.0f} operations a second of it; "
         f"profile {hunt.profile or 'of each seed: ' + ', '.join(PROFILES)}"
     )
+    print(f"{tally.digest} is the digest of all their steps, the same in every process and on every machine")
     for package, share in _covered(hunt) if hunt.counts_lines else ():
         print(f"{share:4.0%} of the lines of {package} were run by {min(_COUNTED, tally.n_seeds)} of these seeds")
     print(f"{sum(map(len, tally.found.values()))} findings")
