@@ -32,13 +32,15 @@ from palimpsest.domain.models.limits import Model, with_window
 from palimpsest.domain.models.provider import Provider, StreamEvent
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.engine import ContextEngine, always
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.events import Listeners
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers, load_tokenizer
 from palimpsest.services.tools.toolbox import Tool, Toolbox, ToolOutput
 from palimpsest.services.turns.engine import TurnEngine
+from palimpsest.services.turns.run import TurnServices
 from palimpsest.storage.store import open_store
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.replies import Call, Heard, Reply
@@ -234,8 +236,13 @@ async def talk(wire: str, n_turns: int) -> Figures:
             store = await open_store(Path(directory) / "store")
             frame = Frame(load_frame().system, tuple(tool.schema for tool in tools))
             tokenizers = Tokenizers(Path(directory) / "vocabularies")
-            contexts = ContextEngine(store, models, tokenizers, settings.context, frame, lambda _: None)
-            turns = TurnEngine(store, contexts, Toolbox((lambda _: tools,)), lambda _: None)
+            contexts = ContextEngine(store, models, tokenizers, settings.context, always(frame), lambda _: None)
+
+            async def frame_of(_: object) -> Frame:
+                return frame
+
+            toolbox = Toolbox((lambda _: tools,))
+            turns = TurnEngine(TurnServices(store, contexts, Requests(contexts), toolbox, frame_of, lambda _: None))
             conversation = await Conversations(store, contexts, Listeners()).create("calibration", None)
             failed = []
             for turn in range(1, n_turns + 1):

@@ -15,8 +15,11 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.settings.settings import ContextSettings, Layout, Settings
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
-from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.engine import ContextEngine, always
+from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
@@ -34,10 +37,14 @@ class Conversation:
 
     store: Store
     engine: ContextEngine
-    state: ContextState
-    lease: HeldLease
+    requests: Requests
+    context: WritableContext
     _turn_id: TurnId | None = None
     """The turn that goes on."""
+
+    @property
+    def state(self) -> ContextState:
+        return self.context.state
 
     async def ask(self, content: Content) -> TurnId:
         """Stores a user's message as the beginning of a turn, which ends when the next one begins."""
@@ -47,16 +54,16 @@ class Conversation:
 
         def write() -> tuple[StoredMessage, HeldLease]:
             if self._turn_id is None:
-                leases.release(self.lease)
+                leases.release(self.context.lease)
             else:
-                turns.end_turn(self.lease, self._turn_id, TurnEnd(TurnState.COMMITTED), utc_now())
+                turns.end_turn(self.context.lease, self._turn_id, TurnEnd(TurnState.COMMITTED), utc_now())
             given = (store.server_id, store.is_alive, utc_now())
             admitted = turns.admit(turn_id, state.id, turn_id, content, accepted.counts, *given)
             assert admitted.lease is not None
             assert admitted.message is not None
             return admitted.message, admitted.lease
 
-        stored, self.lease = await store.run(write)
+        stored, self.context.lease = await store.run(write)
         self._turn_id = turn_id
         self.engine.appended(state, [stored], accepted)
         return turn_id
@@ -75,8 +82,11 @@ class Conversation:
         self.engine.appended(state, await self.store.run(write), accepted)
 
 
-async def open_conversation(directory: Path, budget: int, frame: Frame, layout: Layout = "log") -> Conversation:
-    """A new one in a new store, with `budget` tokens for every request. The caller closes the store."""
+async def open_conversation(
+    directory: Path, budget: int, frame: Frame, layout: Layout = "log", *, recalls: bool = False
+) -> Conversation:
+    """A new one in a new store, with `budget` tokens for every request. `recalls`: whether turns are told what their
+    context does not hold. The caller closes the store."""
     settings = Settings(context=ContextSettings(max_tokens=budget, layout=layout))
     table = load_model_table()
     offline = table.find("offline")
@@ -84,11 +94,12 @@ async def open_conversation(directory: Path, budget: int, frame: Frame, layout: 
     models = with_override(Models(table, {}, {}, settings), with_window(offline, 2 * budget))
     store = await open_store(directory / "store")
     engine = ContextEngine(
-        store, models, Tokenizers(directory / "vocabularies"), settings.context, frame, lambda _: None
+        store, models, Tokenizers(directory / "vocabularies"), settings.context, always(frame), lambda _: None
     )
     conversation_id = ConversationId("benchmark")
     await store.run(conversations.create, conversation_id, "benchmark", offline.name, utc_now())
     lease = await store.run(leases.acquire, conversation_id, store.server_id, "a benchmark", store.is_alive, utc_now())
-    state = await engine.state(conversation_id)
+    context = await engine.hold(lease)
+    state = context.state
     assert state.budget.budget == state.budget.wall == budget
-    return Conversation(store, engine, state, lease)
+    return Conversation(store, engine, Requests(engine, Recall(store) if recalls else None), context)

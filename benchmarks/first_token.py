@@ -31,11 +31,13 @@ from httpx_sse import EventSource
 
 from palimpsest.data import load_frame
 from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.models.provider import StreamEvent
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.tools.toolbox import Toolbox
 from palimpsest.services.turns.engine import TurnEngine
+from palimpsest.services.turns.run import TurnServices
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import leases
 from palimpsest_clients.anthropic import API_VERSION, AnthropicClient, request_body
@@ -70,8 +72,8 @@ async def _filled(directory: Path, n_messages: int) -> Conversation:
     while conversation.state.n_messages < n_messages:
         contents = [content for _ in range(_EXCHANGES_AT_ONCE) for content in next(exchanges)]
         await conversation.append(contents)
-        await conversation.engine.prepare(conversation.state, conversation.lease, BUDGET)
-    await conversation.store.run(leases.release, conversation.lease)
+        await conversation.requests.prepare(conversation.context, BUDGET)
+    await conversation.store.run(leases.release, conversation.context.lease)
     return conversation
 
 
@@ -108,7 +110,14 @@ async def run(n_messages: int) -> None:
             client = _Client(AnthropicClient(_KEY, fake.url))
             engine = conversation.engine
             engine.models = _with_provider(engine.models, client)
-            turns = TurnEngine(conversation.store, engine, Toolbox(()), lambda _: None)
+
+            async def frame_of(_: object) -> Frame:
+                return await engine.frame_now()
+
+            services = TurnServices(
+                conversation.store, engine, conversation.requests, Toolbox(()), frame_of, lambda _: None
+            )
+            turns = TurnEngine(services)
             ours: list[float] = []
             theirs: list[float] = []
             for number in range(_WARM_UP + _PAIRS):

@@ -22,7 +22,8 @@ from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, 
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
-from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.engine import ContextEngine, always
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
@@ -52,13 +53,14 @@ async def run(n_turns: int, window: int) -> None:
         assert offline is not None
         models = with_override(Models(table, {}, {}, settings), with_window(offline, window))
         tokenizers = Tokenizers(Path(directory) / "vocabularies")
-        engine = ContextEngine(store, models, tokenizers, settings.context, load_frame(), lambda _: None)
+        engine = ContextEngine(store, models, tokenizers, settings.context, always(load_frame()), lambda _: None)
         conversation_id = ConversationId("long")
         await store.run(conversations.create, conversation_id, "long", "offline", utc_now())
         lease = await store.run(
             leases.acquire, conversation_id, store.server_id, "a benchmark", store.is_alive, utc_now()
         )
-        state = await engine.state(conversation_id)
+        writable = await engine.hold(lease)
+        state, requests = writable.state, Requests(engine)
         fullest, prompt, unchanged = 0.0, 0, 0
         previous: list[object] = []
         times: list[float] = []
@@ -70,7 +72,7 @@ async def run(n_turns: int, window: int) -> None:
             ):
                 if content.role is Role.ASSISTANT:
                     started = time.perf_counter()
-                    context = await engine.prepare(state, lease, state.budget.budget)
+                    context = await requests.prepare(writable, state.budget.budget)
                     times.append((time.perf_counter() - started) * 1000)
                     fullest = max(fullest, context.upper_tokens / context.limit_tokens)
                     n_same = 0

@@ -78,7 +78,7 @@ async def timed_request(talk: Conversation, recuts_ms: list[float]) -> tuple[flo
     time by the clock is added to `recuts_ms`."""
     version = talk.state.cut.version
     clock, started = time.perf_counter(), time.process_time()
-    context = await talk.engine.prepare(talk.state, talk.lease, BUDGET)
+    context = await talk.requests.prepare(talk.context, BUDGET)
     prepared = time.process_time()
     if talk.state.cut.version != version:
         recuts_ms.append((time.perf_counter() - clock) * 1000)

@@ -36,7 +36,8 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.domain.settings.settings import Layout
-from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.admission import Admission
+from palimpsest.services.context.requests import Beginning
 
 Message = dict[str, Any]
 _LARGEST_BATCH: Final = 16
@@ -52,9 +53,8 @@ class SessionSystem:
         self._budget = budget
         self._directory = tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-")
         self._runner = asyncio.Runner()
-        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()), layout)
+        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()), layout, recalls=recalls)
         self._conversation: Conversation = self._runner.run(opening)
-        self._conversation.engine.recall = Recall(self._conversation.store) if recalls else None
         self._turn_id: TurnId | None = None
         """The turn that the next request is the first of."""
         self._open_calls: list[ToolCallPart] = []
@@ -80,7 +80,7 @@ class SessionSystem:
         for content in contents:
             if content.role is Role.USER:
                 try:
-                    await engine.check_admission(state, content)
+                    await Admission(engine).check(state, content, state.frame)
                 except RecentMessagesTooLarge:
                     content = self._shortened(content)
                 self._turn_id = await self._conversation.ask(content)
@@ -97,9 +97,9 @@ class SessionSystem:
     async def _context(self) -> list[Message]:
         conversation, limit = self._conversation, self._budget
         while True:
-            context = await conversation.engine.prepare(
-                conversation.state, conversation.lease, limit, turn_id=self._turn_id
-            )
+            frame = conversation.state.frame
+            beginning = None if self._turn_id is None else Beginning(self._turn_id, frame)
+            context = await conversation.requests.prepare(conversation.context, limit, beginning=beginning)
             messages = [message for content in context.messages for message in rendered(content)]
             excess = sum(self.cost(message) for message in messages) - self._budget
             if excess <= 0:

@@ -10,6 +10,7 @@ from typing import Any
 
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import (
@@ -23,6 +24,8 @@ from palimpsest.domain.models.provider import (
 )
 from palimpsest.domain.settings.settings import ContextSettings, Settings
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.events import ConversationChanged, FolderEvent, Listeners
 from palimpsest.services.folder.folders import FolderSession
@@ -30,6 +33,7 @@ from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.services.tools.toolbox import Tool, Toolbox
 from palimpsest.services.turns.engine import TurnEngine
+from palimpsest.services.turns.run import TurnServices
 from palimpsest.storage.store import open_store
 
 Action = StreamEvent | Exception | asyncio.Event | Callable[[], None]
@@ -89,6 +93,9 @@ class Bench:
     provider: ScriptedProvider
     conversation_id: ConversationId
     events: list[FolderEvent]
+    frame: Frame
+    frame_now: Callable[[], Awaitable[Frame]]
+    """What stands before a conversation whose turn begins now: `frame`, unless a test says otherwise."""
 
     async def ask(self, text: str, request_id: str | None = None) -> str:
         """Runs a turn to its end; the state it ended in."""
@@ -121,8 +128,10 @@ async def open_bench(
     reserve: int | None = None,
     tools: tuple[Tool, ...] = (),
     context: Mapping[str, Any] | None = None,
+    recalls: bool = False,
 ) -> Bench:
-    """A new store with one conversation in it. `context`: fields of the context settings."""
+    """A new store with one conversation in it. `context`: fields of the context settings. `recalls`: whether turns are
+    told of what their context does not hold."""
     settings = Settings(context=ContextSettings(output_limit=reserve, **(context or {})))
     provider = ScriptedProvider(list(replies))
     table = load_model_table()
@@ -134,15 +143,27 @@ async def open_bench(
     listeners.add(events.append)
     frame = load_frame()
     frame = type(frame)(frame.system, tuple(tool.schema for tool in tools))
+
+    async def usual_frame() -> Frame:
+        return bench.frame
+
+    async def frame_now() -> Frame:
+        return await bench.frame_now()
+
+    async def frame_of(_: object) -> Frame:
+        return await bench.frame_now()
+
     contexts = ContextEngine(
-        store, models, Tokenizers(directory / "vocabularies"), settings.context, frame, listeners.tell
+        store, models, Tokenizers(directory / "vocabularies"), settings.context, frame_now, listeners.tell
     )
 
     def changed(conversation_id: ConversationId) -> None:
         listeners.tell(ConversationChanged(conversation_id))
 
     conversations = Conversations(store, contexts, listeners)
-    turns = TurnEngine(store, contexts, Toolbox((lambda _: tools,)), changed)
+    requests = Requests(contexts, Recall(store) if recalls else None)
+    turns = TurnEngine(TurnServices(store, contexts, requests, Toolbox((lambda _: tools,)), frame_of, changed))
     session = FolderSession(directory, store, contexts, turns, conversations, listeners)
-    record = await conversations.create("bench", None)
-    return Bench(session, provider, record.id, events)
+    bench = Bench(session, provider, ConversationId(""), events, frame, usual_frame)
+    bench.conversation_id = (await conversations.create("bench", None)).id
+    return bench

@@ -64,8 +64,8 @@ async def expand(b: Bench) -> object:
 async def give_way(b: Bench) -> object:
     """What was expanded goes back, because no other cut makes room."""
     await expand(b)
-    async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
-        await (await b.session.contexts.compactor(state)).to_the_least(state, lease, 20_000)
+    async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as context:
+        await (await b.session.contexts.compactor(context.state)).to_the_least(context, 20_000)
     return None
 
 
@@ -128,10 +128,11 @@ async def test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_an
 async def test_what_was_expanded_stays_so_where_not_even_that_makes_room(bench: Opener) -> None:
     b = await talk(bench)
     await expand(b)
-    async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+    async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as context:
+        state = context.state
         before = state.expansions
         with pytest.raises(RecentMessagesTooLarge):
-            await (await b.session.contexts.compactor(state)).to_the_least(state, lease, 100)
+            await (await b.session.contexts.compactor(state)).to_the_least(context, 100)
         assert state.expansions == before == ((0, 2),)
     await check_in_step(b)
 
@@ -162,9 +163,9 @@ async def test_two_who_ask_at_once_get_one_state(bench: Opener) -> None:
     contexts.forget(b.conversation_id)
     states = await asyncio.gather(*(contexts.state(b.conversation_id) for _ in range(5)))
     assert len({id(state) for state in states}) == 1
-    async with contexts.writing(b.conversation_id, "a test", lambda _: None) as (written, lease):
-        await contexts.push_message(written, lease, user_message("More."))
-        assert await contexts.state(b.conversation_id) is written
+    async with contexts.writing(b.conversation_id, "a test", lambda _: None) as written:
+        await contexts.push_message(written, user_message("More."))
+        assert await contexts.state(b.conversation_id) is written.state
 
 
 async def test_what_must_follow_a_commit_does_although_nobody_waits_and_not_when_it_failed(bench: Opener) -> None:

@@ -73,8 +73,9 @@ async def open_desk(
         editor = TurnsEditor()
         session.editors.attach(editor)
         record = await session.conversations.create("desk", None)
+        frame_now = session.contexts.frame_now
         try:
-            yield ToolDesk(session, provider, record.id, events, editor)
+            yield ToolDesk(session, provider, record.id, events, await frame_now(), frame_now, editor)
         finally:
             await session.close()
     finally:

@@ -73,16 +73,16 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a turn that was stopped is closed before its journal is written",
-        "services/turns/engine.py",
+        "services/turns/run.py",
         "            await step.journal.finish()\n",
         "",
         profile="answers",
     ),
     Mutant(
         "an answer is committed before its journal is written",
-        "services/turns/engine.py",
-        "        await step.journal.append(JournalEvent(EventType.DONE))\n        await step.journal.drain()\n",
-        "        await step.journal.append(JournalEvent(EventType.DONE))\n",
+        "services/turns/run.py",
+        "    await step.journal.append(JournalEvent(EventType.DONE))\n    await step.journal.drain()\n",
+        "    await step.journal.append(JournalEvent(EventType.DONE))\n",
     ),
     Mutant(
         "what is said is shown before it is durable",
@@ -105,7 +105,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a message that nothing makes room for is admitted",
-        "services/context/engine.py",
+        "services/context/admission.py",
         "        trial.fitting.check()\n        return accepted",
         "        return accepted",
         profile="cuts",
@@ -121,8 +121,8 @@ MUTANTS: Final = (
     Mutant(
         "two loads of one conversation make two states",
         "services/context/engine.py",
-        "if known is not None and record.id in self._written:",
-        "if False:",
+        "if (context := self._written.get(record.id)) is not None:  # somebody",
+        "if (context := None) is not None:  # somebody",
         also=(
             "            if (others := self._loading.get(conversation_id)) is not None:\n",
             "            if (others := None) is not None:\n",
@@ -131,7 +131,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what is told to a turn is not held against what the folder knows by then",
-        "services/context/engine.py",
+        "services/context/requests.py",
         "                knowledge.require(known)\n",
         "                pass\n",
         profile="purges",

@@ -122,12 +122,12 @@ class Oracle:
         node = NODE.get(None)
         for session in [each.session for each in self.world.servers if each.node is node]:
             contexts = None if session is None else session.contexts
-            if contexts is None or conversation_id not in contexts._written:
+            if contexts is None or (written := contexts._written.get(conversation_id)) is None:
                 continue  # its turn goes on with the settings it began with
             query = "SELECT COALESCE(MAX(message_id) + 1, 0) FROM message WHERE conversation = ?"
             ((n_stored,),) = self.view.ask(query, conversation_id)
-            if (held := contexts._states.get(conversation_id)) is not None and held.n_messages < n_stored:
-                self.world.problem("not the writer's state", f"{held.n_messages} of {n_stored} messages")
+            if (n_held := written.state.n_messages) < n_stored:
+                self.world.problem("not the writer's state", f"{n_held} of {n_stored} messages")
 
     # -------------------------------------------------------------------------------------- when nothing is under way
 

@@ -26,12 +26,14 @@ from palimpsest.domain.models.limits import ModelTable
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.offline.passages import HistoryLine, Passage
 from palimpsest.domain.settings.settings import Settings, to_entries
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
 from palimpsest.services.context.debug_log import LOGGER_NAME
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.summaries.choice import SummarizerChoice
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.purge import resume
@@ -65,6 +67,7 @@ from palimpsest.services.tools.read_files import ReadingTools
 from palimpsest.services.tools.run_command import HOLDS_ALL, MAY_ESCAPE, CommandTool
 from palimpsest.services.tools.toolbox import Toolbox, ToolMaker
 from palimpsest.services.turns.engine import TurnEngine
+from palimpsest.services.turns.run import TurnServices
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.instructions import Instructions, read_instructions
 from palimpsest.services.workspace.trust import FolderTrust
@@ -204,20 +207,28 @@ class Composer:
             learned=learned,
             offered=self.editor_models,
         )
+        files = WorkspaceFiles(root)
+
+        async def frame_of(tools: Sequence[ToolSchema]) -> Frame:
+            found = await read_instructions(files) if trust.is_trusted else Instructions()
+            system = f"{self.frame.system}\n\n{found.text}" if found.text else self.frame.system
+            return Frame(system, tuple(tools))
+
+        async def frame_now() -> Frame:
+            return await frame_of(toolbox.schemas())
+
         helpers = Helpers(models, self.tokenizers, frozenset(addresses))
         contexts = ContextEngine(
             store,
             models,
             self.tokenizers,
             settings.context,
-            self.frame,
+            frame_now,
             listeners.tell,
             SummarizerChoice(helpers, settings.context, load_prompts()).choose,
             Background() if before is None else before.contexts.background,
         )
-        files = WorkspaceFiles(root)
         model = _librarian_model(store, contexts, helpers, settings)
-        contexts.recall = _recall(store, model, settings)
         edits = AcceptedEdits() if facts is None else facts.librarian.places.edits
         librarian = _librarian(store, files, root, model, contexts, settings, edits)
         if facts is None:
@@ -238,16 +249,10 @@ class Composer:
             makers.append(CommandTool(root, files, approvals, self.environ))
         toolbox = Toolbox(makers, lambda: trust.is_trusted)
 
-        async def frame_now() -> Frame:
-            found = await read_instructions(files) if trust.is_trusted else Instructions()
-            system = f"{self.frame.system}\n\n{found.text}" if found.text else self.frame.system
-            return Frame(system, toolbox.schemas())
-
-        contexts.frame = await frame_now()
-        if before is None:
-            engine = TurnEngine(store, contexts, toolbox, changed, frame_now)
-        else:
-            engine = replace(before, contexts=contexts, toolbox=toolbox, frame_now=frame_now)
+        services = TurnServices(
+            store, contexts, Requests(contexts, _recall(store, model, settings)), toolbox, frame_of, changed
+        )
+        engine = TurnEngine(services) if before is None else TurnEngine(services, before.running)
         return FolderSession(
             root,
             store,

@@ -76,9 +76,9 @@ async def test_a_recut_makes_the_context_smaller_or_changes_nothing(bench: Opene
 async def test_another_frame_is_a_recut_only_for_a_conversation_that_was_sent_under_the_first(bench: Opener) -> None:
     b = await bench([says("One."), says("Two.")])
     await b.session.contexts.state(b.conversation_id)
-    frame = b.session.contexts.frame
+    frame = b.frame
     for text in ("First?", "Second?"):
-        frame = b.session.contexts.frame = replace(frame, system=frame.system + " Be brief.")
+        frame = b.frame = replace(frame, system=frame.system + " Be brief.")
         assert await b.ask(text) == "committed"
         assert b.provider.seen[-1].system == frame.system
         assert [event.cause for event in recuts(b)] == (["frame"] if text == "Second?" else [])
@@ -210,8 +210,8 @@ async def test_of_many_conversations_the_last_used_and_the_written_stay_in_memor
     b = await bench([])
     engine, conversations = b.session.contexts, b.session.conversations
     ids = [(await conversations.create(f"{n}", None)).id for n in range(MAX_STATES + 2)]
-    async with engine.writing(ids[0], "a test", lambda _: None) as (written, _):
+    async with engine.writing(ids[0], "a test", lambda _: None) as written:
         for each in (*ids[1:], ids[2]):
             await engine.state(each)
-        assert await engine.state(ids[0]) is written
+        assert await engine.state(ids[0]) is written.state
         assert set(engine._states) == {*ids} - {ids[1], ids[3]}

@@ -18,7 +18,7 @@ from tests.slow import slow
 
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import Content, ConversationId, Role, user_message
-from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.conversation.recordings import Recording, load_recording
 from palimpsest.services.maintenance.replay import Replayer, ReplayReport, pairs_are_whole
 
@@ -96,13 +96,13 @@ def record(path: Path, lines: Iterator[Line]) -> Recording:
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[PreparedContext]:
     """Every request that is prepared, as it comes out of the engine."""
     seen: list[PreparedContext] = []
-    prepare = ContextEngine.prepare
+    prepare = Requests.prepare
 
     async def watched(*arguments: Any, **options: Any) -> PreparedContext:
         seen.append(await prepare(*arguments, **options))
         return seen[-1]
 
-    monkeypatch.setattr(ContextEngine, "prepare", watched)
+    monkeypatch.setattr(Requests, "prepare", watched)
     return seen
 
 

@@ -244,7 +244,7 @@ async def test_a_message_has_to_fit_beside_the_frame_its_turn_takes_up(bench: Op
     async def larger() -> Frame:
         return Frame("Mind the house rules. " * 300, ())
 
-    b.session.turns.frame_now = larger
+    b.frame_now = larger
     with pytest.raises(RecentMessagesTooLarge):
         await b.session.turns.start(b.conversation_id, "x", user_message("the " * 2_500))
     assert await check(b, "the " * 1_200) != "refused"

@@ -8,14 +8,12 @@ from tests.services.scripted import Bench, Opener, says
 from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.context.recall import Recall
 
 SECRET = "The pump of the greenhouse is called Rosalind."
 
 
 async def talk(bench: Opener) -> Bench:
-    b = await bench([says(f"Answer {n}.") for n in range(12)])
-    b.session.contexts.recall = Recall(b.session.store)
+    b = await bench([says(f"Answer {n}.") for n in range(12)], recalls=True)
     await b.ask(SECRET, "first")
     for number in range(8):
         await b.ask(f"Something else, number {number}, about tiles and paint.", f"other {number}")

@@ -368,11 +368,11 @@ async def while_reading(b: Bench) -> AsyncIterator[None]:
 
 async def test_a_rule_that_is_said_while_the_rules_are_read_is_not_missed(bench: Opener) -> None:
     b = await bench([], window=4_000, reserve=500)
-    state = await b.session.contexts.state(b.conversation_id)
+    await b.session.contexts.state(b.conversation_id)
     rule = "Never use tabs in this project."
     async with while_reading(b):
-        async with b.session.conversations._writing(b.conversation_id, "a test") as (state, lease):
-            await b.session.contexts.push_message(state, lease, user_message(rule))
+        async with b.session.conversations._writing(b.conversation_id, "a test") as context:
+            await b.session.contexts.push_message(context, user_message(rule))
     assert await rule_states(b) == [(rule, EntryState.OPEN)]
     async with while_reading(b), while_reading(b):
         await ask(b, "Always check the valve.")
@@ -391,16 +391,17 @@ async def test_a_rule_that_is_hidden_while_the_rules_are_read_does_not_come_back
 async def test_what_is_pinned_between_admission_and_the_first_request_is_told_to_the_next_turn(bench: Opener) -> None:
     """The message was admitted without it, so with it there may be no room."""
     b = await bench([])
-    turns, contexts, n_asked = b.session.turns, b.session.contexts, 0
+    contexts, n_asked = b.session.contexts, 0
+    await contexts.state(b.conversation_id)
 
     async def pins_when_the_turn_begins() -> Frame:
         nonlocal n_asked
         n_asked += 1
         if n_asked == 2:
             await Pinning(contexts).pin(b.conversation_id, PIN)
-        return contexts.frame
+        return b.frame
 
-    turns.frame_now = pins_when_the_turn_begins
+    b.frame_now = pins_when_the_turn_begins
     await ask(b, "What is new?", "And now?")
     first, second = (text_of(context) for context in b.provider.seen)
     assert PIN not in first

@@ -25,8 +25,7 @@ QUESTION = "What is the pump of the greenhouse called?"
 
 async def with_something_to_recall(bench: Opener, window: int = 8_000) -> Bench:
     """A conversation whose first messages stand in a summary that does not say what they said."""
-    b = await bench([], window=window, reserve=1_000)
-    b.session.contexts.recall = Recall(b.session.store)
+    b = await bench([], window=window, reserve=1_000, recalls=True)
     b.provider.replies = [says("I see.")] + [says(f"Answer {n}.") for n in range(6)]
     await b.ask(SECRET, "first")
     for number in range(6):
@@ -74,16 +73,16 @@ async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_
     b = await with_something_to_recall(bench)
     await ask(b, QUESTION)
     engine = b.session.contexts
-    async with engine.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+    async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
+        state = context.state
         kept = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
-        await (await engine.compactor(state)).adopt(state, lease, kept, CutCause.USER)
+        await (await engine.compactor(state)).adopt(context, kept, CutCause.USER)
     await ask(b, f"{QUESTION} Again.")
     assert sum(text.count("Rosalind") for text in injections(b)) == 1
 
 
 async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    b = await bench([says("I see."), says("Yes.")])
-    b.session.contexts.recall = Recall(b.session.store)
+    b = await bench([says("I see."), says("Yes.")], recalls=True)
     await b.ask(SECRET, "first")
     teller, real, found = b.conversation_id, Recall.text, list[str]()
     evidence = Evidence(teller, MessageId(0), SECRET, Origin.USER)
@@ -106,7 +105,8 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
 async def fill(b: Bench, share: float, left: int) -> None:
     """Until the request of the next question takes `left` tokens less than that share of the budget, or hardly less."""
     engine = b.session.contexts
-    async with engine.writing(b.conversation_id, "a test", lambda _: None) as (state, lease):
+    async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
+        state = context.state
         question = state.tokenizer.count(QUESTION) + MESSAGE_OVERHEAD
         room = int(share * state.budget.budget) - left - question - state.estimate.upper
         n_messages = 20
@@ -114,7 +114,7 @@ async def fill(b: Bench, share: float, left: int) -> None:
             words = " dry" * (room // n_messages - MESSAGE_OVERHEAD)
             room -= state.tokenizer.count(words) + MESSAGE_OVERHEAD
             n_messages -= 1
-            await engine.push_message(state, lease, user_message(words))
+            await engine.push_message(context, user_message(words))
 
 
 def heard(b: Bench, type: ContextEventType) -> list[ContextEvent]:

@@ -12,6 +12,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.conversation.history import HistoryEditor
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
@@ -268,5 +269,5 @@ async def test_the_newest_message_is_rolled_back_if_it_is_still_the_newest(bench
         leases.acquire, b.conversation_id, b.session.store.server_id, "a test", b.session.store.is_alive, utc_now()
     )
     with pytest.raises(InvalidRequest, match="not the newest any more"):
-        await editor.rollback_last_message(state, lease, MessageId(2))
+        await editor.rollback_last_message(WritableContext(state, lease), MessageId(2))
     await b.session.store.run(leases.release, lease)

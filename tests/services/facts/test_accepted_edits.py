@@ -4,6 +4,7 @@ saved file first; a fact whose words the edit took away is stale."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ async def test_the_fact_about_the_models_own_edit_is_not_stale_at_once(
     editors.attach(ScriptedEditor())
     approvals = Approvals(b.session.store, editors, FolderTrust(True))
     tool = EditTool(librarian.places.files, editors, approvals, librarian.places.edits)
-    b.session.turns.toolbox = Toolbox([lambda _: tool(SCOPE)])
+    b.session.turns.services = replace(b.session.turns.services, toolbox=Toolbox([lambda _: tool(SCOPE)]))
     assert await b.ask("Check the radius in shapes.py.") == "committed"
     if is_saved_first:
         (folder / "shapes.py").write_text(EDITED)

@@ -22,6 +22,7 @@ from palimpsest.domain.models.limits import compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.services.background import Background
 from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.facts.checks import Tie
 from palimpsest.services.facts.librarian import ExtractionResult, Librarian
 from palimpsest.services.facts.librarian_model import LibrarianModel
@@ -590,10 +591,10 @@ async def test_what_another_conversation_was_told_of_hidden_words_is_sent_no_mor
     await librarian.extract_and_store(b.conversation_id)
     (fact,) = await librarian.all_facts()
 
-    async with b.session.contexts.writing(told, "a test", lambda _: None) as (state, lease):
-        (turn_id,) = {piece.message.turn_id for piece in state.pieces if isinstance(piece, Live)}
+    async with b.session.contexts.writing(told, "a test", lambda _: None) as context:
+        (turn_id,) = {piece.message.turn_id for piece in context.state.pieces if isinstance(piece, Live)}
         assert turn_id is not None
-        await b.session.contexts._inject(state, lease, turn_id, "recall", f"Recalled: {fact.fact.content}")
+        await Requests(b.session.contexts)._inject(context, turn_id, "recall", f"Recalled: {fact.fact.content}")
     await b.session.conversations.roll_back(b.conversation_id, MessageId(0))
     pieces = (await b.session.contexts.state(told)).pieces
     assert [piece.injection for piece in pieces if isinstance(piece, Live)] == ["", ""]

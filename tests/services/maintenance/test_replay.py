@@ -22,6 +22,7 @@ from palimpsest.domain.messages import Content, Role, TextPart, ToolResultPart, 
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import utc_now
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.conversation.recordings import from_export, load_recording, to_steps
 from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
 from palimpsest.services.maintenance.replay import ReplayReport, RequestChecker, pairs_are_whole
@@ -115,20 +116,21 @@ async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener
     lease = await store.run(
         leases.acquire, opened.conversation_id, store.server_id, "a test", store.is_alive, utc_now()
     )
-    state = await engine.state(opened.conversation_id)
+    context = await engine.hold(lease)
+    state, requests = context.state, Requests(engine)
     report = ReplayReport("made up", 3, 0)
     checker = RequestChecker(state, report)
     for text in ("one", "two", "three"):
         accepted = await engine.accept(state, [user_message(text)])
         stored = await store.run(conversations.append, state.id, accepted.contents, utc_now(), counts=accepted.counts)
         engine.appended(state, stored, accepted)
-        checker.check(await engine.prepare(state, lease, state.budget.budget))
+        checker.check(await requests.prepare(context, state.budget.budget))
     assert (report.violations, report.breaks) == ([], [])
 
     first = state.pieces[0]
     assert isinstance(first, Live)
     state.pieces[0] = replace(first, preview=user_message("something else"), preview_tokens=6)
-    checker.check(await engine.prepare(state, lease, state.budget.budget))
+    checker.check(await requests.prepare(context, state.budget.budget))
     assert report.violations == ["before message 3: the prefix broke without a re-cut"]
     assert report.breaks == []
 

@@ -27,8 +27,7 @@ from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers
 from palimpsest.services.tools.from_editor import to_editor_tool
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
-from palimpsest.services.turns import engine as turns
-from palimpsest.services.turns import tool_batch
+from palimpsest.services.turns import run, tool_batch
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.turns.tool_batch import MAX_CALLS
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -320,7 +319,7 @@ async def test_a_result_of_sixteen_million_characters_is_kept_whole_and_can_be_r
 async def test_a_model_that_never_stops_is_asked_for_a_last_answer_and_ended(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "MAX_STEPS", 7)
+    monkeypatch.setattr(run, "MAX_STEPS", 7)
     b = await desk([calls(call(f"{n}", "read_file", path="src/a.py")) for n in range(50)])
     running = await start(b, user_message("q"))
     end = await asyncio.wait_for(running.wait(), 60)
@@ -405,7 +404,6 @@ async def by_a_search(b: ToolDesk, root: Path) -> Content:
 
 async def by_a_tool_result(b: ToolDesk, root: Path) -> Content:
     b.session.editors.bring(b.editor, [to_editor_tool("fetch", "Fetches.", {}, is_read_only=True)])
-    b.session.contexts.frame = await frame_now(b)
     b.editor.output = ToolOutput(HOSTILE)
     b.provider.replies = [calls(call("1", "editor_fetch")), says("I fetched it.")]
     return user_message(f"Fetch it. {RULE}")
@@ -442,11 +440,6 @@ async def by_instruction_files(b: ToolDesk, root: Path) -> Content:
     return user_message(f"Read the instructions. {RULE}")
 
 
-async def frame_now(b: ToolDesk) -> Any:
-    assert b.session.turns.frame_now is not None
-    return await b.session.turns.frame_now()
-
-
 @pytest.mark.parametrize("is_trusted", [True, False])
 @pytest.mark.parametrize(
     "arrive",
@@ -465,7 +458,7 @@ async def test_a_text_that_gives_orders_changes_nothing(
 ) -> None:
     b = await desk([], is_trusted=is_trusted)
     content = await arrive(b, root)
-    frame = await frame_now(b)
+    frame = await b.frame_now()
     running = await start(b, content)
     assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
     record = await after_a_recut(b)
@@ -479,7 +472,7 @@ async def test_a_text_that_gives_orders_changes_nothing(
 
 async def test_instruction_files_of_a_folder_that_is_not_trusted_are_only_files(desk: Desk, root: Path) -> None:
     b = await desk([], is_trusted=False)
-    before = await frame_now(b)
+    before = await b.frame_now()
     content = await by_instruction_files(b, root)
     running = await start(b, content)
     assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
@@ -487,7 +480,7 @@ async def test_instruction_files_of_a_folder_that_is_not_trusted_are_only_files(
     await nothing_changed(b, (before.system, before.tools), root)
     assert "Never use tabs" not in before.system
     b.session.trust.is_trusted = True
-    assert HOSTILE.splitlines()[0] in (await frame_now(b)).system, "the files would be read in a trusted folder"
+    assert HOSTILE.splitlines()[0] in (await b.frame_now()).system, "the files would be read in a trusted folder"
 
 
 async def test_a_command_that_a_text_asks_for_is_shown_to_the_user_first(desk: Desk, root: Path) -> None:

@@ -53,10 +53,10 @@ from palimpsest.services.context.rules import front_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.summaries.writer import SummaryWriter
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import CutRecord, RecutReport
-from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.wording import counted
 
@@ -87,20 +87,19 @@ class Compactor:
     writer: SummaryWriter
     emit: EventSink
 
-    async def by_threshold(
-        self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int = 0
-    ) -> None:
+    async def by_threshold(self, context: WritableContext, limit_tokens: int, more_tokens: int = 0) -> None:
         """A new cut that fits `limit_tokens`, if it can be had; without one, `more_tokens` (raw) would come on top.
 
         Adopts nothing when too little would be gained and the request fits as it is. What the user expanded stays
         so while it fits. Raises RecentMessagesTooLarge when what must stay verbatim does not fit.
         """
+        state = context.state
 
         async def recut() -> None:
             if self.settings.infinity:
-                await self._by_summaries(state, lease, limit_tokens, more_tokens)
+                await self._by_summaries(context, limit_tokens, more_tokens)
             else:
-                await self._by_leaving_out(state, lease, limit_tokens)
+                await self._by_leaving_out(context, limit_tokens)
 
         try:
             await recut()
@@ -110,14 +109,16 @@ class Compactor:
             with _collapsed(state):
                 await recut()
 
-    async def _by_summaries(self, state: ContextState, lease: HeldLease, limit_tokens: int, more_tokens: int) -> None:
+    async def _by_summaries(self, context: WritableContext, limit_tokens: int, more_tokens: int) -> None:
+        state = context.state
         raw_before = state.raw_tokens + more_tokens
         with self.operations(state, limit_tokens) as operations:
-            await self._recut(state, lease, limit_tokens, raw_before, operations)
+            await self._recut(context, limit_tokens, raw_before, operations)
 
     async def _recut(
-        self, state: ContextState, lease: HeldLease, limit_tokens: int, raw_before: int, operations: Operations
+        self, context: WritableContext, limit_tokens: int, raw_before: int, operations: Operations
     ) -> None:
+        state = context.state
         rules = await read_rules_of_turn(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         front = front_of(state, rules, state.cut.left_out)
@@ -166,10 +167,11 @@ class Compactor:
             return
         if not operations.have_changed:  # what was added behind earlier messages is all that goes
             operations.begin(REFRESHING).changed(now(pieces))
-        await self.adopt(state, lease, pieces, CutCause.THRESHOLD, operations=operations)
+        await self.adopt(context, pieces, CutCause.THRESHOLD, operations=operations)
 
-    async def _by_leaving_out(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
+    async def _by_leaving_out(self, context: WritableContext, limit_tokens: int) -> None:
         """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
+        state = context.state
         operations = self.operations(state, limit_tokens)
         rules = await read_rules_of_turn(self.store, state)
         budget_raw = state.cut.estimator.raw_within(state.budget.budget)
@@ -185,7 +187,7 @@ class Compactor:
             return
         with operations:
             operations.begin(LEAVING_OUT).changed(now.mean)
-            await self.adopt(state, lease, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
+            await self.adopt(context, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
 
     @staticmethod
     def _surely_free(state: ContextState, limit_tokens: int) -> int:
@@ -193,9 +195,10 @@ class Compactor:
         it is not, and may be too large by that alone. A limit that a plan was given may be above the budget."""
         return min(limit_tokens, state.budget.budget)
 
-    async def to_the_least(self, state: ContextState, lease: HeldLease, limit_tokens: int) -> None:
+    async def to_the_least(self, context: WritableContext, limit_tokens: int) -> None:
         """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
         not either."""
+        state = context.state
         with _collapsed(state), self.operations(state, limit_tokens) as operations:
             rules = await read_rules_of_turn(self.store, state)
             n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
@@ -205,7 +208,7 @@ class Compactor:
             operation.changed(state.estimate_of(front_of(state, rules, left_out), pieces).mean)
             if self.settings.infinity:
                 operation.progress(n_folded)
-            await self.adopt(state, lease, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
+            await self.adopt(context, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
 
     def leaving_out(
         self, state: ContextState, rules: StandingRules, limit_tokens: int
@@ -221,13 +224,14 @@ class Compactor:
             fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
         return current, kept, gone
 
-    async def distil(self, state: ContextState, lease: HeldLease) -> None:
+    async def distil(self, context: WritableContext) -> None:
         """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
+        state = context.state
         kept, gone = distilled(self.settings, state)
         if gone != state.cut.left_out:
             with self.operations(state, state.budget.budget) as operations:
                 operations.begin(DISTILLING).changed(state.estimate_of(state.front, kept).mean)
-                await self.adopt(state, lease, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
+                await self.adopt(context, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
 
     async def write_ahead(self, state: ContextState) -> None:
         """Has a model write what a re-cut at the threshold would want, as far as that is known now.
@@ -286,45 +290,44 @@ class Compactor:
         keep = self._sizes(state, state.fixed_tokens).keep
         return self._choose(self._situation(state, state.pieces, keep), target).stretches
 
-    async def on_request(self, state: ContextState, lease: HeldLease, pending: PendingSummarization) -> Block | None:
+    async def on_request(self, context: WritableContext, pending: PendingSummarization) -> Block | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
+        state = context.state
         rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
             new = await self.writer.write(state, pending, rules.ledger, operation)
-            return await self._put_in(state, lease, new, adopt, operations)
+            return await self._put_in(context, new, adopt, operations)
 
-    async def write_again(
-        self, state: ContextState, lease: HeldLease, old: Block, pending: PendingSummarization
-    ) -> Block | None:
+    async def write_again(self, context: WritableContext, old: Block, pending: PendingSummarization) -> Block | None:
         """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
         `pending` says that it is made of."""
+        state = context.state
         rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
             new = await self.writer.write(state, pending, rules.ledger, operation)
-            return await self._put_in(state, lease, new, lambda pieces, new: _exchanged(pieces, old, new), operations)
+            return await self._put_in(context, new, lambda pieces, new: _exchanged(pieces, old, new), operations)
 
-    async def complete(
-        self, state: ContextState, lease: HeldLease, pending: PendingSummarization, written: Written
-    ) -> Block | None:
+    async def complete(self, context: WritableContext, pending: PendingSummarization, written: Written) -> Block | None:
         """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
+        state = context.state
         rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operations.begin(MANUAL, _n_messages(pending.pieces))
             new = await self.writer.complete(state, pending, written, rules.ledger, machine.monotonic_s())
-            return await self._put_in(state, lease, new, adopt, operations)
+            return await self._put_in(context, new, adopt, operations)
 
     async def _put_in(
         self,
-        state: ContextState,
-        lease: HeldLease,
+        context: WritableContext,
         new: Block | None,
         put: Callable[[Sequence[Piece], Block], list[Piece]],
         operations: Operations,
     ) -> Block | None:
+        state = context.state
         (operation,) = operations.begun
         if new is None:
             operation.give_up("A summary would not be shorter than what it stands for.")
@@ -332,7 +335,7 @@ class Compactor:
         pieces = put(state.pieces, new)
         operation.changed(state.estimate_of(state.front, pieces).mean)
         operation.progress(operation.n_items or 0)
-        await self.adopt(state, lease, pieces, CutCause.USER, operations=operations)
+        await self.adopt(context, pieces, CutCause.USER, operations=operations)
         return new
 
     def operations(self, state: ContextState, limit_tokens: int) -> Operations:
@@ -342,8 +345,7 @@ class Compactor:
 
     async def adopt(
         self,
-        state: ContextState,
-        lease: HeldLease,
+        context: WritableContext,
         pieces: Sequence[Piece],
         cause: CutCause,
         *,
@@ -359,6 +361,7 @@ class Compactor:
         What was added behind messages goes; what the user ruled by command goes to the front; blocks get the rules that
         hold again. What was expanded is stored with the cut: of what was before, what the state still names.
         """
+        state = context.state
         left_out = state.cut.left_out if left_out is None else left_out
         if operations is None:
             operations = self.operations(state, state.budget.budget)
@@ -388,7 +391,7 @@ class Compactor:
         expansions = state.expansions if expanded is None else (*state.expansions, expanded)
 
         def write() -> None:
-            contexts.write_cut(lease, cut, previews, report, utc_now())
+            contexts.write_cut(context.lease, cut, previews, report, utc_now())
             contexts.keep_expansions(state.id, expansions)
 
         def follow(_: None) -> None:

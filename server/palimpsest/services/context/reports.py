@@ -13,7 +13,8 @@ from palimpsest.domain.context.usage import ContextUsage
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.models.limits import Budget, Model
-from palimpsest.services.context.engine import ContextEngine, Trial
+from palimpsest.services.context.admission import Admission, Trial
+from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, foldable, least
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
@@ -93,7 +94,9 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
         kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens
     # Looking through a long conversation for rules takes seconds, and only a context that does not fit needs them.
     fits = state.estimate.upper <= state.budget.budget
-    problem = None if fits else await _problem(engine, await engine.try_out(state, None))
+    problem = (
+        None if fits else await _problem(engine, await Admission(engine).try_out(state, None, await engine.frame_now()))
+    )
     return UsageReport(
         ContextUsage(kinds.total(), state.budget.budget, state.n_blocks),
         problem,
@@ -110,7 +113,8 @@ async def explain(engine: ContextEngine, conversation_id: ConversationId, text: 
     """A dry run of the next request, with `text` as its message: nothing is stored or sent. What it says of the
     request's size is what admission and the turn decide by."""
     state = await engine.state(conversation_id)
-    trial = await engine.try_out(state, None if text is None else user_message(text))
+    content = None if text is None else user_message(text)
+    trial = await Admission(engine).try_out(state, content, await engine.frame_now())
     tried, limit = trial.state, trial.fitting.limit_tokens
     runs = await _runs(engine, tried) if engine.is_due(tried, limit) and trial.fitting.fit is not Fit.NEVER else []
     problem = await _problem(engine, trial)

@@ -18,16 +18,17 @@ from palimpsest.domain.settings.settings import Layout
 from palimpsest.domain.turns.journal import shown_text
 from palimpsest.domain.turns.states import TurnState, title_of
 from palimpsest.machine import machine, utc_now
-from palimpsest.services.context.engine import ContextEngine, Switch
-from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.model_switch import Switch, switch_model
 from palimpsest.services.context.summaries.requested import RequestedSummaries, Summarized
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.conversation.history import HistoryEditor, Recut, RolledBack
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.leases import TURN, HeldLease
+from palimpsest.storage.leases import TURN
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
 from palimpsest.storage.turns.turns import TurnRecord
@@ -267,31 +268,31 @@ class Conversations:
             raise InvalidRequest("There is nothing to roll back: the conversation has no messages.")
         newest = MessageId(pieces[-1].end - 1) if pieces else MessageId(0)
         try:
-            async with self._writing(conversation_id, "a roll back") as (state, lease):
+            async with self._writing(conversation_id, "a roll back") as context:
                 if to is None:
-                    return await self._editor.rollback_last_message(state, lease, newest)
-                return await self._editor.roll_back(state, lease, to)
+                    return await self._editor.rollback_last_message(context, newest)
+                return await self._editor.roll_back(context, to)
         finally:
             self.changed(conversation_id)  # a request that was cancelled may have hidden messages
 
     async def expand(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
-        async with self._writing(conversation_id, "an expansion") as (state, lease):
-            return await self._editor.expand(state, lease, summary_id)
+        async with self._writing(conversation_id, "an expansion") as context:
+            return await self._editor.expand(context, summary_id)
 
     async def regenerate(
         self, conversation_id: ConversationId, summary_id: SummaryId, asked_by: EditorId | None = None
     ) -> Recut:
-        async with self._writing(conversation_id, "a summary") as (state, lease):
-            state.asked_by = asked_by
-            return await self._editor.regenerate(state, lease, summary_id)
+        async with self._writing(conversation_id, "a summary") as context:
+            context.state.asked_by = asked_by
+            return await self._editor.regenerate(context, summary_id)
 
     async def undo(self, conversation_id: ConversationId) -> Recut:
-        async with self._writing(conversation_id, "an undo") as (state, lease):
-            return await self._editor.undo(state, lease)
+        async with self._writing(conversation_id, "an undo") as context:
+            return await self._editor.undo(context)
 
     async def redo(self, conversation_id: ConversationId) -> Recut:
-        async with self._writing(conversation_id, "a redo") as (state, lease):
-            return await self._editor.redo(state, lease)
+        async with self._writing(conversation_id, "a redo") as context:
+            return await self._editor.redo(context)
 
     @property
     def _editor(self) -> HistoryEditor:
@@ -304,9 +305,9 @@ class Conversations:
         asked_by: EditorId | None = None,
     ) -> Summarized:
         """Raises ConversationBusy while a turn or another change holds the conversation."""
-        async with self._writing(conversation_id, "a summary") as (state, lease):
-            state.asked_by = asked_by
-            return await RequestedSummaries(self.contexts).summarize(state, lease, wanted)
+        async with self._writing(conversation_id, "a summary") as context:
+            context.state.asked_by = asked_by
+            return await RequestedSummaries(self.contexts).summarize(context, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
         """Waits for the end of a turn that runs; switches take place in the order in which they were asked for. Who is
@@ -337,9 +338,9 @@ class Conversations:
     async def _switch(self, conversation_id: ConversationId, model: Model) -> Switch:
         is_held = False
         try:
-            async with self._writing(conversation_id, _SWITCH) as (state, lease):
+            async with self._writing(conversation_id, _SWITCH) as context:
                 is_held = True
-                return await self.contexts.switch_model(state, lease, model)
+                return await switch_model(self.contexts, context, model)
         finally:
             if is_held:  # told when the lease is given back, because others may wait for it
                 self.changed(conversation_id)
@@ -350,5 +351,5 @@ class Conversations:
 
     def _writing(
         self, conversation_id: ConversationId, holder: str
-    ) -> contextlib.AbstractAsyncContextManager[tuple[ContextState, HeldLease]]:
+    ) -> contextlib.AbstractAsyncContextManager[WritableContext]:
         return self.contexts.writing(conversation_id, holder, self.changed)

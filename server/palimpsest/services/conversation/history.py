@@ -20,11 +20,11 @@ from palimpsest.services.context.acceptance import with_previews
 from palimpsest.services.context.compaction import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.state import ContextState, block, ensure_counts, live
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.storage import leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import Hid
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.leases import HeldLease
 
 _LONGEST_EXCHANGE: Final = 500
 """Messages looked at to find where an exchange begins: a batch of parallel calls is far smaller."""
@@ -59,11 +59,12 @@ class HistoryEditor:
 
     engine: ContextEngine
 
-    async def roll_back(self, state: ContextState, lease: HeldLease, to: MessageId) -> RolledBack:
+    async def roll_back(self, context: WritableContext, to: MessageId) -> RolledBack:
         """Hides the messages from `to` on, widened to the beginning of its exchange. They stay readable.
 
         Raises InvalidRequest when there is no such message, or when it was rolled back already.
         """
+        state = context.state
         if not 0 <= to < state.n_messages:
             raise InvalidRequest(
                 f"There is no message {to} to roll back to; this conversation has messages 0 to {state.n_messages - 1}."
@@ -72,7 +73,7 @@ class HistoryEditor:
         store = self.engine.store
 
         def hide() -> tuple[Hid, str]:
-            leases.check(lease)
+            leases.check(context.lease)
             gone = conversations.read_visible(state.id, start)
             draft = next((message.content.text for message in gone if message.content.role is Role.USER), "")
             hid = contexts.hide(state.id, start, end, utc_now())
@@ -81,32 +82,35 @@ class HistoryEditor:
 
         async with self.engine.background.paused([state.id], start):
             hid, draft = await store.commit(hide, lambda done: self.engine.hid(state, start, done[0]))
-        await self.cut_without_hidden(lease, hid)
+        await self.cut_without_hidden(context, hid)
         return RolledBack(start, end, draft)
 
-    async def cut_without_hidden(self, lease: HeldLease, hid: Hid) -> None:
+    async def cut_without_hidden(self, context: WritableContext, hid: Hid) -> None:
         """The best cut for what is left after something was hidden. What is hidden is in no context any more when this
         begins, so nothing is lost when it is cut off."""
-        state = await self.engine.writable(lease)
+        await self.engine.read_again(context)
+        state = context.state
         if hid.has_lost_summaries or state.cut.left_out:
-            await self.engine.adopt_anew(state, lease, CutCause.ROLLBACK)
+            await self.engine.adopt_anew(context, CutCause.ROLLBACK)
         else:
-            await (await self.engine.compactor(state)).adopt(state, lease, state.pieces, CutCause.ROLLBACK)
+            await (await self.engine.compactor(state)).adopt(context, state.pieces, CutCause.ROLLBACK)
 
-    async def rollback_last_message(self, state: ContextState, lease: HeldLease, last: MessageId) -> RolledBack:
+    async def rollback_last_message(self, context: WritableContext, last: MessageId) -> RolledBack:
         """Hides the newest message, widened to its exchange, if it is still that one: somebody else may have written.
 
         Raises InvalidRequest when it is not.
         """
+        state = context.state
         if not state.pieces or last != state.pieces[-1].end - 1:
             raise InvalidRequest(f"Message {last} is not the newest any more. Read the conversation again.")
-        return await self.roll_back(state, lease, last)
+        return await self.roll_back(context, last)
 
-    async def expand(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
+    async def expand(self, context: WritableContext, summary_id: SummaryId) -> Recut:
         """Puts what a summary was made of in its place: lower summaries where there are any, else the originals.
 
         Raises InvalidRequest, with the numbers, when that does not fit.
         """
+        state = context.state
         index, old = self._find(state, summary_id)
         finer = await self._made_of(state, old)
         room = state.cut.estimator.raw_within(state.budget.budget)
@@ -123,48 +127,52 @@ class HistoryEditor:
         reason = f"Messages {old.start} to {old.end - 1} stand for themselves again."
         if shown is None:
             reason = f"What the summary of messages {old.start} to {old.end - 1} was made of stands in its place."
-        return await self._adopt(state, lease, pieces, old.start, old.end, reason, expanded=shown)
+        return await self._adopt(context, pieces, old.start, old.end, reason, expanded=shown)
 
-    async def regenerate(self, state: ContextState, lease: HeldLease, summary_id: SummaryId) -> Recut:
+    async def regenerate(self, context: WritableContext, summary_id: SummaryId) -> Recut:
         """Writes the summary again, over what it was made of; the old one stays in the forest."""
+        state = context.state
         _, old = self._find(state, summary_id)
         made_of = await self._made_of(state, old)
         pending = pending_summarization(self.engine.settings, state, made_of)
         state.renew_estimator()
         before = state.estimate.mean
-        if await (await self.engine.compactor(state)).write_again(state, lease, old, pending) is None:
+        if await (await self.engine.compactor(state)).write_again(context, old, pending) is None:
             raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
         reason = f"The summary of messages {old.start} to {old.end - 1} was written again."
         return Recut(before, state.estimate.mean, old.start, old.end, reason)
 
-    async def undo(self, state: ContextState, lease: HeldLease) -> Recut:
+    async def undo(self, context: WritableContext) -> Recut:
         """Goes back to what stood before the last change of summaries, and with each further undo to what stood before
         that.
 
         Raises InvalidRequest when nothing did, when messages were rolled back since, or when it would not fit.
         """
+        state = context.state
         walked = await self.engine.store.read(contexts.cut_history, state.id)
         if len(walked.done) > 1:
-            return await self._put_back(state, lease, walked.done[-2], CutCause.UNDO)
+            return await self._put_back(context, walked.done[-2], CutCause.UNDO)
         if walked.ends_at_roll_back:
             raise InvalidRequest(
                 "Undo is for summaries, not what was rolled back or answered anew: that can still be read."
             )
         raise InvalidRequest("Nothing to undo: the context is as it was before any summary was written.")
 
-    async def redo(self, state: ContextState, lease: HeldLease) -> Recut:
+    async def redo(self, context: WritableContext) -> Recut:
         """Takes the last undo back.
 
         Raises InvalidRequest when there is none, when summaries changed since, or when it would not fit.
         """
+        state = context.state
         walked = await self.engine.store.read(contexts.cut_history, state.id)
         if not walked.undone:
             raise InvalidRequest("Nothing to redo: no change of summaries was undone, or others were made since.")
-        return await self._put_back(state, lease, walked.undone[-1], CutCause.REDO)
+        return await self._put_back(context, walked.undone[-1], CutCause.REDO)
 
     async def _put_back(
-        self, state: ContextState, lease: HeldLease, standing: Standing, cause: Literal[CutCause.UNDO, CutCause.REDO]
+        self, context: WritableContext, standing: Standing, cause: Literal[CutCause.UNDO, CutCause.REDO]
     ) -> Recut:
+        state = context.state
         summaries = await self.engine.store.read(contexts.read_summaries, state.id, standing.blocks)
         blocks = sorted((block(each, state.tokenizer) for each in summaries), key=lambda each: each.start)
         pieces: list[Piece] = []
@@ -186,12 +194,11 @@ class HistoryEditor:
         start = min((each.start for each in concerned), default=MessageId(0))
         end = max((each.end for each in concerned), default=MessageId(state.n_messages))
         reason = f"{verb}: {_difference(gone, back, sent_before, left_out)}."
-        return await self._adopt(state, lease, pieces, start, end, reason, cause=cause, left_out=left_out)
+        return await self._adopt(context, pieces, start, end, reason, cause=cause, left_out=left_out)
 
     async def _adopt(
         self,
-        state: ContextState,
-        lease: HeldLease,
+        context: WritableContext,
         pieces: list[Piece],
         start: MessageId,
         end: MessageId,
@@ -201,9 +208,10 @@ class HistoryEditor:
         left_out: Ranges | None = None,
         expanded: tuple[MessageId, MessageId] | None = None,
     ) -> Recut:
+        state = context.state
         compactor = await self.engine.compactor(state)
         operations = compactor.operations(state, state.budget.budget)
-        await compactor.adopt(state, lease, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
+        await compactor.adopt(context, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
         return Recut(operations.tokens_before, state.estimate.mean, start, end, reason)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:

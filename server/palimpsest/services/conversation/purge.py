@@ -93,9 +93,9 @@ class Purging:
 
     async def _choose_anew(self, lease: HeldLease) -> None:
         """The best cut that what is left allows."""
-        state = await self.contexts.writable(lease)
-        frame_digest = self.contexts.frame.digest()
-        await self.contexts.adopt_anew(state, lease, CutCause.ROLLBACK, frame_digest=frame_digest)
+        context = await self.contexts.hold(lease)
+        frame_digest = context.state.frame.digest()
+        await self.contexts.adopt_anew(context, CutCause.ROLLBACK, frame_digest=frame_digest)
 
 
 async def resume(purges: Purging) -> None:

@@ -16,14 +16,15 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, Role
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.conversation.recordings import Recording
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
 from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 
 
@@ -85,7 +86,7 @@ class Replayer:
     """Replays sessions one after another, each as a conversation of its own in `store`."""
 
     def __init__(self, store: Store, engine: ContextEngine) -> None:
-        self._store, self._engine = store, engine
+        self._store, self._engine, self._requests = store, engine, Requests(engine)
         self._recuts: dict[str, int] = {}
         engine.emit = self._on_event
 
@@ -104,31 +105,34 @@ class Replayer:
             leases.acquire, conversation_id, self._store.server_id, "a replay", self._store.is_alive, utc_now()
         )
         self._recuts = report.recuts
-        state = await self._engine.state(conversation_id)
+        context = await self._engine.hold(lease)
+        state = context.state
         checker = RequestChecker(state, report)
         is_first = True
         for step in recording.steps:
             if step[0].role is Role.USER:
                 is_first = True
             else:
-                await self._request(state, lease, checker, is_first=is_first)
+                await self._request(context, checker, is_first=is_first)
                 is_first = False
-            tokens = [(await self._engine.push_message(state, lease, content)).original_tokens for content in step]
+            tokens = [(await self._engine.push_message(context, content)).original_tokens for content in step]
             checker.said(step, tokens)
             report.tokens += state.cut.estimator.part(sum(tokens))
+        self._engine.let_go(lease)
         await self._verify(conversation_id, recording, state, report)
         await self._store.run(leases.release, lease)
         return report
 
-    async def _request(self, state: ContextState, lease: HeldLease, checker: RequestChecker, *, is_first: bool) -> None:
+    async def _request(self, context: WritableContext, checker: RequestChecker, *, is_first: bool) -> None:
+        state = context.state
         limit = state.budget.budget if is_first else state.budget.wall
         version = state.cut.version
         try:
-            context = await self._engine.prepare(state, lease, limit)
+            prepared = await self._requests.prepare(context, limit)
         except PalimpsestError as error:
             checker.violation(f"no request could be built: {error}")
             return
-        checker.check(context)
+        checker.check(prepared)
         if state.cut.version != version:
             ledger = (await read_rules(self._store, state)).ledger
             for entry in missing(ledger, state.pieces, state.front.text):

@@ -41,6 +41,18 @@ ToolMaker = Callable[[TurnScope], Sequence[Tool]]
 """Makes tools for the calls of one turn. Their declarations are the same for every turn."""
 
 
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """What the calls of one turn may be of: declarations and runners of one moment."""
+
+    by_name: Mapping[str, Tool]
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """The declarations, sorted by name."""
+        return tuple(self.by_name[name].schema for name in sorted(self.by_name))
+
+
 @dataclass(slots=True)
 class Toolbox:
     """The tools of one folder."""
@@ -49,17 +61,16 @@ class Toolbox:
     is_trusted: Callable[[], bool] = lambda: True
     _nobody: TurnScope = field(default=TurnScope(ConversationId(""), TurnId("")), init=False)
 
-    def for_turn(self, scope: TurnScope) -> Mapping[str, Tool]:
-        """By name, as of now. Of two of one name the first counts."""
+    def for_turn(self, scope: TurnScope) -> OfferedTools:
+        """As of now. Of two of one name the first counts."""
         tools: dict[str, Tool] = {}
         is_trusted = self.is_trusted()
         for make in self.makers:
             for tool in make(scope):
                 if tool.is_read_only or is_trusted:
                     tools.setdefault(tool.schema.name, tool)
-        return tools
+        return OfferedTools(tools)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The declarations of what a turn would be offered now, sorted by name."""
-        tools = self.for_turn(self._nobody)
-        return tuple(tools[name].schema for name in sorted(tools))
+        return self.for_turn(self._nobody).schemas

@@ -5,36 +5,36 @@ from __future__ import annotations
 from dataclasses import replace
 
 from palimpsest.domain.context.cut import CutCause, Live
+from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import ConversationId, MessageId, Role
 from palimpsest.domain.turns.recovery import Rerun, Resolution
-from palimpsest.services.context.engine import Beside, ContextEngine
+from palimpsest.services.context.admission import Beside, framed
+from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import fitting
 from palimpsest.services.context.going_on import GoingOn, read_going_on
 from palimpsest.services.context.rules import front_of, news_of, read_rules, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
-from palimpsest.storage.leases import HeldLease
+from palimpsest.services.context.writable import WritableContext
 
 
 async def choose_cut(
-    contexts: ContextEngine, lease: HeldLease, asked: MessageId, beside: Beside | None, *, has_hidden: bool
+    contexts: ContextEngine, context: WritableContext, asked: MessageId, beside: Beside | None, *, has_hidden: bool
 ) -> None:
     """A cut without what was just hidden, in which the user's message `asked` stands verbatim, and with the rules that
     came since the last cut: they would be told behind that message, which was sent before."""
-    state = await contexts.writable(lease)
-    with state.ruled_by(None if beside is None else beside.commands):
-        await _choose_cut(contexts, state, lease, asked, has_hidden=has_hidden)
+    with context.state.ruled_by(None if beside is None else beside.commands):
+        await _choose_cut(contexts, context, asked, has_hidden=has_hidden)
 
 
-async def _choose_cut(
-    contexts: ContextEngine, state: ContextState, lease: HeldLease, asked: MessageId, *, has_hidden: bool
-) -> None:
+async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: MessageId, *, has_hidden: bool) -> None:
+    state = context.state
     cause = CutCause.ROLLBACK if has_hidden else CutCause.USER
     if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
-        await contexts.adopt_anew(state, lease, cause)  # a summary stands for it
+        await contexts.adopt_anew(context, cause)  # a summary stands for it
         return
     news = news_of(state, await read_rules_of_turn(contexts.store, state))
     if has_hidden or _has_told(state) or news:
-        await (await contexts.compactor(state)).adopt(state, lease, state.pieces, cause)
+        await (await contexts.compactor(state)).adopt(context, state.pieces, cause)
 
 
 def _has_told(state: ContextState) -> bool:
@@ -42,7 +42,9 @@ def _has_told(state: ContextState) -> bool:
     return any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
 
 
-async def check_again(contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun) -> Beside:
+async def check_again(
+    contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun, frame: Frame
+) -> Beside:
     """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
     bounds it, since it was sent before. Raises NotFound, and RecentMessagesTooLarge when its request could not be sent
     whatever is summarized. Where a summary stands for the message, all is chosen anew."""
@@ -66,6 +68,5 @@ async def check_again(contexts: ContextEngine, conversation_id: ConversationId, 
     if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
         behind |= {last.message.id}
     limit = state.budget.wall - GoingOn(behind).tokens(tried)
-    frame = contexts.frame
-    fitting(contexts.settings, contexts.framed(tried, frame), rules, limit).check()
+    fitting(contexts.settings, framed(tried, frame), rules, limit).check()
     return Beside(frame, rules.basis.commands)

@@ -14,9 +14,9 @@ from palimpsest.domain.errors import ErrorKind, LedgerTooLarge, PalimpsestError,
 from palimpsest.domain.models.limits import Model
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.model_switch import switch_model
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent, ContextEventType
-from palimpsest.storage.leases import HeldLease
 
 _OUTAGES: Final = (ErrorKind.OVERLOADED, ErrorKind.NETWORK, ErrorKind.RATE_LIMITED, ErrorKind.QUOTA)
 """After which another service may do: the model client has spent its retries by then."""
@@ -37,24 +37,24 @@ class Fallback:
         """The limit of the next request."""
         return tokens if self.ceiling_tokens is None else min(tokens, self.ceiling_tokens)
 
-    async def after(
-        self, error: PalimpsestError, state: ContextState, lease: HeldLease, refused: PreparedContext | None
-    ) -> ContextState | None:
-        """What to try next, as the state to prepare a request from; None when the turn has to end with the error.
+    async def after(self, error: PalimpsestError, context: WritableContext, refused: PreparedContext | None) -> bool:
+        """Whether there is something else to try, and then the context is made ready for it. Else the turn has to end
+        with the error.
 
         `refused` is None when no request could be built.
         """
+        state = context.state
         self._tried.add(state.model.name)
         is_too_long = isinstance(error, RecentMessagesTooLarge) or error.kind is ErrorKind.CONTEXT_TOO_LONG
         if is_too_long and isinstance(error, ProviderError) and refused is not None and self.ceiling_tokens is None:
             await self.contexts.learn_limit(state, refused, error.detail)
             self.ceiling_tokens = int(_AFTER_REFUSAL * refused.estimated_tokens)
-            return state
+            return True
         if not is_too_long and error.kind not in _OUTAGES:
-            return None
-        before, target = state.model.name, await self._go_on(state, lease, state.budget.budget if is_too_long else 0)
+            return False
+        before, target = state.model.name, await self._go_on(context, state.budget.budget if is_too_long else 0)
         if target is None:
-            return None
+            return False
         self.ceiling_tokens = None
         self.contexts.emit(
             ContextEvent(
@@ -68,14 +68,14 @@ class Fallback:
                 error=f"{before} could not take the request, so {target.name} goes on. {error}",
             )
         )
-        return await self.contexts.state(state.id)
+        return True
 
-    async def _go_on(self, state: ContextState, lease: HeldLease, more_than_tokens: int) -> Model | None:
+    async def _go_on(self, context: WritableContext, more_than_tokens: int) -> Model | None:
         """The target the conversation was switched to; None when there is none left."""
         while (target := self._next_target(more_than_tokens)) is not None:
             self._tried.add(target.name)
             try:
-                await self.contexts.switch_model(state, lease, target)
+                await switch_model(self.contexts, context, target)
             except LedgerTooLarge:
                 continue  # the user's pins do not fit it
             return target

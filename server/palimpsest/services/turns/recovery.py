@@ -89,18 +89,18 @@ class Recovery:
         if await store.read(recovering.is_discarded, turn_id):
             return
         try:
-            writing = contexts.writing(turn.conversation_id, "a discarded answer", self.engine.changed)
-            async with writing as (state, lease):
+            writing = contexts.writing(turn.conversation_id, "a discarded answer", self.engine.services.changed)
+            async with writing as context:
                 start = turn.user_message_id if hide == "turn" else MessageId(turn.user_message_id + 1)
-                async with contexts.background.paused([state.id], start):
+                async with contexts.background.paused([context.id], start):
                     hid = await store.commit(
-                        lambda: recovering.discard(lease, turn_id, hide, utc_now()),
-                        lambda hid: None if hid is None else contexts.hid(state, start, hid),
+                        lambda: recovering.discard(context.lease, turn_id, hide, utc_now()),
+                        lambda hid: None if hid is None else contexts.hid(context.state, start, hid),
                     )
                 if hid is not None:
-                    await HistoryEditor(contexts).cut_without_hidden(lease, hid)
+                    await HistoryEditor(contexts).cut_without_hidden(context, hid)
         finally:
-            self.engine.changed(turn.conversation_id)
+            self.engine.services.changed(turn.conversation_id)
 
 
 def _to_answer(unresolved: UnresolvedTurn) -> BrokenAnswer:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.turns.journal import Ending, Numbered
-from palimpsest.services.context.engine import Beside
+from palimpsest.services.context.admission import Beside
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.turns.turns import TurnEnd
 

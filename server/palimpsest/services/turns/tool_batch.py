@@ -15,10 +15,10 @@ from palimpsest.machine import utc_now
 from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.journal import ActiveJournal
-from palimpsest.storage.leases import HeldLease
 from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
@@ -43,16 +43,16 @@ class ToolBatch:
 
     contexts: ContextEngine
     journal: ActiveJournal
-    state: ContextState
-    lease: HeldLease
+    context: WritableContext
 
     async def run(self, message: Content, tools: Mapping[str, Tool]) -> bool:
         """Runs the calls of a message one after another and journals their results.
 
         True when a result did not fit: the calls after it are not run, and the next model call is the last.
         """
-        accepted = await self.contexts.accept(self.state, [message])
-        counters = replace(counters_of(self.state), pending=accepted.shown_tokens[0])
+        state = self.context.state
+        accepted = await self.contexts.accept(state, [message])
+        counters = replace(counters_of(state), pending=accepted.shown_tokens[0])
         refused = False
         for number, call in enumerate(message.calls):
             if refused or number >= MAX_CALLS:
@@ -64,19 +64,23 @@ class ToolBatch:
             await self.journal.append(JournalEvent(EventType.TOOL_START, "", call.call_id, call.name))
             await self.journal.drain()  # a start is durable before the tool runs
             output = await _run_tool(tools, call.name, call.arguments)
-            shown = await self.contexts.accept(self.state, [tool_result(call, output.text, is_error=output.is_error)])
+            shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
             asked = counters.asking(shown.shown_tokens[0])
-            decision = tool_preflight(asked, self.state.cut.estimator, self.state.budget.wall)
+            decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
             if decision.outcome is not Outcome.OK:
-                await self.contexts.make_room(self.state, self.lease, asked.pending + asked.new)
-                asked = replace(asked, current=counters_of(self.state).current, schema=counters_of(self.state).schema)
-                decision = tool_preflight(asked, self.state.cut.estimator, self.state.budget.wall)
+                await self.contexts.make_room(self.context, asked.pending + asked.new)
+                asked = replace(
+                    asked,
+                    current=counters_of(state).current,
+                    schema=counters_of(state).schema,
+                )
+                decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
             context_debug.tool_eval(decision, output_tokens=shown.shown_tokens[0])
             if decision.outcome is Outcome.OK:
                 counters = asked.accepted()
             else:
                 refused, output = True, ToolOutput(_REFUSED, is_error=True)
-                report(self.contexts, self.state, decision)
+                report(self.contexts, state, decision)
             await self.journal.append(
                 JournalEvent(EventType.TOOL_RESULT, output.text, call.call_id, call.name, output.is_error)
             )

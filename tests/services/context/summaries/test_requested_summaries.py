@@ -46,19 +46,20 @@ async def test_the_newest_and_nothing_are_not_summarised_and_unknown_ids_are_ref
 
 async def test_a_text_written_elsewhere_stands_for_its_messages_under_its_authors_name(bench: Opener) -> None:
     b, lease = await talk(bench)
-    state = await b.session.contexts.state(b.conversation_id)
+    context = await b.session.contexts.hold(lease)
+    state = context.state
     asked = RequestedSummaries(b.session.contexts)
     pending = asked.prepare_summarization(state, [MessageId(0), MessageId(1)])
     assert pending is not None
-    new = await asked.complete_summarization(state, lease, pending, "They greeted each other.", "claude-haiku-4-5")
+    new = await asked.complete_summarization(context, pending, "They greeted each other.", "claude-haiku-4-5")
     assert isinstance(state.pieces[0], Block)
     assert new == state.pieces[0]
     assert (new.start, new.end, new.summary.author) == (0, 2, "claude-haiku-4-5")
     with pytest.raises(InvalidRequest, match="not in the context any more"):
-        await asked.complete_summarization(state, lease, pending, "Again.", "claude-haiku-4-5")
+        await asked.complete_summarization(context, pending, "Again.", "claude-haiku-4-5")
     other = asked.prepare_summarization(state, [MessageId(2)])
     assert other is not None
-    assert await asked.complete_summarization(state, lease, other, "long " * 5_000, "claude-haiku-4-5") is None
+    assert await asked.complete_summarization(context, other, "long " * 5_000, "claude-haiku-4-5") is None
 
 
 async def test_without_a_range_an_older_message_between_two_summaries_is_summarized(bench: Opener) -> None:

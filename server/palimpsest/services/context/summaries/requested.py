@@ -16,7 +16,7 @@ from palimpsest.services.context.compaction import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
-from palimpsest.storage.leases import HeldLease
+from palimpsest.services.context.writable import WritableContext
 from palimpsest.wording import counted
 
 
@@ -36,11 +36,10 @@ class RequestedSummaries:
 
     engine: ContextEngine
 
-    async def summarize(
-        self, state: ContextState, lease: HeldLease, wanted: tuple[MessageId, MessageId] | None
-    ) -> Summarized:
+    async def summarize(self, context: WritableContext, wanted: tuple[MessageId, MessageId] | None) -> Summarized:
         """Summarizes `wanted` ([start, end), widened). Without it, what stands for itself: everything behind the last
         summary but the newest messages, else the oldest that stand before a summary, alone or together with it."""
+        state = context.state
         if not self.engine.settings.infinity:
             raise InvalidRequest("Summaries are switched off (context.infinity). Switch them on to have one written.")
         if self.engine.is_distilled(state):
@@ -49,7 +48,7 @@ class RequestedSummaries:
                 "`/layout log` sends them, as summaries where they do not fit."
             )
         if state.cut.left_out:  # a summary must not reach over what it does not speak of
-            await self.engine.adopt_anew(state, lease, CutCause.USER)
+            await self.engine.adopt_anew(context, CutCause.USER)
         if wanted is not None:
             _check_range(state, *wanted)
         candidates = [wanted] if wanted is not None else _unsummarized(state.pieces)
@@ -61,7 +60,7 @@ class RequestedSummaries:
             pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
             if pending is None:
                 continue
-            new = await (await self.engine.compactor(state)).on_request(state, lease, pending)
+            new = await (await self.engine.compactor(state)).on_request(context, pending)
             if new is not None:
                 said = f"Summarized messages {new.start} to {new.end - 1} into one block."
                 return Summarized(before, state.estimate.mean, new, said)
@@ -89,16 +88,17 @@ class RequestedSummaries:
         return pending_summarization(settings, state, run) if has_originals else None
 
     async def complete_summarization(
-        self, state: ContextState, lease: HeldLease, pending: PendingSummarization, content: str, generated_by: str
+        self, context: WritableContext, pending: PendingSummarization, content: str, generated_by: str
     ) -> Block | None:
         """Stores and adopts a summary that somebody else wrote; None when it is not smaller than what it stands for.
 
         Raises InvalidRequest when what it was asked for does not stand in the context any more.
         """
+        state = context.state
         if not all(piece in state.pieces for piece in pending.pieces):
             raise InvalidRequest("What this summary stands for is not in the context any more. Ask for it again.")
         compactor = await self.engine.compactor(state)
-        return await compactor.complete(state, lease, pending, Written(content, "given", generated_by))
+        return await compactor.complete(context, pending, Written(content, "given", generated_by))
 
 
 def _unsummarized(pieces: Sequence[Piece]) -> list[tuple[MessageId, MessageId]]:

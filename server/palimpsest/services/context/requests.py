@@ -1,0 +1,266 @@
+"""Requests: from a conversation's context to what a provider may be sent, compacted first where that is due."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from typing import Final
+
+from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
+from palimpsest.domain.context.recalled import HEAD
+from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
+from palimpsest.domain.errors import RecentMessagesTooLarge
+from palimpsest.domain.messages import TurnId
+from palimpsest.machine import utc_now
+from palimpsest.services.context.admission import Beside, framed
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.fitting import Fit, fitting
+from palimpsest.services.context.near_limit import counted, is_near
+from palimpsest.services.context.recall import DISTILLED, USUAL, Recall
+from palimpsest.services.context.rules import news_of, read_rules_of_turn
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.writable import WritableContext
+from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.storage.context import cuts, knowledge
+
+_PLANS: Final = 3
+"""Re-cuts that are tried for one request before it counts as too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The first request of a turn."""
+
+    turn_id: TurnId
+    """Of the turn that stored the user's message."""
+    frame: Frame
+    """What stands before a conversation whose turn begins now."""
+    beside: Beside | None = None
+    """What the turn was admitted beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Prepares the requests of one folder's conversations."""
+
+    contexts: ContextEngine
+    recall: Recall | None = None
+    """What tells a turn of what its context does not hold; None: nothing does."""
+
+    async def prepare(
+        self,
+        context: WritableContext,
+        limit_tokens: int,
+        tool_choice: ToolChoice = "auto",
+        beginning: Beginning | None = None,
+    ) -> PreparedContext:
+        """The next request, compacted first where that is due. The only way to a prepared context (invariant 4).
+
+        `beginning`: None for the later requests of a turn. What the user rules by command after the turn was admitted
+        is told to the next turn. Raises RecentMessagesTooLarge when what must be sent verbatim does not fit.
+        """
+        admitted = None if beginning is None else beginning.beside
+        with context.state.ruled_by(None if admitted is None else admitted.commands):
+            return await self._prepare(context, limit_tokens, tool_choice, beginning)
+
+    async def _prepare(
+        self, context: WritableContext, limit_tokens: int, tool_choice: ToolChoice, beginning: Beginning | None
+    ) -> PreparedContext:
+        state = context.state
+        turn_id = None if beginning is None else beginning.turn_id
+        if beginning is not None:
+            await self._take_up_frame(context, await self._frame_of(state, limit_tokens, beginning))
+        is_distilled = self.contexts.is_distilled(state)
+        if self.contexts.is_to_be_restored(state):
+            await self.contexts.adopt_anew(context, CutCause.USER)
+        if is_distilled and turn_id is not None:
+            await (await self.contexts.compactor(state)).distil(context)
+        if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
+            # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
+            state.cut = replace(state.cut, estimator=state.model.estimator)
+        news = ""
+        if turn_id is not None:
+            news = news_of(state, await read_rules_of_turn(self.contexts.store, state))
+        if not news and (as_counted := await self._as_counted(state, limit_tokens, tool_choice)) is not None:
+            return as_counted
+        news_tokens = state.tokenizer.count(news) if news else 0
+        if self.contexts.is_due(state, limit_tokens, news_tokens):
+            if turn_id is not None:
+                rules = await read_rules_of_turn(self.contexts.store, state)
+                fitting(self.contexts.settings, state, rules, limit_tokens, news_tokens).check()
+            await self._compact(context, limit_tokens, news_tokens)
+            news = news_of(state, await read_rules_of_turn(self.contexts.store, state)) if news else ""
+        if news and turn_id is not None:
+            await self._inject(context, turn_id, "rules", news)
+        if turn_id is not None and self.recall is not None:
+            await self._recall(self.recall, context, turn_id, limit_tokens)
+        prepared = _lay_out(state, limit_tokens, tool_choice)
+        state.n_sent = len(state.pieces)
+        return prepared
+
+    async def _compact(self, context: WritableContext, limit_tokens: int, more_tokens: int) -> None:
+        """A re-cut, planned by the estimator and held against what was measured; planned smaller where that says more,
+        and as small as can be where nothing else makes room. `more_tokens` (raw) are told beside the request unless a
+        new cut puts them to its front.
+
+        Raises RecentMessagesTooLarge when what must stay does not fit by what was measured.
+        """
+        state = context.state
+        compactor = await self.contexts.compactor(state)
+        version = state.cut.version
+
+        def fits() -> bool:
+            left = more_tokens if state.cut.version == version else 0
+            return state.with_more(left).estimate.upper <= limit_tokens
+
+        for _ in range(_PLANS):
+            planned = state.model.estimator.upper(state.raw_tokens)
+            room = limit_tokens * planned // max(state.estimate.upper, 1)
+            try:
+                await compactor.by_threshold(context, room, more_tokens)
+            except RecentMessagesTooLarge:
+                break
+            if fits():
+                return
+        if not fits():
+            await compactor.to_the_least(context, limit_tokens)
+
+    async def _as_counted(
+        self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice
+    ) -> PreparedContext | None:
+        """The request as it stands, where only the spread of the estimate speaks against it, the provider counts it as
+        fitting, and a re-cut was found to gain too little."""
+        mean, upper = state.estimate
+        if upper <= limit_tokens or state.raw_tokens >= state.futile_above or not is_near(mean, upper, limit_tokens):
+            return None
+        # For the question only: what is sent carries the limit it was proven to fit.
+        asked = _lay_out(state, upper, tool_choice)
+        tokens = await counted(self.contexts.models.provider(state.model, state.asked_by), asked)
+        if tokens is None or tokens > limit_tokens:
+            return None
+        state.n_sent = len(state.pieces)
+        return asked.counted_as(tokens, limit_tokens)
+
+    async def _frame_of(self, state: ContextState, limit_tokens: int, beginning: Beginning) -> Frame:
+        """The frame of now; that of the admission where the message fits no longer for what came to it since. Then that
+        comes with the next turn. A tool that was taken away is in none."""
+        now, admitted = beginning.frame, beginning.beside
+        if admitted is None or admitted.frame == now or any(tool not in now.tools for tool in admitted.frame.tools):
+            return now
+        rules = await read_rules_of_turn(self.contexts.store, state)
+        fits = fitting(self.contexts.settings, framed(state, now), rules, limit_tokens).fit is not Fit.NEVER
+        return now if fits else admitted.frame
+
+    async def _take_up_frame(self, context: WritableContext, frame: Frame) -> None:
+        """Where the system prompt, the instructions or the tools have changed, the turn that begins is the first to see
+        it. Where it is the conversation's first, nobody has seen others, and nothing is re-cut."""
+        state, digest = context.state, frame.digest()
+        if state.frame != frame:
+            count = state.tokenizer.count
+            state.frame = frame
+            state.frame_tokens = FrameTokens(frame.system_tokens(count), frame.tools_tokens(count))
+            state.n_sent = 0
+        if state.cut.frame_digest == digest:
+            return
+        if state.cut.version == 0 and len(state.pieces) == 1:
+            state.cut = replace(state.cut, frame_digest=digest)
+            return
+        compactor = await self.contexts.compactor(state)
+        await compactor.adopt(context, state.pieces, CutCause.FRAME, frame_digest=digest)
+
+    async def _recall(self, recall: Recall, context: WritableContext, turn_id: TurnId, limit_tokens: int) -> None:
+        """Tells the turn what its context does not hold, once; chosen anew where the folder knows something else when
+        it is stored: what is hidden, purged or forgotten meanwhile is not told.
+
+        What is told is part of the request, so where a re-cut is due with it, it comes first; where that would free too
+        little, the rest of the limit is there for it. When not even that is enough, the editor is told.
+        """
+        state = context.state
+        if HEAD in state.asked_in(turn_id).injection:
+            return
+        for _ in range(_PLANS):
+            known = await self.contexts.store.read(knowledge.version)
+            text = await self._chosen_to_tell(recall, context, turn_id, limit_tokens)
+            if not text:
+                return
+            with contextlib.suppress(knowledge.Changed):
+                return await self._inject(context, turn_id, "recall", text, known)
+
+    async def _chosen_to_tell(
+        self, recall: Recall, context: WritableContext, turn_id: TurnId, limit_tokens: int
+    ) -> str:
+        state = context.state
+        asked = state.asked_in(turn_id)
+        share = (DISTILLED if self.contexts.is_distilled(state) else USUAL).tokens(state)
+        if not (text := await recall.text(state, asked, share)):
+            return ""
+        is_futile = state.raw_tokens < state.futile_above or self.contexts.is_distilled(state)
+        if not is_futile and self.contexts.is_due(state, limit_tokens, state.tokenizer.count(text)):
+            with contextlib.suppress(RecentMessagesTooLarge):
+                await self._compact(context, limit_tokens, 0)
+            text = await recall.text(state, state.asked_in(turn_id), share)  # the context holds less now
+        needed = state.with_injection(turn_id, text).estimate.upper
+        while text and needed > limit_tokens:
+            share //= 2
+            if not (text := await recall.text(state, state.asked_in(turn_id), share)):
+                self._tell_no_room(state, needed, limit_tokens)
+                return ""
+            needed = state.with_injection(turn_id, text).estimate.upper
+        return text
+
+    def _tell_no_room(self, state: ContextState, needed_tokens: int, limit_tokens: int) -> None:
+        self.contexts.emit(
+            ContextEvent(
+                state.id,
+                ContextEventType.NOT_RECALLED,
+                utc_now(),
+                projected_tokens=needed_tokens,
+                limit_tokens=limit_tokens,
+                remaining_tokens=limit_tokens - needed_tokens,
+            )
+        )
+
+    async def _inject(
+        self,
+        context: WritableContext,
+        turn_id: TurnId,
+        kind: str,
+        text: str,
+        known: knowledge.Version | None = None,
+    ) -> None:
+        """Adds the text behind the turn's own message, until the next re-cut. `known`: what it was chosen from; raises
+        knowledge.Changed when that is another by now, and nothing is added."""
+        state = context.state
+        index, version = state.asked_at(turn_id), state.cut.version
+        added = state.with_injection(turn_id, text).pieces[index]
+
+        def follow(written: tuple[int, int]) -> None:
+            before, last_injection = written
+            state.pieces[index] = added
+            if state.last_injection == before:  # else something was taken away, and the next turn reads all anew
+                state.last_injection = last_injection
+            state.n_sent = min(state.n_sent, index)
+
+        def write() -> tuple[int, int]:
+            if known is not None:
+                knowledge.require(known)
+            before = cuts.last_injection(state.id)
+            return before, cuts.write_injection(context.lease, turn_id, version, kind, text, utc_now())
+
+        await self.contexts.store.commit(write, follow)
+
+
+def _lay_out(state: ContextState, limit_tokens: int, tool_choice: ToolChoice) -> PreparedContext:
+    """The state's pieces as a request. Raises OverLimit when they do not fit."""
+    return lay_out(
+        state.id,
+        state.model.service_name,
+        state.frame,
+        state.segments,
+        state.estimate,
+        limit_tokens=limit_tokens,
+        max_output_tokens=state.budget.reserve,
+        window_tokens=state.budget.window,
+        tool_choice=tool_choice,
+    )

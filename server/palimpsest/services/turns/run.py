@@ -1,0 +1,333 @@
+"""One turn from its first request to its end.
+
+However it ends, what an editor was shown is committed, the turn is closed, and its lease is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.guard import Outcome, turn_preflight
+from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
+from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.errors import (
+    NO_HANDLES,
+    ErrorKind,
+    PalimpsestError,
+    ProviderError,
+    RecentMessagesTooLarge,
+    is_out_of_handles,
+)
+from palimpsest.domain.messages import Content, ConversationId, TurnId
+from palimpsest.domain.models.provider import (
+    Finished,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+)
+from palimpsest.domain.tools import ToolSchema
+from palimpsest.domain.turns.answers import IncomingAnswer
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
+from palimpsest.domain.turns.states import ENDING_STATES, TurnState
+from palimpsest.machine import utc_now
+from palimpsest.services.context import debug_log as context_debug
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.going_on import GoingOn, read_going_on
+from palimpsest.services.context.requests import Beginning, Requests
+from palimpsest.services.context.writable import WritableContext
+from palimpsest.services.tools.toolbox import OfferedTools, Toolbox, TurnScope
+from palimpsest.services.turns.continuing import choose_cut
+from palimpsest.services.turns.fallback import Fallback
+from palimpsest.services.turns.journal import ActiveJournal
+from palimpsest.services.turns.running import RunningTurn
+from palimpsest.services.turns.tool_batch import ToolBatch, counters_of, report
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
+from palimpsest.storage.turns.recovery import Reopened
+from palimpsest.storage.turns.turns import StepEnd, TurnEnd
+
+log = logging.getLogger(__name__)
+
+MAX_STEPS: Final = 500
+"""Model calls in one turn before the model is asked to answer with what it has."""
+_BROKE: Final = "The turn failed inside Palimpsest. What was said is kept; see the server's log."
+
+
+@dataclass(slots=True)
+class _Step:
+    """What is known of the running step."""
+
+    journal: ActiveJournal
+    raw_tokens: int
+    """Of the request, as it was prepared."""
+    stop_reason: StopReason | None = None
+    usage: TokenUsage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnServices:
+    """What turns are run with."""
+
+    store: Store
+    contexts: ContextEngine
+    requests: Requests
+    toolbox: Toolbox
+    frame_of: Callable[[Sequence[ToolSchema]], Awaitable[Frame]]
+    """What stands before a conversation whose turn begins now with those tools."""
+    changed: Callable[[ConversationId], None]
+    """Told after every commit."""
+
+
+@dataclass(slots=True)
+class TurnRun:
+    """One turn that is being run, under the lease it was admitted with."""
+
+    services: TurnServices
+    turn: RunningTurn
+    lease: HeldLease
+    reopened: Reopened | None
+    """None for a turn with a message of its own."""
+    _context: WritableContext | None = None
+    """None until it was read."""
+    _going_on: GoingOn = field(default=GoingOn(frozenset()))
+    _step: _Step | None = None
+    """The step whose answer is being streamed or worked on; None between two steps."""
+    _n_steps: int = 0
+    """A request that was not taken was a step of its own, so steps outnumber model answers."""
+
+    async def run(self) -> TurnEnd:
+        """All steps of the turn. Whatever happens, the turn is closed and its lease released."""
+        try:
+            return await self._run()
+        except asyncio.CancelledError:
+            ending, end = self.turn.stopped_as, TurnEnd(ENDING_STATES[self.turn.stopped_as])
+        except PalimpsestError as error:
+            log.warning("turn %s failed: %s", self.turn.id, error.kind)
+            ending, end = Ending.ERRORED, TurnEnd(TurnState.ERRORED, None, error.kind, str(error))
+        except Exception as error:
+            log.exception("turn %s broke", self.turn.id)
+            kind, sentence = ErrorKind.INTERNAL, _BROKE
+            if is_out_of_handles(error):
+                kind, sentence = ErrorKind.STORE, NO_HANDLES
+            ending, end = Ending.ERRORED, TurnEnd(TurnState.ERRORED, None, kind, sentence)
+        await _to_the_end(self._close(ending, end))
+        return end
+
+    async def _run(self) -> TurnEnd:
+        services, turn = self.services, self.turn
+        turn.begin()
+        self._context = context = await services.contexts.hold(self.lease)
+        if self.reopened is not None:
+            has_hidden = self.reopened.has_hidden
+            await choose_cut(services.contexts, context, turn.user_message_id, turn.beside, has_hidden=has_hidden)
+        self._going_on = await read_going_on(services.store, turn.conversation_id)
+        fallback = Fallback(services.contexts)
+        tools = services.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
+        frame = await services.frame_of(tools.schemas)
+        has_refused = False
+        for number in range(MAX_STEPS + 1):
+            is_last = has_refused or number == MAX_STEPS
+            step = await self._answer(context, fallback, frame if number == 0 else None, is_last=is_last)
+            if step.usage is not None:
+                await services.contexts.observe(context.state, step.raw_tokens, step.usage)
+            said = to_messages(step.journal.events, Ending.COMPLETE)[:1]
+            has_calls = bool(said and said[0].calls)
+            # A model may call tools although it was told that there are none any more: those are not run.
+            if is_last or not has_calls:
+                was_stopped = has_calls or number == MAX_STEPS
+                reason = "tool_rounds" if was_stopped else (step.stop_reason or StopReason.END).value
+                end = TurnEnd(TurnState.COMMITTED, reason)
+                # The answer is whole: a cancel that comes now comes too late.
+                await _to_the_end(self._commit(context, step, Ending.COMPLETE, end))
+                return end
+            has_refused = await self._run_tools(context, step, said[0], tools) or has_refused
+        raise AssertionError("the last step always ends the turn")
+
+    async def _answer(
+        self, context: WritableContext, fallback: Fallback, frame: Frame | None, *, is_last: bool
+    ) -> _Step:
+        """The step of a whole answer of a model. A request that is not taken is tried otherwise where that can be, each
+        try a step. `frame`: of the turn's first request, None for later ones."""
+        while True:
+            prepared: PreparedContext | None = None
+            try:
+                prepared = await self._prepare(context, fallback, frame, is_last=is_last)
+                provider = self.services.contexts.models.provider(context.state.model, self.turn.asked_by)
+                self._step = step = await self._begin_step(context, provider.name, prepared)
+                await _stream(step, provider.stream(prepared))
+                return step
+            except (ProviderError, RecentMessagesTooLarge) as error:
+                failed = self._step
+                if failed is not None:
+                    await failed.journal.drain()  # what is on its way to the journal was said as well
+                    if failed.journal.events:
+                        raise
+                if not await fallback.after(error, context, prepared):
+                    raise
+                if failed is not None:
+                    await self._commit(context, failed, Ending.ERRORED, None)
+                    self._step = None
+
+    async def _run_tools(self, context: WritableContext, step: _Step, message: Content, tools: OfferedTools) -> bool:
+        """Runs the calls of a message and commits the step. Whether a result was refused because it does not fit."""
+        batch = ToolBatch(self.services.contexts, step.journal, context)
+        has_refused = await batch.run(message, tools.by_name)
+        was_cancelled = await _to_the_end(self._commit(context, step, Ending.COMPLETE, None))
+        self._step = None
+        if was_cancelled:
+            raise asyncio.CancelledError
+        return has_refused
+
+    async def _prepare(
+        self, context: WritableContext, fallback: Fallback, frame: Frame | None, *, is_last: bool
+    ) -> PreparedContext:
+        """The step's request: the budget bounds the first one that holds a message, the wall the later ones, those of a
+        turn that goes on from an ended one among them: what was once admitted and sent can be sent again."""
+        state, turn, contexts = context.state, self.turn, self.services.contexts
+        state.asked_by = turn.asked_by
+        beginning = None if frame is None else Beginning(self._asked_in(context), frame, turn.beside)
+        has_message = beginning is not None and beginning.turn_id == turn.id
+        limit = fallback.limit(state.budget.budget if has_message else state.budget.wall)
+        room = limit - self._going_on.tokens(state)
+        tool_choice: ToolChoice = "none" if is_last else "auto"
+        prepared = await self.services.requests.prepare(context, room, tool_choice, beginning)
+        prepared = self._going_on.add_to(prepared, state, limit)
+        counters = counters_of(state)
+        context_debug.loop_init(
+            step=self._n_steps,
+            current_tokens=counters.current,
+            pending_tokens=counters.pending,
+            new_tokens=counters.new,
+            schema_tokens=counters.schema,
+        )
+        context_debug.schema_estimate(n_tools=len(prepared.tools), schema_tokens=counters.schema)
+        decision = turn_preflight(counters, state.cut.estimator, limit, tool_budget_exceeded=is_last)
+        context_debug.provider_eval(decision, provider=state.model.provider, model=state.model.name)
+        if decision.outcome is not Outcome.OK:
+            report(contexts, state, decision)
+        return prepared
+
+    def _asked_in(self, context: WritableContext) -> TurnId:
+        """The turn that stored the user's message: this one, or the one it goes on from."""
+        for piece in context.state.pieces:
+            if isinstance(piece, Live) and piece.message.id == self.turn.user_message_id:
+                return piece.message.turn_id or self.turn.id
+        return self.turn.id
+
+    async def _begin_step(self, context: WritableContext, provider: str, prepared: PreparedContext) -> _Step:
+        state = context.state
+        step_id = await self.services.store.run(
+            turns.begin_step,
+            self.lease,
+            self.turn.id,
+            self._n_steps,
+            provider,
+            state.model.name,
+            prepared.estimated_tokens,
+            utc_now(),
+        )
+        self._n_steps += 1
+        journal = ActiveJournal(self.services.store, self.lease, self.turn.id, step_id, self.turn.show)
+        return _Step(journal, state.raw_tokens)
+
+    async def _commit(self, context: WritableContext, step: _Step, ending: Ending, turn_end: TurnEnd | None) -> None:
+        """The step's messages become history, in one transaction (invariant 3)."""
+        contexts, state = self.services.contexts, context.state
+        contents: Sequence[Content] = to_messages(step.journal.events, ending)
+        accepted = await contexts.accept(state, contents)
+
+        def write() -> list[StoredMessage]:
+            return turns.commit_step(
+                self.lease,
+                self.turn.id,
+                step.journal.step_id,
+                contents,
+                accepted.counts,
+                accepted.previews,
+                state.cut.version,
+                StepEnd(ending, step.usage, turn_end),
+                utc_now(),
+            )
+
+        stored = await self.services.store.commit(write, lambda stored: contexts.appended(state, stored, accepted))
+        if stored:
+            contexts.consider_writing_ahead(state)
+        self.services.changed(self.turn.conversation_id)
+
+    async def _close(self, ending: Ending, end: TurnEnd) -> None:
+        """Ends a turn that was stopped or failed: what it showed is committed, flagged, and the lease released.
+
+        When even that fails, the turn stays open for recovery: its journal is durable. Raises what it failed with.
+        """
+        step = self._step
+        try:
+            if step is None or self._context is None:
+                await self.services.store.run(turns.end_turn, self.lease, self.turn.id, end, utc_now())
+                return
+            await step.journal.finish()
+            if end.error_message is not None:
+                await step.journal.append(JournalEvent(EventType.ERROR, end.error_message))
+                await step.journal.drain()
+            await self._commit(self._context, step, ending, end)
+        except Exception as error:
+            kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
+            log.error("turn %s could not be closed yet, or is left to recovery: %s", self.turn.id, kind)
+            self.services.contexts.leases.leave(self.lease, self._closed_late)
+            raise
+
+    def _closed_late(self, conversation_id: ConversationId) -> None:
+        self.services.contexts.forget(conversation_id)
+        self.services.changed(conversation_id)
+
+
+async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None]) -> None:
+    """Journals one model call. Raises ProviderError when it fails or breaks the protocol."""
+    answer = IncomingAnswer()
+    async with contextlib.aclosing(events) as stream:
+        async for came in stream:
+            match event := answer.take(came):
+                case TextDelta():
+                    await step.journal.append(JournalEvent(EventType.TEXT, event.text))
+                case ThinkingDelta():
+                    await step.journal.append(JournalEvent(EventType.THINKING, event.text))
+                case ToolCallStart():
+                    await step.journal.append(JournalEvent(EventType.TOOL_CALL, "", event.call_id, event.name))
+                case ToolArguments():
+                    await step.journal.append(JournalEvent(EventType.TOOL_ARGUMENTS, event.text, event.call_id))
+                case Finished():
+                    step.stop_reason, step.usage = event.stop_reason, event.usage
+                    for part in event.opaque:
+                        await step.journal.append(opaque_event(part))
+                case _:
+                    assert_never(event)
+    if step.stop_reason is None:
+        raise ProviderError(
+            ErrorKind.BAD_RESPONSE, "The model's answer broke off before it was complete. What came is kept."
+        )
+    await step.journal.append(JournalEvent(EventType.DONE))
+    await step.journal.drain()
+
+
+async def _to_the_end(work: Coroutine[None, None, None]) -> bool:
+    """Carries `work` to its end even if this task is cancelled meanwhile, and tells whether it was."""
+    task = asyncio.create_task(work)
+    was_cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            was_cancelled = True
+    task.result()
+    return was_cancelled
