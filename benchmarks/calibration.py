@@ -32,10 +32,12 @@ from palimpsest.domain.models.limits import Model, with_window
 from palimpsest.domain.models.provider import Provider, StreamEvent
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine, always
 from palimpsest.services.context.requests import Requests
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.events import Listeners
+from palimpsest.services.leases import Leases
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers, load_tokenizer
 from palimpsest.services.tools.toolbox import Tool, Toolbox, ToolOutput
@@ -236,7 +238,9 @@ async def talk(wire: str, n_turns: int) -> Figures:
             store = await open_store(Path(directory) / "store")
             frame = Frame(load_frame().system, tuple(tool.schema for tool in tools))
             tokenizers = Tokenizers(Path(directory) / "vocabularies")
-            contexts = ContextEngine(store, models, tokenizers, settings.context, always(frame), lambda _: None)
+            contexts = ContextEngine(
+                Leases(store, Background()), models, tokenizers, settings.context, always(frame), lambda _: None
+            )
 
             async def frame_of(_: object) -> Frame:
                 return frame

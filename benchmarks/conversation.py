@@ -15,11 +15,13 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.settings.settings import ContextSettings, Layout, Settings
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
+from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine, always
 from palimpsest.services.context.recall import Recall
 from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
+from palimpsest.services.leases import Leases
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
@@ -94,7 +96,12 @@ async def open_conversation(
     models = with_override(Models(table, {}, {}, settings), with_window(offline, 2 * budget))
     store = await open_store(directory / "store")
     engine = ContextEngine(
-        store, models, Tokenizers(directory / "vocabularies"), settings.context, always(frame), lambda _: None
+        Leases(store, Background()),
+        models,
+        Tokenizers(directory / "vocabularies"),
+        settings.context,
+        always(frame),
+        lambda _: None,
     )
     conversation_id = ConversationId("benchmark")
     await store.run(conversations.create, conversation_id, "benchmark", offline.name, utc_now())

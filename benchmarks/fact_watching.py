@@ -163,10 +163,12 @@ async def run(directory: Path, n_files: int) -> None:
     store = await open_store(directory / "store")
     places = FactPlaces(store, WorkspaceFiles(root))
     await _fill(store, places, root, n_files)
-    librarian = Librarian(store, places, root.as_posix(), LibrarianModel(store, _choose, 0), Background(), _rules)
     listeners, waiting = Listeners(), Waiting()
     listeners.add(waiting.hear)
-    keeping = FactKeeping(root, librarian, listeners)
+    keeping = FactKeeping(root, store, listeners)
+    model = LibrarianModel(store, _choose, 0)
+    librarian = Librarian(store, places, root.as_posix(), model, Background(), _rules, changed=keeping.changed)
+    keeping.take(librarian)
     keeping.start()
     async with asyncio.timeout(60):
         while not keeping.watcher.n_watched:  # noqa: ASYNC110  # nothing tells of the first look

@@ -22,8 +22,10 @@ from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, 
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
+from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine, always
 from palimpsest.services.context.requests import Requests
+from palimpsest.services.leases import Leases
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
@@ -53,7 +55,9 @@ async def run(n_turns: int, window: int) -> None:
         assert offline is not None
         models = with_override(Models(table, {}, {}, settings), with_window(offline, window))
         tokenizers = Tokenizers(Path(directory) / "vocabularies")
-        engine = ContextEngine(store, models, tokenizers, settings.context, always(load_frame()), lambda _: None)
+        engine = ContextEngine(
+            Leases(store, Background()), models, tokenizers, settings.context, always(load_frame()), lambda _: None
+        )
         conversation_id = ConversationId("long")
         await store.run(conversations.create, conversation_id, "long", "offline", utc_now())
         lease = await store.run(

@@ -20,4 +20,4 @@ async def bench(tmp_path: Path) -> AsyncIterator[Opener]:
 
     yield open_one
     for each in opened:
-        await each.session.close()
+        await each.session.folder.close()

@@ -27,14 +27,14 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.recall import Recall
 from palimpsest.services.context.requests import Requests
 from palimpsest.services.conversation.conversations import Conversations
-from palimpsest.services.events import ConversationChanged, FolderEvent, Listeners
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.events import FolderEvent
+from palimpsest.services.folder.session import FolderSession, OpenFolder
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.services.tools.toolbox import Tool, Toolbox
 from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.run import TurnServices
-from palimpsest.storage.store import open_store
+from palimpsest.storage.store import Store, open_store
 
 Action = StreamEvent | Exception | asyncio.Event | Callable[[], None]
 """What a reply is made of: an event to send, an error to raise, a gate to wait at, a thing to do."""
@@ -97,6 +97,10 @@ class Bench:
     frame_now: Callable[[], Awaitable[Frame]]
     """What stands before a conversation whose turn begins now: `frame`, unless a test says otherwise."""
 
+    @property
+    def store(self) -> Store:
+        return self.session.folder.store
+
     async def ask(self, text: str, request_id: str | None = None) -> str:
         """Runs a turn to its end; the state it ended in."""
         running = await self.session.turns.start(self.conversation_id, request_id or text, user_message(text))
@@ -139,8 +143,8 @@ async def open_bench(
     assert offline is not None
     models = with_override(Models(table, {"offline": provider}, {}, settings), with_window(offline, window))
     store = await open_store(directory)
-    listeners, events = Listeners(), list[FolderEvent]()
-    listeners.add(events.append)
+    folder, events = OpenFolder(directory, store), list[FolderEvent]()
+    folder.listeners.add(events.append)
     frame = load_frame()
     frame = type(frame)(frame.system, tuple(tool.schema for tool in tools))
 
@@ -154,16 +158,17 @@ async def open_bench(
         return await bench.frame_now()
 
     contexts = ContextEngine(
-        store, models, Tokenizers(directory / "vocabularies"), settings.context, frame_now, listeners.tell
+        folder.leases,
+        models,
+        Tokenizers(directory / "vocabularies"),
+        settings.context,
+        frame_now,
+        folder.listeners.tell,
     )
-
-    def changed(conversation_id: ConversationId) -> None:
-        listeners.tell(ConversationChanged(conversation_id))
-
-    conversations = Conversations(store, contexts, listeners)
     requests = Requests(contexts, Recall(store) if recalls else None)
-    turns = TurnEngine(TurnServices(store, contexts, requests, Toolbox((lambda _: tools,)), frame_of, changed))
-    session = FolderSession(directory, store, contexts, turns, conversations, listeners)
+    services = TurnServices(store, contexts, requests, Toolbox((lambda _: tools,)), frame_of, folder.changed)
+    conversations = Conversations(store, contexts, folder.listeners)
+    session = FolderSession(folder, contexts, TurnEngine(services, folder.running), conversations)
     bench = Bench(session, provider, ConversationId(""), events, frame, usual_frame)
     bench.conversation_id = (await conversations.create("bench", None)).id
     return bench

@@ -154,8 +154,8 @@ class World:
 
 async def messages_never_change(world: World) -> None:
     """1: what was said stays as it was, and the chain verifies; a purge leaves the digests."""
-    for record in await world.b.session.store.read(stored.list_all):
-        messages = await world.b.session.store.read(stored.read_messages, record.id, 0)
+    for record in await world.b.store.read(stored.list_all):
+        messages = await world.b.store.read(stored.read_messages, record.id, 0)
         assert first_broken(messages) is None
         for message in messages:
             own = message.purged or content_digest(message.content)
@@ -184,7 +184,7 @@ async def the_forest_grows(world: World) -> None:
     """6: summaries are a forest over whole exchanges; none changes and none is deleted, but by a purge; the cut covers
     every visible message once."""
     state = await world.state
-    store = world.b.session.store
+    store = world.b.store
     summaries = await store.read(stored_contexts.read_summaries, world.b.conversation_id)
     by_id = {summary.id: summary for summary in summaries}
     for summary in summaries:
@@ -214,7 +214,7 @@ async def a_restart_shows_the_same(world: World) -> None:
 
 async def compaction_makes_smaller(world: World) -> None:
     """7: a re-cut that summarised something made the context strictly smaller, unless it was written again."""
-    reports = await world.b.session.store.read(stored_contexts.recut_reports, world.b.conversation_id)
+    reports = await world.b.store.read(stored_contexts.recut_reports, world.b.conversation_id)
     made = [report for cause, report in reports if report.saved and not (cause is CutCause.USER and world.regenerated)]
     assert all(report.tokens_after < report.tokens_before for report in made)
 
@@ -231,7 +231,7 @@ async def prefixes_hold(world: World) -> None:
 async def rules_stand_verbatim(world: World) -> None:
     """9: every open rule is in the context of the turn that ended, verbatim; pins too, once a turn began after them."""
     state = await world.state
-    rules = await read_rules(world.b.session.store, state)
+    rules = await read_rules(world.b.store, state)
     lost = missing(rules.ledger, state.pieces, state.front.text)
     assert not [entry for entry in lost if not entry.is_pin]
     if world.requests:
@@ -280,4 +280,4 @@ async def play(directory: Path, chance: random.Random) -> None:
             for check in CHECKS:
                 await check(world)
     finally:
-        await b.session.close()
+        await b.session.folder.close()

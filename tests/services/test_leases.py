@@ -26,7 +26,7 @@ async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store
     monkeypatch.setattr(leases, "_AGAIN_S", 0.01)
     b = await bench([says("answer")])
     await b.ask("question")
-    store = b.session.store
+    store = b.store
     await store.run(execute, STUCK)
     await b.session.conversations.roll_back(b.conversation_id, None)
     page = await b.session.conversations.read(b.conversation_id, None, 10)
@@ -34,7 +34,9 @@ async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store
     with pytest.raises(ConversationBusy):
         await b.session.conversations.roll_back(b.conversation_id, None)
     told = asyncio.Event()
-    b.session.listeners.add(lambda event: told.set() if event == ConversationChanged(b.conversation_id) else None)
+    b.session.folder.listeners.add(
+        lambda event: told.set() if event == ConversationChanged(b.conversation_id) else None
+    )
     await store.run(execute, FREE)
     await asyncio.wait_for(told.wait(), WAIT_S)
     await b.session.conversations.roll_back(b.conversation_id, None)
@@ -44,7 +46,7 @@ async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store
 async def test_a_turn_does_not_wait_for_the_next_try(bench: Opener) -> None:
     b = await bench([says("one"), says("two")])
     await b.ask("question")
-    store = b.session.store
+    store = b.store
     await store.run(execute, STUCK)
     await b.session.conversations.roll_back(b.conversation_id, None)
     await store.run(execute, FREE)
@@ -65,7 +67,7 @@ async def test_who_closes_a_folder_can_wait_until_nobody_writes(bench: Opener) -
 
 async def test_nothing_begins_in_a_background_that_was_closed(bench: Opener) -> None:
     b = await bench([])
-    background, begun = b.session.contexts.background, list[int]()
+    background, begun = b.session.folder.background, list[int]()
 
     async def work() -> None:
         begun.append(1)

@@ -112,7 +112,7 @@ async def test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_an
         for _ in range(n_steps):
             await asyncio.sleep(0)
             # As on a slow loop: what the threads have done until now is heard of in the next round.
-            await b.session.store.read(stored.get, b.conversation_id)
+            await b.store.read(stored.get, b.conversation_id)
         was_finished = request.done()
         request.cancel()
         await asyncio.wait([request])
@@ -143,7 +143,7 @@ async def test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open(bench: Open
         turn = await b.session.turns.start(b.conversation_id, "turn", user_message("Question."))
         assert not isinstance(turn, str)
         for _ in range(n_steps):
-            await b.session.store.read(stored.get, b.conversation_id)
+            await b.store.read(stored.get, b.conversation_id)
         turn.cancel()
         await asyncio.wait_for(turn.wait(), WAIT_S)
 
@@ -151,7 +151,7 @@ async def test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open(bench: Open
             ((n_open,),) = tables.execute("SELECT COUNT(*) FROM step WHERE ending IS NULL")
             return int(n_open)
 
-        assert await b.session.store.read(open_steps) == 0
+        assert await b.store.read(open_steps) == 0
         await freed(b)
         await check_in_step(b)
 
@@ -169,7 +169,7 @@ async def test_two_who_ask_at_once_get_one_state(bench: Opener) -> None:
 
 
 async def test_what_must_follow_a_commit_does_although_nobody_waits_and_not_when_it_failed(bench: Opener) -> None:
-    store = (await bench([])).session.store
+    store = (await bench([])).session.folder.store
     heard: list[int] = []
     request = asyncio.create_task(store.commit(lambda: 1, heard.append))
     await asyncio.sleep(0)
@@ -258,7 +258,7 @@ async def test_a_purge_that_is_cut_off_shows_nothing_any_more_and_is_finished_by
     b = await bench([says(f"Answer {SECRET}."), says("Fine.")])
     await b.ask(f"Question {SECRET}.", "first")
     await b.ask("Something else.")
-    store = b.session.store
+    store = b.store
 
     def begin() -> None:  # and nothing more: its server ends here
         purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), "dead", store.is_alive, "2026-01-01")
@@ -271,15 +271,15 @@ async def test_a_purge_that_is_cut_off_shows_nothing_any_more_and_is_finished_by
     await store.close()
     again = await open_bench(store.directory)
     await resume(again.session.purging)
-    assert await again.session.store.read(pending_work.n_left, Kind.PURGE) == 0
+    assert await again.session.folder.store.read(pending_work.n_left, Kind.PURGE) == 0
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
-    await again.session.close()
+    await again.session.folder.close()
 
 
 async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_the_next_server(bench: Opener) -> None:
     b = await bench([says(f"Answer {SECRET}.")])
     await b.ask(f"Question {SECRET}.", "first")
-    store = b.session.store
+    store = b.store
     await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
     await do_pending_work(store)  # and nothing more: its server ends here
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
@@ -290,7 +290,7 @@ async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_
 
 async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> None:
     b = await bench([])
-    store, other = b.session.store, ConversationId("other")
+    store, other = b.store, ConversationId("other")
     contents = [user_message(f"Message {n} about pumps.") for n in range(200)]
     await store.run(stored.create, other, "", "offline", "2026-01-01")
     await store.run(stored.append_many, other, contents, "2026-01-01")

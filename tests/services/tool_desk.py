@@ -36,7 +36,7 @@ class TurnsEditor(ScriptedEditor):
 
 @dataclass
 class ToolDesk(Bench):
-    """A bench whose turns have the tools of the real server, in the folder `session.root`."""
+    """A bench whose turns have the tools of the real server, in the folder `session.folder.root`."""
 
     editor: TurnsEditor
 
@@ -69,14 +69,14 @@ async def open_desk(
     try:
         session = await folders.open_session(root, EditorsWord(is_trusted, settings or {}))
         events: list[FolderEvent] = []
-        session.listeners.add(events.append)
+        session.folder.listeners.add(events.append)
         editor = TurnsEditor()
-        session.editors.attach(editor)
+        session.folder.editors.attach(editor)
         record = await session.conversations.create("desk", None)
         frame_now = session.contexts.frame_now
         try:
             yield ToolDesk(session, provider, record.id, events, await frame_now(), frame_now, editor)
         finally:
-            await session.close()
+            await session.folder.close()
     finally:
         await folders.close()

@@ -19,7 +19,7 @@ from tests.simulation.scheduler import NODE
 from tests.simulation.world import World
 
 from palimpsest.domain.messages import Content, TurnId
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle
@@ -161,7 +161,7 @@ class Calls:
 
     def _is_trusted(self) -> bool:
         """By the server whose code runs."""
-        return any(each.trust.is_trusted for each in self._sessions())
+        return any(each.folder.trust.is_trusted for each in self._sessions())
 
     def _sessions(self) -> list[FolderSession]:
         """Of the server whose code runs, also one that is being closed."""

@@ -18,7 +18,7 @@ from palimpsest.app.places import store_directory
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.mcp_server.record import Record
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.maintenance import health
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.store import DATABASE_NAME
@@ -82,7 +82,7 @@ class Elsewhere:
     async def open(self, server: Server) -> FolderSession:
         FOLDER.set(self.root)
         session = await server.folders.get(self.root)
-        server.is_busy.append(lambda: not session.is_idle)
+        server.is_busy.append(lambda: not session.folder.is_idle)
         return session
 
     def move(self) -> None:

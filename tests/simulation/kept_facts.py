@@ -64,9 +64,10 @@ class KeptFacts:
         self.look_at_clock()
         self.world.disk.repair()
         for each in self.world.servers:
-            if each.session is not None and each.session.store.reads_until_writable:  # what only reads looks at no file
+            session = each.session
+            if session is not None and session.folder.store.reads_until_writable:  # what only reads looks at no file
                 self.world.do(each, self.world.open_folder(each))
-        keepers = [each for each in self.world.servers if each.session is not None and each.session.facts is not None]
+        keepers = [each for each in self.world.servers if each.session is not None]
         if not keepers or not oracle.view.exists:
             return
         files = self.world.part(Files)
@@ -190,8 +191,7 @@ class KeptFacts:
 
     async def _look_at_server(self, server: Server, oracle: Oracle) -> None:
         assert server.session is not None
-        assert server.session.facts is not None
-        librarian = server.session.facts.librarian
+        librarian = server.session.folder.facts.librarian
         open_facts = oracle.view.ask("SELECT id, content FROM fact WHERE closed_at IS NULL ORDER BY id")
         ((n_stale,),) = oracle.view.ask(
             "SELECT COUNT(*) FROM fact WHERE closed_at IS NULL AND id IN "

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.simulation.world import Request, Server, World
 
 from palimpsest.domain.messages import ConversationId
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 
 WAIT: Final = -1
 """Instead of a number of steps: when nothing is under way any more."""

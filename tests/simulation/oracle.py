@@ -26,7 +26,7 @@ from palimpsest.domain.turns.states import FINAL_STATES
 from palimpsest.services.context.rules import news_of, read_rules
 from palimpsest.services.context.state import ContextState, load_state
 from palimpsest.services.conversation import search
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance import health
@@ -158,7 +158,7 @@ class Oracle:
     def _look_at_what_is_held(self) -> None:
         """Leases, turns and steps: nothing is left open by who still runs."""
         view, world = self.view, self.world
-        live = {server.session.store.server_id for server in world.servers if server.session is not None}
+        live = {server.session.folder.store.server_id for server in world.servers if server.session is not None}
         died_at = {name: each.killed_at for each in world.graveyard for name in each.opened}
         opened_at = world.newest_opening()
         held = dict(view.ask("SELECT conversation, server FROM lease WHERE server IS NOT NULL"))
@@ -263,24 +263,24 @@ class Oracle:
             except PalimpsestError as error:
                 self.world.problem("state", f"{type(error).__name__} {error}")
         for word in sorted(frozenset(purged) - self.looked_for):
-            if await search.find(session.store, search.Wanted(word, includes_hidden=True)):
+            if await search.find(session.folder.store, search.Wanted(word, includes_hidden=True)):
                 self.world.problem("purged word found", word)
 
     async def _compare(self, session: FolderSession, conversation_id: ConversationId) -> None:
         state = await session.contexts.state(conversation_id)
         fresh = await load_state(
-            session.store, conversation_id, state.model, state.budget, state.tokenizer, state.frame
+            session.folder.store, conversation_id, state.model, state.budget, state.tokenizer, state.frame
         )
         for name, here, loaded in _compared(state, fresh):
             if here != loaded:
                 self.world.problem("memory differs", f"{name}: {_first_difference(here, loaded)}")
-        hidden = await session.store.read(conversations.hidden_ranges, conversation_id)
+        hidden = await session.folder.store.read(conversations.hidden_ranges, conversation_id)
         absent = {MessageId(each) for h in hidden for each in range(h.start, h.end)}
         absent |= {MessageId(each) for first, after in state.cut.left_out for each in range(first, after)}
         if not is_partition(state.pieces, state.n_messages, absent):
             at = [(piece.start, piece.end) for piece in state.pieces]
             self.world.problem("no partition", f"{at} of {state.n_messages} without {sorted(absent)}")
-        rules = await read_rules(session.store, state)
+        rules = await read_rules(session.folder.store, state)
         # Behind a message, or what the next turn is told first.
         told = [piece.injection for piece in state.pieces if isinstance(piece, Live)]
         told.append(news_of(state, rules))

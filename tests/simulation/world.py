@@ -34,7 +34,8 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import ContextSettings, LibrarianSettings, ModelSettings, Settings
 from palimpsest.machine import machine
 from palimpsest.services.facts.folder_events import FolderEvents, Take
-from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.folder.folders import EditorsWord, Folders
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
 from palimpsest.services.models.live_limits import LiveLimits
 from palimpsest.storage import store as store_module
@@ -146,7 +147,7 @@ class Server:
     def is_idle(self) -> bool:
         return (
             self.node.is_quiet
-            and (self.session is None or self.session.is_idle)
+            and (self.session is None or self.session.folder.is_idle)
             and not any(is_busy() for is_busy in self.is_busy)
         )
 
@@ -250,7 +251,7 @@ class World:
             FOLDER.set(root)
             opening = Opening(self.loop.n_steps, self.disk.n_failed)
             session = await composer.open_session(root, word)
-            opened[session.store.server_id] = opening
+            opened[session.folder.store.server_id] = opening
             sessions.append(session)
             return session
 
@@ -323,7 +324,7 @@ class World:
         """The step at which a store that is open now began to be opened, the last of those since which no disk failed.
         When nothing is under way, what was left open or undone before is closed and done. 0 where there is none."""
         sessions = [(server, server.session) for server in self.servers]
-        opened = [server.opened[session.store.server_id] for server, session in sessions if session is not None]
+        opened = [server.opened[session.folder.store.server_id] for server, session in sessions if session is not None]
         return max((each.began_at for each in opened if each.n_failed == self.disk.n_failed), default=0)
 
     # --------------------------------------------------------------------------------------------------------- its time

@@ -81,7 +81,7 @@ class ConversationAgent:
         await sessions.folders.look_for_keys()
         session = await sessions.folder(cwd)
         record = session.conversations.blank()
-        opened = sessions.open(record.id, session.root)
+        opened = sessions.open(record.id, session.folder.root)
         opened.blank, opened.told_model = record, record.model
         sessions.greet(opened, session)
         return schema.NewSessionResponse(session_id=record.id, config_options=model_options(session, record.model))
@@ -92,8 +92,10 @@ class ConversationAgent:
         session = await sessions.folder(cwd)
         conversation_id = ConversationId(session_id)
         if not await session.conversations.holds(conversation_id):
-            raise NotFound(f"There is no conversation {session_id!r} in {session.root}. List them and choose one.")
-        opened = sessions.open(conversation_id, session.root)
+            raise NotFound(
+                f"There is no conversation {session_id!r} in {session.folder.root}. List them and choose one."
+            )
+        opened = sessions.open(conversation_id, session.folder.root)
         await show(sessions, session, opened)
         sessions.greet(opened, session)
         record = (await session.conversations.read(conversation_id, None, 1)).record
@@ -110,12 +112,12 @@ class ConversationAgent:
         found = [
             schema.SessionInfo(
                 session_id=record.id,
-                cwd=str(folder.root),
+                cwd=str(each.folder.root),
                 title=record.title or None,
                 updated_at=record.updated_at,
             )
-            for folder in folders
-            for record, _running in await folder.conversations.list()
+            for each in folders
+            for record, _running in await each.conversations.list()
             if record.n_messages and not record.is_archived
         ]
         found.sort(key=lambda info: info.updated_at or "", reverse=True)
@@ -165,11 +167,11 @@ class ConversationAgent:
             task.cancel()
         if not opened.prompts and opened.followed is not None:
             session = await sessions.session(opened.root)
-            turn = session.turns.running.get(opened.followed)
+            turn = session.folder.running.get(opened.followed)
             if turn is not None:
                 turn.cancel()
-            elif session.following is not None:
-                await session.following.cancel(opened.followed)
+            else:
+                await session.folder.following.cancel(opened.followed)
 
 
 def _offset(cursor: str | None) -> int:

@@ -19,7 +19,7 @@ from palimpsest.services.chat.attachments import take_snapshots, user_content
 from palimpsest.services.chat.commands import parse
 from palimpsest.services.chat.run_command import Commanding, plain
 from palimpsest.services.events import ContextEvent, FolderEvent
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.offline_notice import IN_TERMINAL, notice_of
 from palimpsest.services.turns.running import RunningTurn, begun
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -48,7 +48,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     """The protocol's reason why it stopped, when everything was sent. Cancelling cancels the turn, and waits until what
     it said is kept and shown. Raises PalimpsestError."""
     session = await sessions.session(opened.root)
-    asked = await asyncio.to_thread(read_prompt, blocks, session.root)
+    asked = await asyncio.to_thread(read_prompt, blocks, session.folder.root)
     if _is_command(asked):
         opened.outbox.put(agent_text(await _run_command(sessions, session, opened, asked.text)))
         await sessions.tell_state(opened)
@@ -69,7 +69,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     finally:
         await sessions.tell_state(opened)
     turn = (await session.conversations.require_success(started.id)).turn
-    if (notice := await notice_of(session.store, started.id, IN_TERMINAL)) is not None:
+    if (notice := await notice_of(session.folder.store, started.id, IN_TERMINAL)) is not None:
         opened.outbox.put(note(notice))
         await opened.outbox.flush()
     if turn.state is TurnState.CANCELLED:
@@ -87,13 +87,13 @@ def _stop(sessions: Sessions, turn: RunningTurn) -> None:
 
 async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversation, turn: RunningTurn) -> None:
     """Shows a turn to its end."""
-    updates = sessions.turns[turn.id] = TurnUpdates(session.root, turn.id)
+    updates = sessions.turns[turn.id] = TurnUpdates(session.folder.root, turn.id)
 
     def hear(event: FolderEvent) -> None:
         if isinstance(event, ContextEvent) and event.conversation_id == opened.id:
             opened.outbox.put(context_note(event))
 
-    unsubscribe = session.listeners.add(hear)
+    unsubscribe = session.folder.listeners.add(hear)
     unfollow = turn.follow(lambda each: opened.outbox.put(updates.of(each)), 0)
     try:
         await turn.wait()
@@ -123,7 +123,7 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
 
 
 async def _content(session: FolderSession, asked: Prompt) -> Content:
-    texts = WorkspaceTexts(WorkspaceFiles(session.root), session.editors.texts())
+    texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), session.folder.editors.texts())
     return user_content(asked.text, await take_snapshots(texts, asked.attachments))
 
 

@@ -11,7 +11,7 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.conversation.conversations import MAX_PAGE, Running
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
 from palimpsest.wording import counted
 
@@ -25,7 +25,7 @@ async def show(sessions: Sessions, session: FolderSession, opened: OpenConversat
         page = await session.conversations.read(opened.id, start, MAX_PAGE)
         visible += [m for m in page.messages if m.id not in page.hidden and m.purged is None]
         start, running = page.next, page.running
-    for update in replay(visible, session.root):
+    for update in replay(visible, session.folder.root):
         opened.outbox.put(update)
     broken = [each for each in await Recovery(session.turns).unresolved() if each.turn.conversation_id == opened.id]
     if broken:
@@ -40,10 +40,10 @@ def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversatio
     """Follows a turn that another client, or another server, began."""
     if opened.following is not None and not opened.following.done():
         opened.following.cancel()
-    updates = sessions.turns.setdefault(running.turn_id, TurnUpdates(session.root, running.turn_id))
+    updates = sessions.turns.setdefault(running.turn_id, TurnUpdates(session.folder.root, running.turn_id))
 
     async def follow() -> None:
-        turn = session.turns.running.get(running.turn_id)
+        turn = session.folder.running.get(running.turn_id)
         try:
             if turn is not None:
                 unfollow = turn.follow(lambda each: opened.outbox.put(updates.of(each)), running.last_seq)
@@ -51,8 +51,8 @@ def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversatio
                     await turn.wait()
                 finally:
                     unfollow()
-            elif session.following is not None:
-                await session.following.follow(
+            else:
+                await session.folder.following.follow(
                     running.turn_id, running.last_seq, lambda each: opened.outbox.put(updates.of(each))
                 )
             with contextlib.suppress(PalimpsestError):

@@ -19,7 +19,8 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.chat.commands import COMMANDS
 from palimpsest.services.context.reports import usage_status
-from palimpsest.services.folder.folders import Folders, FolderSession
+from palimpsest.services.folder.folders import Folders
+from palimpsest.services.folder.session import FolderSession
 
 MODEL_OPTION = "model"
 NOT_OFFERED = frozenset({CommandName.NEW, CommandName.FORK, CommandName.RETRY, CommandName.CONTINUE})
@@ -89,7 +90,7 @@ class Sessions:
         """Of a resolved folder, by what is set now."""
         session = await self.folders.get(root)
         if root not in self._detach:
-            self._detach[root] = session.editors.attach(AskingClient(self.client, self))
+            self._detach[root] = session.folder.editors.attach(AskingClient(self.client, self))
         return session
 
     def open(self, conversation_id: ConversationId, root: Path) -> OpenConversation:
@@ -104,8 +105,8 @@ class Sessions:
     def greet(self, opened: OpenConversation, session: FolderSession) -> None:
         """Tells the commands, the usage, and once a folder what is to be known of its settings, as soon as the request
         that opened the conversation is answered: before, the client does not know the session."""
-        notes = () if session.root in self._noted else session.notes
-        self._noted.add(session.root)
+        notes = () if session.folder.root in self._noted else session.notes
+        self._noted.add(session.folder.root)
 
         async def tell() -> None:
             await asyncio.sleep(0)

@@ -28,7 +28,6 @@ from palimpsest.domain.offline.passages import HistoryLine, Passage
 from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
-from palimpsest.services.background import Background
 from palimpsest.services.context.debug_log import LOGGER_NAME
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.pinning import Pinning
@@ -37,17 +36,14 @@ from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.summaries.choice import SummarizerChoice
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.purge import resume
-from palimpsest.services.events import ConversationChanged, Listeners
-from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
-from palimpsest.services.facts.keeper import FactKeeping
 from palimpsest.services.facts.librarian import Librarian
 from palimpsest.services.facts.librarian_model import LibrarianModel
 from palimpsest.services.facts.places import FactPlaces
 from palimpsest.services.facts.reranking import Reranker
 from palimpsest.services.folder.adoption import Left, find_left, recognise
-from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
-from palimpsest.services.folder.following import Following
+from palimpsest.services.folder.folders import EditorsWord, Folders
+from palimpsest.services.folder.session import FolderSession, OpenFolder
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EDITOR, EditorModels
 from palimpsest.services.models.helper import Helpers, HelpingModel
@@ -59,7 +55,6 @@ from palimpsest.services.offline.finding import find_passages
 from palimpsest.services.offline.folder_text import FolderText
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.edit import EditTool
-from palimpsest.services.tools.editors import Editors
 from palimpsest.services.tools.facts import FactsTool
 from palimpsest.services.tools.from_editor import EditorTools
 from palimpsest.services.tools.read_conversation import conversation_tools
@@ -72,6 +67,7 @@ from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.instructions import Instructions, read_instructions
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.conversation import conversations
+from palimpsest.storage.facts import facts
 from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
 from palimpsest.storage.store import DATABASE_NAME, Store
@@ -116,48 +112,34 @@ class Composer:
     async def _open_on(self, found: FolderSettings, root: Path, store: Store, aside: Path | None) -> FolderSession:
         if store.refusal is None:
             await store.run(turns.recover, store.is_alive, utc_now())
-        trust = FolderTrust(found.is_trusted)
-        session = await self._compose(found, root, store, Listeners(), trust, Editors(), None, None)
-        following = Following(
-            store,
-            session.turns.running,
-            lambda conversation_id: session.listeners.tell(ConversationChanged(conversation_id)),
-            lambda: bool(session.editors.attached()),
-        )
+        folder = OpenFolder(root, store, FolderTrust(found.is_trusted), self.open_events)
+        session = await self._session(found, folder)
         if store.refusal is None:
-            session.contexts.background.start(None, resume(session.purging))
+            folder.background.start(None, resume(session.purging))
         notes = [] if aside is None else [_set_aside(root, aside)]
-        folder = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
-        if (left := await find_left(store, store.directory.parent, folder)) is not None:
+        recognised = await recognise(store, root, self.environ, is_trusted=found.is_trusted)
+        if (left := await find_left(store, store.directory.parent, recognised)) is not None:
             notes.append(_adoptable(root, left))
         if session.settings.run_command and not HOLDS_ALL:
             notes.append(MAY_ESCAPE)
-        await following.start()
-        if session.facts is not None and store.refusal is None:
-            session.facts.start()
-        return replace(session, following=following, notes=(*store.notes, *notes, *session.notes))
+        await folder.following.start()
+        if store.refusal is None:
+            folder.facts.start()
+        return replace(session, notes=(*store.notes, *notes, *session.notes))
 
     async def renew(self, session: FolderSession, word: EditorsWord) -> FolderSession:
         """The session by what is said and written now; `session` itself when that is what it was. Its store stays,
         with the place and the mode it was opened with."""
-        own_notes = session.notes[len(session.store.notes) :]
-        before = FolderSettings(session.settings, session.is_trusted, session.editor_settings, own_notes)
-        found = self._doubted(await asyncio.to_thread(self.reader.read_again, session.root, word, before))
+        folder = session.folder
+        own_notes = session.notes[len(folder.store.notes) :]
+        before = FolderSettings(session.settings, folder.trust.is_trusted, session.editor_settings, own_notes)
+        found = self._doubted(await asyncio.to_thread(self.reader.read_again, folder.root, word, before))
         clients = await asyncio.to_thread(self.clients.get, found.settings)
         if found == before and clients == _without_offline(session.contexts.models.providers):
             return session
-        session.trust.is_trusted = found.is_trusted
-        renewed = await self._compose(
-            found,
-            session.root,
-            session.store,
-            session.listeners,
-            session.trust,
-            session.editors,
-            session.turns,
-            session.facts,
-        )
-        return replace(renewed, following=session.following, notes=(*session.store.notes, *renewed.notes))
+        folder.trust.is_trusted = found.is_trusted
+        renewed = await self._session(found, folder)
+        return replace(renewed, notes=(*folder.store.notes, *renewed.notes))
 
     def _doubted(self, found: FolderSettings) -> FolderSettings:
         """With a note for each model in the settings whose name looks like a slip."""
@@ -174,31 +156,69 @@ class Composer:
         notes = tuple(f"In the setting {key}: {doubt}" for key, doubt in doubts if doubt is not None)
         return replace(found, notes=(*found.notes, *notes))
 
-    async def _compose(
-        self,
-        found: FolderSettings,
-        root: Path,
-        store: Store,
-        listeners: Listeners,
-        trust: FolderTrust,
-        editors: Editors,
-        before: TurnEngine | None,
-        facts: FactKeeping | None,
-    ) -> FolderSession:
-        """`before`: whose running turns go on; `facts`: what goes on keeping them."""
-
-        def changed(conversation_id: ConversationId) -> None:
-            listeners.tell(ConversationChanged(conversation_id))
-
-        settings = found.settings
+    async def _session(self, found: FolderSettings, folder: OpenFolder) -> FolderSession:
+        settings, store = found.settings, folder.store
         clients = await asyncio.to_thread(self.clients.get, settings)
         addresses = {name: at for name in clients if (at := address_of(self.environ, settings, name)) is not None}
-        providers = {**clients, "offline": OfflineProvider(_finder(store, FolderText(root)))}
-        learned = {} if before is None else before.contexts.models.learned
-        learned |= {**await store.read(learned_limits, utc_now()), **learned}
-        models = Models(
+        models = await self._models(settings, folder, clients, addresses)
+        files = WorkspaceFiles(folder.root)
+        toolbox = await self._toolbox(settings, folder, files)
+
+        async def frame_of(tools: Sequence[ToolSchema]) -> Frame:
+            instructions = await read_instructions(files) if folder.trust.is_trusted else Instructions()
+            system = f"{self.frame.system}\n\n{instructions.text}" if instructions.text else self.frame.system
+            return Frame(system, tuple(tools))
+
+        async def frame_now() -> Frame:
+            return await frame_of(toolbox.schemas())
+
+        helpers = Helpers(models, self.tokenizers, frozenset(addresses))
+        contexts = ContextEngine(
+            folder.leases,
+            models,
+            self.tokenizers,
+            settings.context,
+            frame_now,
+            folder.listeners.tell,
+            SummarizerChoice(helpers, settings.context, load_prompts()).choose,
+        )
+        model = _librarian_model(store, contexts, helpers, settings)
+        folder.facts.take(
+            Librarian(
+                store,
+                FactPlaces(store, files, folder.edits),
+                folder.root.as_posix(),
+                model,
+                folder.background,
+                Pinning(contexts).rules,
+                settings.librarian.enabled,
+                folder.facts.changed,
+            )
+        )
+        requests = Requests(contexts, _recall(store, model, settings))
+        services = TurnServices(store, contexts, requests, toolbox, frame_of, folder.changed)
+        return FolderSession(
+            folder,
+            contexts,
+            TurnEngine(services, folder.running),
+            Conversations(store, contexts, folder.listeners),
+            settings,
+            found.editor,
+            found.notes,
+        )
+
+    async def _models(
+        self,
+        settings: Settings,
+        folder: OpenFolder,
+        clients: Mapping[str, Provider],
+        addresses: Mapping[str, str],
+    ) -> Models:
+        learned = folder.learned_limits
+        learned |= {**await folder.store.read(learned_limits, utc_now()), **learned}
+        return Models(
             self.table,
-            providers,
+            {**clients, "offline": OfflineProvider(_finder(folder.store, FolderText(folder.root)))},
             HINTS,
             settings,
             model_entries=to_entries(settings.models),
@@ -207,66 +227,22 @@ class Composer:
             learned=learned,
             offered=self.editor_models,
         )
-        files = WorkspaceFiles(root)
 
-        async def frame_of(tools: Sequence[ToolSchema]) -> Frame:
-            found = await read_instructions(files) if trust.is_trusted else Instructions()
-            system = f"{self.frame.system}\n\n{found.text}" if found.text else self.frame.system
-            return Frame(system, tuple(tools))
-
-        async def frame_now() -> Frame:
-            return await frame_of(toolbox.schemas())
-
-        helpers = Helpers(models, self.tokenizers, frozenset(addresses))
-        contexts = ContextEngine(
-            store,
-            models,
-            self.tokenizers,
-            settings.context,
-            frame_now,
-            listeners.tell,
-            SummarizerChoice(helpers, settings.context, load_prompts()).choose,
-            Background() if before is None else before.contexts.background,
-        )
-        model = _librarian_model(store, contexts, helpers, settings)
-        edits = AcceptedEdits() if facts is None else facts.librarian.places.edits
-        librarian = _librarian(store, files, root, model, contexts, settings, edits)
-        if facts is None:
-            facts = FactKeeping(root, librarian, listeners, self.open_events)
-        else:
-            facts.take(librarian)
+    async def _toolbox(self, settings: Settings, folder: OpenFolder, files: WorkspaceFiles) -> Toolbox:
+        store, editors = folder.store, folder.editors
         # As the folder is opened: a tool that comes with the first fact would break the prefix of what is being said.
-        has_facts = (await librarian.counts()).n_open > 0
-        approvals = Approvals(store, editors, trust)
+        has_facts = (await store.read(facts.counts)).n_open > 0
+        approvals = Approvals(store, editors, folder.trust)
         makers: list[ToolMaker] = [
             lambda _: ReadingTools(files, editors.texts).tools(),
             conversation_tools(store),
-            FactsTool(lambda: facts.librarian, has_facts=has_facts),
-            EditTool(files, editors, approvals, edits),
+            FactsTool(lambda: folder.facts.librarian, has_facts=has_facts),
+            EditTool(files, editors, approvals, folder.edits),
             EditorTools(editors, approvals),
         ]
         if settings.run_command:
-            makers.append(CommandTool(root, files, approvals, self.environ))
-        toolbox = Toolbox(makers, lambda: trust.is_trusted)
-
-        services = TurnServices(
-            store, contexts, Requests(contexts, _recall(store, model, settings)), toolbox, frame_of, changed
-        )
-        engine = TurnEngine(services) if before is None else TurnEngine(services, before.running)
-        return FolderSession(
-            root,
-            store,
-            contexts,
-            engine,
-            Conversations(store, contexts, listeners),
-            listeners,
-            settings,
-            trust,
-            found.editor,
-            found.notes,
-            editors,
-            facts=facts,
-        )
+            makers.append(CommandTool(folder.root, files, approvals, self.environ))
+        return Toolbox(makers, lambda: folder.trust.is_trusted)
 
 
 def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall | None:
@@ -290,26 +266,6 @@ def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, se
             return None
 
     return LibrarianModel(store, choose, settings.librarian.daily_tokens)
-
-
-def _librarian(
-    store: Store,
-    files: WorkspaceFiles,
-    root: Path,
-    model: LibrarianModel,
-    contexts: ContextEngine,
-    settings: Settings,
-    edits: AcceptedEdits,
-) -> Librarian:
-    return Librarian(
-        store,
-        FactPlaces(store, files, edits),
-        root.as_posix(),
-        model,
-        contexts.background,
-        Pinning(contexts).rules,
-        settings.librarian.enabled,
-    )
 
 
 def _set_aside(root: Path, aside: Path) -> str:

@@ -56,10 +56,8 @@ async def _run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int
     folders = load_folders({**environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
     try:
         session = await folders.get(arguments.folder.resolve())
-        if session.facts is None:
-            raise InvalidRequest("No facts are kept of this folder.")
-        await session.facts.look_at_all()
-        return await _do(arguments, session.facts.librarian)
+        await session.folder.facts.look_at_all()
+        return await _do(arguments, session.folder.facts.librarian)
     finally:
         await folders.close()
 

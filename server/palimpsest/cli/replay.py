@@ -20,8 +20,10 @@ from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.models.limits import with_window
 from palimpsest.printing import say, say_json
+from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine, always
 from palimpsest.services.conversation.recordings import load_recording
+from palimpsest.services.leases import Leases
 from palimpsest.services.maintenance.prices import CACHE_READ, CACHE_WRITE
 from palimpsest.services.maintenance.replay import Replayer, ReplayReport
 from palimpsest.services.models.catalog import Models, with_override
@@ -90,7 +92,12 @@ async def _replay_file(path: Path, models: Models, model: str, cache: Path) -> R
         store = await open_store(Path(directory))
         try:
             engine = ContextEngine(
-                store, models, Tokenizers(cache), models.settings.context, always(load_frame()), lambda _: None
+                Leases(store, Background()),
+                models,
+                Tokenizers(cache),
+                models.settings.context,
+                always(load_frame()),
+                lambda _: None,
             )
             return await Replayer(store, engine).replay(path, recording, model)
         finally:

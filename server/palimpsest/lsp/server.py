@@ -32,7 +32,8 @@ from palimpsest.wire.messages import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from palimpsest.services.events import FolderEvent, Listeners
-    from palimpsest.services.folder.folders import Folders, FolderSession
+    from palimpsest.services.folder.folders import Folders
+from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
 
@@ -163,14 +164,15 @@ class PalimpsestServer(BaseServer):
 
     def _followed(self, session: FolderSession) -> FolderSession:
         """From the first use on, this connection hears of what happens in the folder."""
-        if session.root not in self._held:
+        root, listeners = session.folder.root, session.folder.listeners
+        if root not in self._held:
             return session  # it was left while it was being opened
         self.tell_notes(session)
         self.offers.make(session)
-        if self._listeners.get(session.root) is not session.listeners:
-            self._detach(session.root)  # from what was open before
-            self._listeners[session.root] = session.listeners
-            self._unsubscribe[session.root] = session.listeners.add(lambda event: self._hear(session, event))
+        if self._listeners.get(root) is not listeners:
+            self._detach(root)  # from what was open before
+            self._listeners[root] = listeners
+            self._unsubscribe[root] = listeners.add(lambda event: self._hear(session, event))
         self.attachments.attach(session)
         return session
 
@@ -186,9 +188,9 @@ class PalimpsestServer(BaseServer):
         """Says once a conversation that no model answers, and what to do about it in this editor."""
         from palimpsest.services.models.offline_notice import next_step, notice_of, offer_of
 
-        notice = await offer_of(session.store, turn_id, session.contexts.models)
+        notice = await offer_of(session.folder.store, turn_id, session.contexts.models)
         if notice is None:
-            notice = await notice_of(session.store, turn_id, next_step(self.editor_name))
+            notice = await notice_of(session.folder.store, turn_id, next_step(self.editor_name))
         elif (conversation_id := (await session.conversations.outcome(turn_id)).turn.conversation_id) in self._offered:
             return
         else:
@@ -208,7 +210,7 @@ class PalimpsestServer(BaseServer):
         """Tells the user what is to be known about the folder's settings, each thing once as long as it is so: what is
         so of several folders, such as a misspelt variable, once for all of them."""
         told = {note for notes in self._told.values() for note in notes}
-        self._told[session.root] = session.notes
+        self._told[session.folder.root] = session.notes
         for note in session.notes:
             if note not in told:
                 self.warn(note)
@@ -235,9 +237,9 @@ class PalimpsestServer(BaseServer):
             if event.type is not ContextEventType.RECUT:
                 return
         if isinstance(event, FactsChanged):
-            self._facts_changed[session.root] = None
+            self._facts_changed[session.folder.root] = None
         else:
-            self._changed[session.root, event.conversation_id] = None
+            self._changed[session.folder.root, event.conversation_id] = None
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(self._tell_changes())
 

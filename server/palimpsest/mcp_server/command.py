@@ -8,7 +8,8 @@ from pathlib import Path
 
 from palimpsest.domain.errors import NotFound
 from palimpsest.mcp_server.server import build_server
-from palimpsest.services.folder.folders import Folders, FolderSession
+from palimpsest.services.folder.folders import Folders
+from palimpsest.services.folder.session import FolderSession
 
 
 def run(load_folders: Callable[[], Folders], folder: Path) -> int:

@@ -15,7 +15,7 @@ from palimpsest.domain.facts.text import place_text
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.conversation import search
 from palimpsest.services.conversation.search import Wanted
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.tools.read_conversation import conversation_tools
 from palimpsest.services.tools.toolbox import TurnScope
 
@@ -94,7 +94,7 @@ class Record:
         """Raises InvalidRequest or NotFound."""
         check_limit(limit, MAX_FOUND)
         wanted = Wanted(query, None if conversation_id is None else ConversationId(conversation_id), limit)
-        hits = await search.find(self.session.store, wanted)
+        hits = await search.find(self.session.folder.store, wanted)
         return FoundMessages(
             NOTE,
             [
@@ -108,8 +108,7 @@ class Record:
     async def facts(self, query: str, limit: int, *, includes_stale: bool) -> FoundFacts:
         """Raises InvalidRequest."""
         check_limit(limit, MAX_FOUND)
-        keeping = self.session.facts
-        found = [] if keeping is None else await keeping.librarian.search(query, MAX_FOUND)
+        found = await self.session.folder.facts.librarian.search(query, MAX_FOUND)
         shown = [fact for fact in found if includes_stale or not fact.is_stale][:limit]
         return FoundFacts(NOTE, [_to_found(fact) for fact in shown])
 
@@ -142,7 +141,7 @@ class Record:
     async def _ask(self, tool: str, conversation_id: str, asked: dict[str, int]) -> str:
         """The tools by which models read their own conversation: they quote, bound, and leave out what is hidden."""
         scope = TurnScope(ConversationId(conversation_id), TurnId(""))
-        tools = {each.schema.name: each for each in conversation_tools(self.session.store)(scope)}
+        tools = {each.schema.name: each for each in conversation_tools(self.session.folder.store)(scope)}
         return (await tools[tool].run(json.dumps(asked))).text
 
 

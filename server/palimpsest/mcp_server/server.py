@@ -13,7 +13,7 @@ from mcp_types import ToolAnnotations
 from palimpsest.__about__ import __version__
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.mcp_server.record import FoundFacts, FoundMessages, ListedConversations, Record
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 
 P = ParamSpec("P")
 T = TypeVar("T")

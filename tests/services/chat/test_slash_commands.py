@@ -151,13 +151,13 @@ async def test_an_export_is_a_file_in_the_folder_and_replaces_none(bench: Opener
     b = await bench([says("Blue.")])
     await b.ask("Which color?")
     text = await said(b, "/export talk here.jsonl")
-    path = b.session.root / "talk here.jsonl"
+    path = b.session.folder.root / "talk here.jsonl"
     assert str(path) in text
     assert json.loads(path.read_text().splitlines()[0])
     with pytest.raises(InvalidRequest, match="exists already"):
         await run(b, "/export talk here.jsonl")
     await said(b, "/export")
-    assert len(list(b.session.root.glob("conversation-*.jsonl"))) == 1
+    assert len(list(b.session.folder.root.glob("conversation-*.jsonl"))) == 1
     await said(b, f"/export {tmp_path / 'elsewhere.jsonl'}")
     assert (tmp_path / "elsewhere.jsonl").exists()
 
@@ -191,7 +191,7 @@ async def test_an_answer_that_broke_off_is_listed_and_something_is_done_about_it
         "The message is answered again in its conversation.",
         b.conversation_id,
     )
-    (turn,) = b.session.turns.running.values()
+    (turn,) = b.session.folder.running.values()
     assert (await turn.wait()).state is TurnState.ERRORED
     assert "kept" in (await run(b, "/recover 1 keep")).text
 
@@ -247,7 +247,7 @@ async def test_an_answer_is_asked_for_again_and_its_turn_can_be_followed(bench: 
     await b.ask("Which color?")
     reply = await run(b, "/retry")
     assert reply.turn_id is not None
-    await b.session.turns.running[reply.turn_id].wait()
+    await b.session.folder.running[reply.turn_id].wait()
     assert [text for role, text, _ in await b.said() if role == "assistant"] == ["Blue.", "Red."]
 
 

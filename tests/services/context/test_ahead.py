@@ -83,7 +83,7 @@ async def until_ahead(b: Bench) -> None:
 
 
 async def settled(b: Bench) -> None:
-    await asyncio.wait_for(b.session.contexts.background.settle(b.conversation_id), WAIT_S)
+    await asyncio.wait_for(b.session.folder.background.settle(b.conversation_id), WAIT_S)
 
 
 async def until_recut(b: Bench) -> None:
@@ -100,7 +100,7 @@ def n_recuts(b: Bench) -> int:
 
 
 async def written(b: Bench) -> list[Summary]:
-    return await b.session.store.read(stored.read_summaries, b.conversation_id)
+    return await b.store.read(stored.read_summaries, b.conversation_id)
 
 
 async def blocks(b: Bench) -> list[Summary]:
@@ -271,7 +271,7 @@ async def test_closing_stops_what_is_being_written_before_the_store_closes(tmp_p
     let_write(b, model, wait_s=0.01)
     await (until_ahead(b) if is_ahead else until_recut(b))
     await asyncio.wait_for(model.has_begun.wait(), WAIT_S)
-    await asyncio.wait_for(b.session.close(), WAIT_S)
+    await asyncio.wait_for(b.session.folder.close(), WAIT_S)
     assert (model.n_ended, model.n_begun > 0) == (model.n_begun, True), "something still runs"
 
 
@@ -305,7 +305,7 @@ async def test_what_another_server_purges_meanwhile_is_sent_to_no_model(bench: O
     let_write(b, LlmSummarizer(helper, load_prompts()))
     await until_ahead(b)
     await asyncio.wait_for(is_asked.wait(), WAIT_S)
-    other = await open_store(b.session.store.directory)
+    other = await open_store(b.store.directory)
     try:
         whole = (MessageId(0), MessageId(2))
         await other.run(purging.purge, b.conversation_id, whole, other.server_id, other.is_alive, utc_now())

@@ -118,7 +118,7 @@ def asked(recording: Recording) -> Iterator[Content]:
 
 async def replay(b: Bench, name: str, recording: Recording) -> ReplayReport:
     """Replays into the bench's store; the bench then goes on with that conversation."""
-    replayer = Replayer(b.session.store, b.session.contexts)
+    replayer = Replayer(b.store, b.session.contexts)
     report = await replayer.replay(Path(f"{name}.jsonl"), recording, "offline")
     b.conversation_id = ConversationId(f"replay-{name}")
     return report

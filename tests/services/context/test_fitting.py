@@ -192,7 +192,7 @@ async def test_what_a_user_expanded_gives_way_to_a_message_that_was_admitted(ben
     b = await talked(bench, 40, window=4_500, reserve=500)
     state = await b.session.contexts.state(b.conversation_id)
     oldest = next(piece for piece in state.pieces if isinstance(piece, Block))
-    await b.session.store.run(stored.expand, b.conversation_id, oldest.start, oldest.end)
+    await b.store.run(stored.expand, b.conversation_id, oldest.start, oldest.end)
     b.session.contexts.forget(b.conversation_id)
     assert await check(b, "the " * 3_000) == "compacted"
     assert (await b.session.contexts.state(b.conversation_id)).expansions == ()

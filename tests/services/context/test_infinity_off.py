@@ -69,12 +69,12 @@ async def checked(b: Bench) -> ContextState:
     b.session.contexts.forget(b.conversation_id)
     state = await b.session.contexts.state(b.conversation_id)
     assert (state.pieces, state.front, state.cut.left_out) == (pieces, front, left_out)
-    hidden = await b.session.store.read(conversations.hidden_ranges, b.conversation_id)
+    hidden = await b.store.read(conversations.hidden_ranges, b.conversation_id)
     gone = [(each.start, each.end) for each in hidden] + list(left_out)
     ids = {MessageId(each) for start, end in gone for each in range(start, end)}
     assert is_partition(state.pieces, state.n_messages, ids)
     assert pairs_are_whole(tuple(piece.content for piece in state.pieces))
-    rules = await read_rules(b.session.store, state)
+    rules = await read_rules(b.store, state)
     assert missing(rules.ledger, state.pieces, state.front.text) == ()
     return state
 
@@ -96,8 +96,8 @@ async def test_over_the_threshold_the_oldest_exchanges_are_left_out_down_to_the_
     assert recut.new_token_count is not None
     assert recut.new_token_count <= 0.5 * budget
     assert b.provider.seen[-2].estimated_tokens > 0.5 * budget
-    before = await b.session.store.read(conversations.read_messages, b.conversation_id, 0)
-    assert await b.session.store.read(stored.read_summaries, b.conversation_id) == []
+    before = await b.store.read(conversations.read_messages, b.conversation_id, 0)
+    assert await b.store.read(stored.read_summaries, b.conversation_id) == []
     assert first_broken(before) is None
     assert len(before) == state.n_messages
 
@@ -113,13 +113,13 @@ async def test_nothing_is_summarised_nor_deleted_however_long_it_goes_on(bench: 
         assert after.left_out
         assert all(any(s <= start and end <= e for s, e in after.left_out) for start, end in before.left_out)
     assert all(isinstance(piece, Live) for piece in state.pieces)
-    assert await b.session.store.read(stored.read_summaries, b.conversation_id) == []
+    assert await b.store.read(stored.read_summaries, b.conversation_id) == []
     assert len(await b.said()) == state.n_messages
 
 
 async def test_prefixes_hold_between_recuts_and_the_newest_are_always_sent(bench: Opener) -> None:
     b = await opened(bench, 18)
-    said = await b.session.store.read(conversations.read_messages, b.conversation_id, 0)
+    said = await b.store.read(conversations.read_messages, b.conversation_id, 0)
     n_broken = 0
     for before, after in itertools.pairwise(b.provider.seen):
         assert after.upper_tokens <= after.limit_tokens
@@ -252,7 +252,7 @@ async def test_switching_summaries_on_again_brings_everything_back(tmp_path: Pat
     b = await open_bench(tmp_path, [], window=4_000, reserve=500, tools=(READ,), context=OFF)
     await talk(b, 16)
     await checked(b)
-    await b.session.close()
+    await b.session.folder.close()
     on = await open_bench(tmp_path, [], window=4_000, reserve=500, tools=(READ,))
     on.conversation_id = b.conversation_id
     try:
@@ -268,4 +268,4 @@ async def test_switching_summaries_on_again_brings_everything_back(tmp_path: Pat
         assert RULE in "\n".join(message.text for message in on.provider.seen[-1].messages)
         assert all(context.upper_tokens <= context.limit_tokens for context in on.provider.seen)
     finally:
-        await on.session.close()
+        await on.session.folder.close()

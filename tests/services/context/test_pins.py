@@ -107,7 +107,7 @@ async def test_a_pin_survives_a_restart_between_any_two_turns(tmp_path: Path) ->
     await ask(b, "Hello.")
     await pin(b, PIN)
     await ask(b, "First.")
-    await b.session.close()
+    await b.session.folder.close()
     again = await open_bench(tmp_path, [], window=4_000, reserve=500)
     again.conversation_id = b.conversation_id
     try:
@@ -122,7 +122,7 @@ async def test_a_pin_survives_a_restart_between_any_two_turns(tmp_path: Path) ->
         assert after.lines()[: len(before.lines())] == before.lines()
         assert (front_of(after), text_of(after).count(PIN)) == (f"{HEAD}\n- {PIN}", 1)
     finally:
-        await again.session.close()
+        await again.session.folder.close()
 
 
 async def test_a_pin_holds_in_the_other_conversations_of_the_folder(bench: Opener) -> None:
@@ -148,7 +148,7 @@ async def test_a_pin_is_told_though_the_context_is_nearly_full_of_what_no_summar
     state = await b.session.contexts.state(b.conversation_id)
     pinned = "The schema is frozen. " * 80
     await pin(b, pinned)
-    rules = await read_rules(b.session.store, state)
+    rules = await read_rules(b.store, state)
     assert state.raw_tokens < state.budget.budget < state.raw_tokens + rules.pin_tokens
     await ask(b, "Go on.")
     assert text_of(b.provider.seen[-1]).count(pinned.strip()) == 1
@@ -190,7 +190,7 @@ async def test_a_pin_over_the_cap_is_refused_with_the_numbers_and_not_stored(ben
         await pin(b, "Never touch the pump. " * 100)
     assert caught.value.cap_tokens == caught.value.detail.limit_tokens == rules.cap_tokens
     assert caught.value.required_tokens > rules.pin_tokens + 500
-    assert [each.text for each in await b.session.store.read(stored.pins)] == [PIN]
+    assert [each.text for each in await b.store.read(stored.pins)] == [PIN]
     for nothing in ("", " \n", "\0"):
         with pytest.raises(InvalidRequest, match="needs a text"):
             await pin(b, nothing)
@@ -198,7 +198,7 @@ async def test_a_pin_over_the_cap_is_refused_with_the_numbers_and_not_stored(ben
         await pin(b, "[Earlier conversation summary] says so")
     with pytest.raises(NotFound, match="No standing rule"):
         await Pinning(b.session.contexts).withdraw(b.conversation_id, "99.0")
-    assert [each.text for each in await b.session.store.read(stored.pins)] == [PIN]
+    assert [each.text for each in await b.store.read(stored.pins)] == [PIN]
 
 
 async def test_a_switch_to_a_model_the_pins_do_not_fit_changes_nothing(bench: Opener) -> None:
@@ -273,7 +273,7 @@ async def test_a_pin_whose_text_was_typed_stands_in_its_message_and_in_front_els
     assert rule in text_of(b.provider.seen[-1])
     await withdraw(b, rule)
     assert (rule, EntryState.WITHDRAWN) in await rule_states(b)
-    assert await b.session.store.read(stored.pins) == []
+    assert await b.store.read(stored.pins) == []
 
 
 async def test_a_rule_taken_back_by_command_is_told_and_then_stands_in_front_as_taken_back(bench: Opener) -> None:
@@ -307,7 +307,7 @@ async def test_a_rule_that_holds_again_after_a_roll_back_stands_in_its_block_aga
     await b.session.conversations.roll_back(b.conversation_id, MessageId(n_before))
     assert dict(await rule_states(b)) == {old: EntryState.OPEN}
     state = await b.session.contexts.state(b.conversation_id)
-    assert not missing((await read_rules(b.session.store, state)).ledger, state.pieces, state.front.text)
+    assert not missing((await read_rules(b.store, state)).ledger, state.pieces, state.front.text)
     await ask(b, "Go on.")
     assert old in text_of(b.provider.seen[-1])
     assert new not in text_of(b.provider.seen[-1])
@@ -321,7 +321,7 @@ async def test_over_the_cap_the_oldest_rules_become_ordinary_text_and_the_user_i
     await until_recut(b)
     (told,) = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.LEDGER_CAP]
     state = await b.session.contexts.state(b.conversation_id)
-    found = await read_rules(b.session.store, state)
+    found = await read_rules(b.store, state)
     n_ordinary = len(found.demoted)
     assert 0 < n_ordinary < len(rules)
     assert [entry.text for entry in found.demoted] == rules[:n_ordinary], "not the oldest became ordinary"
@@ -357,7 +357,7 @@ class SlowStore:
 @asynccontextmanager
 async def while_reading(b: Bench) -> AsyncIterator[None]:
     """The block happens between what a slow reader of the rules has read and what it makes of it."""
-    slow = SlowStore(b.session.store)
+    slow = SlowStore(b.store)
     state = await b.session.contexts.state(b.conversation_id)
     reader = asyncio.create_task(read_rules(cast(Store, slow), state))
     await asyncio.wait_for(slow.has_read.wait(), WAIT_S)
@@ -384,7 +384,7 @@ async def test_a_rule_that_is_hidden_while_the_rules_are_read_does_not_come_back
     await ask(b, "Hello.", "Never use tabs in this project.")
     b.session.contexts.forget(b.conversation_id)
     async with while_reading(b):
-        await b.session.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(4), utc_now())
+        await b.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(4), utc_now())
     assert await rule_states(b) == []
 
 

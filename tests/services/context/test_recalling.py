@@ -86,7 +86,7 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
     await b.ask(SECRET, "first")
     teller, real, found = b.conversation_id, Recall.text, list[str]()
     evidence = Evidence(teller, MessageId(0), SECRET, Origin.USER)
-    await b.session.store.run(facts.add, Fact(FactType.ENTITY, SECRET, ("pump",)), 1, evidence, utc_now())
+    await b.store.run(facts.add, Fact(FactType.ENTITY, SECRET, ("pump",)), 1, evidence, utc_now())
     b.conversation_id = (await b.session.conversations.create("Another", None)).id
 
     async def text(recall: Recall, state: ContextState, asked: Live, most_tokens: int) -> str:
@@ -99,7 +99,7 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
     await ask(b, QUESTION)
     assert "Rosalind" in found[0]
     assert injections(b) == []
-    assert await b.session.store.read(lambda: list(execute("SELECT text FROM injection"))) == []
+    assert await b.store.read(lambda: list(execute("SELECT text FROM injection"))) == []
 
 
 async def fill(b: Bench, share: float, left: int) -> None:

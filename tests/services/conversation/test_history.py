@@ -35,7 +35,7 @@ async def state_of(b: Bench) -> ContextState:
     b.session.contexts.forget(b.conversation_id)
     loaded = await b.session.contexts.state(b.conversation_id)
     assert loaded.pieces == pieces
-    hidden = await b.session.store.read(stored.hidden_ranges, b.conversation_id)
+    hidden = await b.store.read(stored.hidden_ranges, b.conversation_id)
     ids = {MessageId(each) for h in hidden for each in range(h.start, h.end)}
     assert is_partition(loaded.pieces, loaded.n_messages, ids)
     assert pairs_are_whole(tuple(piece.content for piece in loaded.pieces))
@@ -147,7 +147,7 @@ async def test_expanding_goes_down_a_level_at_a_time_and_stays(bench: Opener) ->
     assert state.expansions == ((0, 6),)
     with pytest.raises(NotFound, match="no summary"):
         await b.session.conversations.expand(b.conversation_id, top)
-    assert len(await b.session.store.read(stored_contexts.read_summaries, b.conversation_id)) == 2
+    assert len(await b.store.read(stored_contexts.read_summaries, b.conversation_id)) == 2
 
 
 async def test_what_does_not_fit_is_not_expanded_and_the_numbers_say_why(bench: Opener) -> None:
@@ -229,7 +229,7 @@ async def test_regenerating_keeps_the_old_summary_in_the_forest(bench: Opener) -
     assert (done.start, done.end) == (0, 6)
     (new,) = summary_ids(await state_of(b))
     assert new != old
-    summaries = await b.session.store.read(stored_contexts.read_summaries, b.conversation_id)
+    summaries = await b.store.read(stored_contexts.read_summaries, b.conversation_id)
     assert {each.id for each in summaries} == {old, new}
 
 
@@ -265,9 +265,14 @@ async def test_the_newest_message_is_rolled_back_if_it_is_still_the_newest(bench
     assert (again.start, again.draft) == (2, "Question 1. " * 30)
     state = await state_of(b)
     editor = HistoryEditor(b.session.contexts)
-    lease = await b.session.store.run(
-        leases.acquire, b.conversation_id, b.session.store.server_id, "a test", b.session.store.is_alive, utc_now()
+    lease = await b.store.run(
+        leases.acquire,
+        b.conversation_id,
+        b.store.server_id,
+        "a test",
+        b.store.is_alive,
+        utc_now(),
     )
     with pytest.raises(InvalidRequest, match="not the newest any more"):
         await editor.rollback_last_message(WritableContext(state, lease), MessageId(2))
-    await b.session.store.run(leases.release, lease)
+    await b.store.run(leases.release, lease)

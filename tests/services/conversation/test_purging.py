@@ -59,7 +59,7 @@ async def purge(b: Bench, start: int | None = None, end: int | None = None) -> S
 def files_with(b: Bench, text: str) -> dict[str, int]:
     """How often each file of the store holds the text, in any case."""
     found: dict[str, int] = {}
-    for path in b.session.store.directory.rglob("*"):
+    for path in b.store.directory.rglob("*"):
         if path.is_file() and (n := path.read_bytes().lower().count(text.lower().encode())):
             found[path.name] = n
     return found
@@ -74,7 +74,7 @@ async def terms(b: Bench) -> set[str]:
         tables.execute("DROP TABLE temp.terms")
         return words
 
-    return await b.session.store.run(read)
+    return await b.store.run(read)
 
 
 async def check(b: Bench, conversation_id: ConversationId | None = None) -> list[StoredMessage]:
@@ -111,7 +111,7 @@ async def test_nothing_of_a_purged_conversation_is_left_in_any_file(bench: Opene
     assert files_with(b, SECRET) == {}
     assert files_with(b, "Question") == {}
     assert not {SECRET, f"open{SECRET}", "question"} & await terms(b)
-    record = await b.session.store.read(stored.get, b.conversation_id)
+    record = await b.store.read(stored.get, b.conversation_id)
     assert (record.title, record.draft, record.n_messages) == ("", "", 16)
     messages = await check(b)
     assert [m.content.role for m in messages] == [Role.USER, Role.ASSISTANT] * 8
@@ -126,7 +126,7 @@ async def test_a_purged_conversation_goes_on_with_the_next_ids(bench: Opener) ->
     assert await b.ask("A fresh beginning", "after") == "committed"
     assert [m.id for m in await check(b)][-2:] == [16, 17]
     assert [m.text for m in b.provider.seen[-1].messages] == ["A fresh beginning"]
-    assert (await b.session.store.read(stored.get, b.conversation_id)).title == "A fresh beginning"
+    assert (await b.store.read(stored.get, b.conversation_id)).title == "A fresh beginning"
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ async def test_summaries_that_speak_of_it_go_and_lower_ones_that_do_not_stay(ben
     b = await talk(bench, [4], n_turns=10)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(12)))
-    kept, gone = await b.session.store.read(stored_contexts.read_summaries, b.conversation_id)
+    kept, gone = await b.store.read(stored_contexts.read_summaries, b.conversation_id)
     assert (kept.end, gone.end, gone.children) == (6, 12, (kept.id,))
     scope = await purge(b, 8, 10)
     assert scope.n_summaries == 1
-    assert await b.session.store.read(stored_contexts.read_summaries, b.conversation_id) == [kept]
+    assert await b.store.read(stored_contexts.read_summaries, b.conversation_id) == [kept]
     assert files_with(b, SECRET) == {}
     await check(b)
     with pytest.raises(InvalidRequest):
@@ -293,7 +293,7 @@ async def test_a_conversation_or_a_fork_that_is_being_written_is_not_purged(benc
     assert not any(m.purged for m in await check(b))
     await purge(b, 0, 2)
     for each in (b.conversation_id, fork.id):
-        assert await b.session.store.read(leases.holder_of, each) is None
+        assert await b.store.read(leases.holder_of, each) is None
 
 
 async def test_titles_and_drafts_made_of_it_go(bench: Opener) -> None:
@@ -301,19 +301,19 @@ async def test_titles_and_drafts_made_of_it_go(bench: Opener) -> None:
     fork = await b.session.conversations.fork(b.conversation_id, None, None)
     named = await b.session.conversations.fork(b.conversation_id, None, "Mine")
     await purge(b, 0, 2)
-    titles = [(await b.session.store.read(stored.get, each)).title for each in (b.conversation_id, fork.id, named.id)]
+    titles = [(await b.store.read(stored.get, each)).title for each in (b.conversation_id, fork.id, named.id)]
     assert [title[:11] for title in titles] == ["Question 1 ", "Question 1 ", "Mine"]
     await b.session.conversations.roll_back(b.conversation_id, MessageId(14))
     await b.session.conversations.set_draft(b.conversation_id, f"edited {SECRET}")
     await purge(b, 2, 4)
-    assert (await b.session.store.read(stored.get, b.conversation_id)).draft == f"edited {SECRET}"
+    assert (await b.store.read(stored.get, b.conversation_id)).draft == f"edited {SECRET}"
     await purge(b, 14, 16)
     assert files_with(b, SECRET) == {}
 
 
 async def test_purged_messages_are_not_found(bench: Opener) -> None:
     b = await talk(bench, [2, 5])
-    store = b.session.store
+    store = b.store
     assert len(await find(store, Wanted(SECRET))) == 2
     await purge(b, 4, 6)
     assert [hit.message_id for hit in await find(store, Wanted(SECRET, includes_hidden=True))] == [10]
@@ -321,7 +321,7 @@ async def test_purged_messages_are_not_found(bench: Opener) -> None:
 
 async def test_another_server_on_the_store_sends_it_no_more(bench: Opener) -> None:
     b = await talk(bench, [2], n_turns=3)
-    other = await open_bench(b.session.store.directory, [says("Fine.")], window=32_000)
+    other = await open_bench(b.store.directory, [says("Fine.")], window=32_000)
     try:
         other.conversation_id = b.conversation_id
         before = await other.session.contexts.state(b.conversation_id)
@@ -331,15 +331,15 @@ async def test_another_server_on_the_store_sends_it_no_more(bench: Opener) -> No
         assert SECRET not in sent(other)
         assert files_with(b, SECRET) == {}
     finally:
-        await other.session.close()
+        await other.session.folder.close()
 
 
 async def test_a_turn_that_a_dead_server_left_open_is_purged_too(bench: Opener) -> None:
     b = await talk(bench, n_turns=1)
-    dead = await open_bench(b.session.store.directory, [], window=32_000)
+    dead = await open_bench(b.store.directory, [], window=32_000)
 
     def leave_open() -> None:
-        held = leases.acquire(b.conversation_id, dead.session.store.server_id, "a turn", lambda _: False, "now")
+        held = leases.acquire(b.conversation_id, dead.session.folder.store.server_id, "a turn", lambda _: False, "now")
         tables.Turn.create(
             id="left",
             conversation=b.conversation_id,
@@ -364,8 +364,8 @@ async def test_a_turn_that_a_dead_server_left_open_is_purged_too(bench: Opener) 
             step=step.id, seq=1, event_type=EventType.TEXT.value, content=SECRET, is_error=False, created_at="now"
         )
 
-    await dead.session.store.run(leave_open)
-    await dead.session.store.close()
+    await dead.session.folder.store.run(leave_open)
+    await dead.session.folder.store.close()
     scope = await purge(b)
     assert (scope.end, scope.n_contents) == (3, 3)
     assert files_with(b, SECRET) == {}
@@ -381,7 +381,7 @@ async def test_any_sequence_of_operations_keeps_what_is_purged_out(bench: Opener
     for _ in range(30):
         b.conversation_id = rng.choice(ids)
         conversations: Conversations = b.session.conversations
-        record = await b.session.store.read(stored.get, b.conversation_id)
+        record = await b.store.read(stored.get, b.conversation_id)
         at = rng.randrange(max(record.n_messages, 1))
         match rng.choice(["ask", "ask", "ask", "ask", "summarize", "fork", "back", "purge", "undo"]):
             case "summarize" if at:
@@ -418,7 +418,7 @@ async def test_any_sequence_of_operations_keeps_what_is_purged_out(bench: Opener
 async def test_copies_of_the_store_go_with_what_was_purged(bench: Opener) -> None:
     b = await bench([says("An answer.")])
     await b.ask("A secret.", "request 1")
-    store = b.session.store
+    store = b.store
     copy = backups.keep(store.directory / DATABASE_NAME, "request")
     assert list(backups.kept(store.directory)) == [copy]
     await b.session.purging.purge(b.conversation_id, None, is_confirmed=True)
@@ -429,7 +429,7 @@ async def test_documents_go_also_when_the_server_that_purges_ends_right_after(be
     b = await bench([says("An answer.")])
     await b.ask("Zqxsecret7731 is it.", "request 1")
     fork = await b.session.conversations.fork(b.conversation_id, None, None)
-    store, documents = b.session.store, ChatDocuments(b.session.root, b.session.store)
+    store, documents = b.store, ChatDocuments(b.session.folder.root, b.store)
     paths = [
         await documents.create(each, "Zqxsecret7731 is it.", in_folder=False) for each in (b.conversation_id, fork.id)
     ]
@@ -442,15 +442,15 @@ async def test_documents_go_also_when_the_server_that_purges_ends_right_after(be
 async def test_a_document_that_cannot_be_changed_is_named_and_the_rest_is_done(bench: Opener) -> None:
     b = await bench([says("An answer.")])
     await b.ask("Zqxsecret7731 is it.", "request 1")
-    documents = ChatDocuments(b.session.root, b.session.store)
-    stuck = b.session.root / "stuck.chat.md"
+    documents = ChatDocuments(b.session.folder.root, b.store)
+    stuck = b.session.folder.root / "stuck.chat.md"
     stuck.mkdir()  # nothing that could be unlinked
     await documents.bind(stuck, b.conversation_id)
     made = await documents.create(b.conversation_id, "Zqxsecret7731 is it.", in_folder=False)
     with pytest.raises(StoreError, match=r"stuck\.chat\.md could not be changed"):
         await b.session.purging.purge(b.conversation_id, None, is_confirmed=True)
     assert not made.exists()
-    assert not any(b"Zqxsecret7731" in path.read_bytes() for path in b.session.store.directory.glob("store.db*"))
+    assert not any(b"Zqxsecret7731" in path.read_bytes() for path in b.store.directory.glob("store.db*"))
     stuck.rmdir()
     await resume(b.session.purging)
-    assert (await b.session.store.read(pending_work.files_to_empty)).newest == 0
+    assert (await b.store.read(pending_work.files_to_empty)).newest == 0

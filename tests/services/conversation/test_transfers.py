@@ -112,7 +112,7 @@ async def shown(b: Bench, conversation_id: ConversationId) -> list[object]:
 
 
 async def is_verified(b: Bench, conversation_id: ConversationId) -> bool:
-    messages = await b.session.store.read(stored.read_messages, conversation_id, 0)
+    messages = await b.store.read(stored.read_messages, conversation_id, 0)
     return first_broken(messages) is None
 
 
@@ -124,7 +124,7 @@ async def row_counts(b: Bench) -> list[int]:
     def read() -> list[int]:
         return [table.select().count() for table in TABLES]
 
-    return await b.session.store.read(read)
+    return await b.store.read(read)
 
 
 @pytest.mark.hypothesis  # the property is inside
@@ -150,7 +150,7 @@ def test_any_sound_conversation_is_exported_as_it_was_imported_byte_for_byte() -
         try:
             comes_back()
         finally:
-            runner.run(b.session.close())
+            runner.run(b.session.folder.close())
 
 
 def test_every_column_of_a_conversation_is_in_the_file_or_left_out_on_purpose() -> None:
@@ -227,7 +227,7 @@ async def test_a_fork_is_exported_whole(bench: Opener) -> None:
     alone = await bench([])
     copy = await of(alone).import_text(text)
     assert (copy.outcome, copy.record.parent) == (Outcome.COPIED, None)
-    assert [m.content for m in await alone.session.store.read(stored.read_messages, copy.record.id, 0)] == said
+    assert [m.content for m in await alone.session.folder.store.read(stored.read_messages, copy.record.id, 0)] == said
     assert await is_verified(alone, copy.record.id)
     both = await bench([])
     assert (await of(both).import_text(parents)).outcome is Outcome.IMPORTED
@@ -242,7 +242,7 @@ async def test_a_purged_message_travels_as_its_digests(bench: Opener) -> None:
     b = await bench([])
     await of(b).import_text(encode(SOUND))
 
-    store = b.session.store
+    store = b.store
 
     def purge() -> None:
         done = purging.purge(C, (MessageId(3), MessageId(4)), store.server_id, store.is_alive, utc_now())
@@ -267,7 +267,7 @@ async def test_what_is_imported_is_found_by_search(bench: Opener) -> None:
     await of(b).import_text(encode(SOUND))
     query = search.to_query(SECRET)
     assert query is not None
-    found = await b.session.store.read(lambda: list(search.matches(query.strict, None, 10)))
+    found = await b.store.read(lambda: list(search.matches(query.strict, None, 10)))
     assert [(match.owner, match.message_id) for match in found] == [(C, 0)]
 
 
@@ -385,7 +385,7 @@ def test_the_command_exports_and_imports(
 async def test_an_import_whose_request_is_cut_off_is_told_and_can_be_found(bench: Opener) -> None:
     b = await bench([])
     told = asyncio.Event()
-    b.session.listeners.add(lambda event: told.set() if event == ConversationChanged(C) else None)
+    b.session.folder.listeners.add(lambda event: told.set() if event == ConversationChanged(C) else None)
     request = asyncio.create_task(of(b).import_text(encode(SOUND)))
     for _ in range(1_000):
         if await b.session.conversations.holds(C):
@@ -394,6 +394,6 @@ async def test_an_import_whose_request_is_cut_off_is_told_and_can_be_found(bench
     await asyncio.wait([request])
     await asyncio.wait_for(told.wait(), 30)
     for _ in range(10_000):
-        if not await b.session.store.read(pending_work.n_left, Kind.INDEX):
+        if not await b.store.read(pending_work.n_left, Kind.INDEX):
             return
     raise AssertionError("the messages were never indexed")

@@ -118,7 +118,7 @@ async def test_the_fact_about_the_models_own_edit_is_not_stale_at_once(
     b = await bench([calls(("1", "propose_edit", json.dumps(EDIT))), says("Done.")])
     librarian, editors = librarian_of(b, folder), Editors()
     editors.attach(ScriptedEditor())
-    approvals = Approvals(b.session.store, editors, FolderTrust(True))
+    approvals = Approvals(b.store, editors, FolderTrust(True))
     tool = EditTool(librarian.places.files, editors, approvals, librarian.places.edits)
     b.session.turns.services = replace(b.session.turns.services, toolbox=Toolbox([lambda _: tool(SCOPE)]))
     assert await b.ask("Check the radius in shapes.py.") == "committed"

@@ -48,7 +48,7 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
     async def choose(_: object) -> None:
         return None
 
-    store = b.session.store
+    store = b.store
     places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
     return Librarian(store, places, folder.as_posix(), model, Background(), Pinning(b.session.contexts).rules)
 
@@ -232,9 +232,9 @@ async def test_a_purge_takes_the_facts_that_rest_on_the_messages(bench: Opener, 
     assert len(await librarian.all_facts()) == 2
     purging = b.session.purging
     await purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
-    (left,) = await b.session.store.read(facts.all_known)
+    (left,) = await b.store.read(facts.all_known)
     assert "French" in left.fact.content
-    raw = b"".join(path.read_bytes() for path in b.session.store.directory.glob("store.db*"))
+    raw = b"".join(path.read_bytes() for path in b.store.directory.glob("store.db*"))
     assert b"Makefile" not in raw
 
 
@@ -263,7 +263,7 @@ async def ruled(bench: Opener, folder: Path) -> tuple[Librarian, StoredFact, lis
     async def choose(_: object) -> HelpingModel:
         return helping
 
-    librarian.model = LibrarianModel(b.session.store, choose, 1_000_000)
+    librarian.model = LibrarianModel(b.store, choose, 1_000_000)
     (fact,) = await librarian.all_facts()
     (folder / "shapes.py").write_text(CODE.replace("3.14", "math.tau"))
     await librarian.places.check(["shapes.py"])
@@ -395,7 +395,7 @@ async def test_a_fact_that_is_restored_is_as_it_was_and_learned_again(bench: Ope
     assert [each.id for each in await librarian.forgotten()] == [fact.id]
     assert await librarian.restore(fact.id) == fact
     assert (await librarian.search("tabs"), await librarian.forgotten()) == ([fact], [])
-    assert not await b.session.store.read(facts.is_forgotten, fact.fact)
+    assert not await b.store.read(facts.is_forgotten, fact.fact)
 
 
 async def test_a_fact_that_was_pinned_again_meanwhile_is_restored_as_that_one(bench: Opener, folder: Path) -> None:
@@ -470,7 +470,7 @@ async def test_a_fact_that_was_forgotten_long_ago_is_gone(bench: Opener, folder:
     librarian = librarian_of(b, folder)
     fact = await librarian.pin_fact("Areas are computed with a short pi.")
     await librarian.forget(fact.id)
-    await b.session.store.run(forgotten_facts.drop_before, "9999")
+    await b.store.run(forgotten_facts.drop_before, "9999")
     assert await librarian.forgotten() == []
 
 
@@ -482,7 +482,7 @@ async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
     librarian = librarian_of(b, folder)
     await b.ask("Hello there.", "first")
     await b.ask(RULE, "second")
-    work = await b.session.store.read(librarian._next, b.conversation_id)
+    work = await b.store.read(librarian._next, b.conversation_id)
     assert work is not None
     # As by another server, whose librarian this one cannot stop.
     if is_purged:
@@ -495,16 +495,14 @@ async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
     await librarian.extract_and_store(b.conversation_id)
     assert await librarian.select(Wanted(includes_closed=True)) == []
     assert not any(
-        b"Makefile of this" in path.read_bytes()
-        for path in b.session.store.directory.glob("*")
-        if is_purged and path.is_file()
+        b"Makefile of this" in path.read_bytes() for path in b.store.directory.glob("*") if is_purged and path.is_file()
     )
 
 
 async def test_a_purge_stops_who_reads_the_words_and_lets_them_begin_afterwards(bench: Opener, folder: Path) -> None:
     b = await bench([says("Understood.")])
     await b.ask(RULE)
-    asked, background = asyncio.Event(), b.session.contexts.background
+    asked, background = asyncio.Event(), b.session.folder.background
 
     async def work() -> None:
         asked.set()
@@ -534,7 +532,7 @@ async def test_no_model_is_asked_about_words_that_another_server_has_hidden(benc
     async def note(*_: object) -> None:
         asked.append(_)
 
-    work = await b.session.store.read(librarian._next, b.conversation_id)
+    work = await b.store.read(librarian._next, b.conversation_id)
     assert work is not None
     await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
     librarian.model = dataclasses.replace(librarian.model, choose=note)

@@ -23,7 +23,7 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
     async def choose(_: object) -> None:
         return None
 
-    store = b.session.store
+    store = b.store
     places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
     return Librarian(store, places, folder.as_posix(), model, Background(), Pinning(b.session.contexts).rules)
 

@@ -23,7 +23,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.folder.adoption import adopt, decline, offered, recognise, require_offered
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance import folder_identity as identity
@@ -61,13 +61,13 @@ async def fill(root: Path, environ: Mapping[str, str]) -> Path:
 
     async with opened(root, environ) as session:
         assert session.notes == ()
-        await session.store.run(write)
-        directory: Path = session.store.directory
+        await session.folder.store.run(write)
+        directory: Path = session.folder.store.directory
         return directory
 
 
 async def titles(session: FolderSession) -> set[str]:
-    return {record.title for record in await session.store.read(conversations.list_all)}
+    return {record.title for record in await session.folder.store.read(conversations.list_all)}
 
 
 async def test_a_renamed_folder_is_offered_what_it_had_and_the_command_brings_it(
@@ -88,8 +88,8 @@ async def test_a_renamed_folder_is_offered_what_it_had_and_the_command_brings_it
     async with opened(after, environ) as session:
         assert session.notes == ()
         assert await titles(session) == {"first", "fork"}
-        assert (await session.store.read(conversations.get, F)).parent == C
-        assert [pin.text for pin in await session.store.read(ledger.pins)] == ["never use tabs"]
+        assert (await session.folder.store.read(conversations.get, F)).parent == C
+        assert [pin.text for pin in await session.folder.store.read(ledger.pins)] == ["never use tabs"]
     assert (old / DATABASE_NAME).is_file()
 
 
@@ -98,11 +98,11 @@ async def test_adopting_twice_adds_nothing(tmp_path: Path, environ: Mapping[str,
     old = await fill(tmp_path / "before", environ)
     (tmp_path / "after").mkdir()
     async with opened(tmp_path / "after", environ) as session:
-        first = await adopt(old, session.conversations, session.root)
-        again = await adopt(old, session.conversations, session.root)
+        first = await adopt(old, session.conversations, session.folder.root)
+        again = await adopt(old, session.conversations, session.folder.root)
         assert (first.n_conversations, first.n_present, first.n_pins) == (2, 0, 1)
         assert (again.n_conversations, again.n_present, again.n_pins) == (2, 2, 0)
-        assert len(await session.store.read(conversations.list_all)) == 2
+        assert len(await session.folder.store.read(conversations.list_all)) == 2
 
 
 async def test_a_copy_comes_beside_what_it_was_made_of(tmp_path: Path, environ: Mapping[str, str]) -> None:
@@ -110,13 +110,13 @@ async def test_a_copy_comes_beside_what_it_was_made_of(tmp_path: Path, environ: 
     old = await fill(tmp_path / "before", environ)
     async with opened(tmp_path / "before", environ) as session:
         exported = await Transfers(session.conversations).export(C)
-        await session.store.run(conversations.retitle, C, "renamed", NOW)
+        await session.folder.store.run(conversations.retitle, C, "renamed", NOW)
         assert (await Transfers(session.conversations).import_text(exported.text)).outcome is Outcome.COPIED
         brought = await titles(session)
     (tmp_path / "after").mkdir()
     async with opened(tmp_path / "after", environ) as session:
         for n_present in (0, 3):
-            adopted = await adopt(old, session.conversations, session.root)
+            adopted = await adopt(old, session.conversations, session.folder.root)
             assert (adopted.n_conversations, adopted.n_present) == (3, n_present)
             assert await titles(session) == brought == {"first", "renamed", "fork"}
 
@@ -191,7 +191,7 @@ async def test_a_damaged_store_is_set_aside_and_the_user_is_told_where(
     database.write_bytes(damaged)
     async with opened(root, environ) as session:
         (note,) = session.notes
-        (aside,) = session.store.directory.glob("damaged-*")
+        (aside,) = session.folder.store.directory.glob("damaged-*")
         assert str(aside) in note
         assert (aside / DATABASE_NAME).read_bytes() == damaged
         assert await titles(session) == set()
@@ -206,10 +206,10 @@ async def test_what_is_offered_can_be_named_from_outside_and_declined(
     before.rename(after)
     async with opened(after, environ) as session:
         with pytest.raises(InvalidRequest, match="not offered"):
-            await require_offered(session.store, session.store.directory.name)
-        left = await require_offered(session.store, old.name)
+            await require_offered(session.folder.store, session.folder.store.directory.name)
+        left = await require_offered(session.folder.store, old.name)
         assert (left.directory, left.path) == (old, str(before))
-        await decline(session.store, left)
-        assert await offered(session.store) is None
+        await decline(session.folder.store, left)
+        assert await offered(session.folder.store) is None
     async with opened(after, environ) as session:
         assert session.notes == ()

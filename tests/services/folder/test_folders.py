@@ -15,7 +15,8 @@ from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest, NotFound, StoreError
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.folder.folders import EditorsWord, Folders, FolderSession
+from palimpsest.services.folder.folders import EditorsWord, Folders
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.running import RunningTurn
 
 CAPPED = {"context": {"max_tokens": 5_000}}
@@ -164,13 +165,13 @@ async def test_a_folder_whose_name_is_no_text_is_refused_with_what_to_do(
 
 async def test_whoever_holds_a_folders_trust_hears_of_a_change_at_once(folders: Folders, root: Path) -> None:
     session = await folders.get(root)
-    assert not session.is_trusted
-    held = session.trust
+    assert not session.folder.trust.is_trusted
+    held = session.folder.trust
     for is_trusted in (True, False):
         renewed = await folders.hear(root, is_trusted=is_trusted)
         assert renewed is await folders.get(root)
         assert renewed is not None
-        assert (renewed.is_trusted, held.is_trusted) == (is_trusted, is_trusted)
+        assert (renewed.folder.trust.is_trusted, held.is_trusted) == (is_trusted, is_trusted)
 
 
 async def test_what_was_said_before_a_folder_is_opened_or_while_it_is_counts(folders: Folders, root: Path) -> None:
@@ -181,7 +182,7 @@ async def test_what_was_said_before_a_folder_is_opened_or_while_it_is_counts(fol
     await opening
     session = await folders.get(root)
     assert session is heard
-    assert (session.is_trusted, session.settings.context.max_tokens) == (True, 5_000)
+    assert (session.folder.trust.is_trusted, session.settings.context.max_tokens) == (True, 5_000)
 
 
 async def test_what_changes_nothing_leaves_the_session_as_it_is(folders: Folders, root: Path) -> None:
@@ -196,8 +197,8 @@ async def test_a_renewed_session_has_the_same_store_and_listeners(folders: Folde
     record = await session.conversations.create("made before", None)
     renewed = await folders.hear(root, settings=CAPPED)
     assert renewed is not None
-    assert (renewed.store, renewed.listeners) == (session.store, session.listeners)
-    assert renewed.turns.running is session.turns.running
+    assert renewed is not session
+    assert renewed.folder is session.folder
     assert await renewed.conversations.holds(record.id)
     models = renewed.contexts.models
     assert models.budget(models.default()).budget == 5_000
@@ -225,7 +226,7 @@ async def test_a_folder_that_cannot_be_opened_hears_and_opens_when_it_can(folder
         await folders.get(root)
     assert await folders.hear(root, is_trusted=True) is None
     await asyncio.to_thread(root.mkdir)
-    assert (await folders.get(root)).is_trusted
+    assert (await folders.get(root)).folder.trust.is_trusted
 
 
 async def test_who_joins_an_opening_that_was_begun_before_and_fails_is_not_refused_for_it(

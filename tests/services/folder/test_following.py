@@ -66,7 +66,7 @@ async def join(tmp_path: Path) -> AsyncIterator[Joiner]:
     async with contextlib.AsyncExitStack() as stack:
 
         async def join_one(bench: Bench) -> Other:
-            other = Other(await open_store(bench.session.store.directory))
+            other = Other(await open_store(bench.store.directory))
             await other.following.start()
             stack.push_async_callback(other.store.close)
             stack.push_async_callback(other.following.close)
@@ -109,7 +109,7 @@ async def test_a_turn_of_this_server_that_has_just_begun_is_followed_to_its_end(
     may_go_on = asyncio.Event()
     b = await bench([[TextDelta("one "), may_go_on, TextDelta("two")]])
     running = await start(b)
-    following = Following(b.session.store, b.session.turns.running, lambda _: None, lambda: False, QUICK_S)
+    following = Following(b.store, b.session.folder.running, lambda _: None, lambda: False, QUICK_S)
     shown: list[Numbered] = []
     follower = asyncio.create_task(following.follow(running.id, 0, shown.append))
     await said(running, "one ")
@@ -122,7 +122,7 @@ async def test_a_turn_of_this_server_that_has_just_begun_is_followed_to_its_end(
 async def test_a_turn_of_this_server_that_has_just_begun_is_cancelled(bench: Opener) -> None:
     b = await bench([[TextDelta("one "), asyncio.Event()]])
     running = await start(b)
-    following = Following(b.session.store, b.session.turns.running, lambda _: None, lambda: False, QUICK_S)
+    following = Following(b.store, b.session.folder.running, lambda _: None, lambda: False, QUICK_S)
     await asyncio.wait_for(following.cancel(running.id), WAIT_S)
     assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.CANCELLED
 
@@ -239,7 +239,7 @@ async def test_who_attaches_in_the_middle_of_a_step_is_shown_only_the_rest_after
 
 async def test_a_cancel_from_another_server_keeps_what_was_said(bench: Opener, join: Joiner) -> None:
     b = await bench([[TextDelta("half"), asyncio.Event()]])
-    own = Following(b.session.store, b.session.turns.running, lambda _: None, lambda: False, QUICK_S)
+    own = Following(b.store, b.session.folder.running, lambda _: None, lambda: False, QUICK_S)
     await own.start()
     other = await join(b)
     running = await start(b)
@@ -261,7 +261,7 @@ async def test_a_cancel_of_a_turn_that_is_over_changes_nothing(bench: Opener, jo
 
 async def test_a_dead_servers_turn_is_closed_and_told(tmp_path: Path, bench: Opener, join: Joiner) -> None:
     b = await bench([])
-    dead = await open_store(b.session.store.directory)
+    dead = await open_store(b.store.directory)
     counts = conversations.Counts("bytes", (1,))
     turn_id = TurnId("t")
     admission = await dead.run(

@@ -14,7 +14,7 @@ from palimpsest.storage.tables import execute
 
 async def turns_of(b: Bench) -> list[TurnId]:
     query = "SELECT id FROM turn ORDER BY user_message_id"
-    return await b.session.store.read(lambda: [TurnId(each) for (each,) in execute(query)])
+    return await b.store.read(lambda: [TurnId(each) for (each,) in execute(query)])
 
 
 async def test_it_is_the_first_turn_that_tells(bench: Opener) -> None:
@@ -23,19 +23,19 @@ async def test_it_is_the_first_turn_that_tells(bench: Opener) -> None:
     await b.ask("second question", "2")
     first, second = await turns_of(b)
     for _ in range(2):
-        told = await notice_of(b.session.store, first, IN_TERMINAL)
+        told = await notice_of(b.store, first, IN_TERMINAL)
         assert told is not None
         assert "\n" not in told
         assert told.endswith(IN_TERMINAL)
-    assert await notice_of(b.session.store, second, IN_TERMINAL) is None
+    assert await notice_of(b.store, second, IN_TERMINAL) is None
 
 
 async def test_nothing_is_told_where_a_model_answers(bench: Opener) -> None:
     b = await bench([says("One.")])
     await b.ask("first question", "1")
-    await b.session.store.run(lambda: list(execute("UPDATE turn SET model = 'anthropic/claude'")))
+    await b.store.run(lambda: list(execute("UPDATE turn SET model = 'anthropic/claude'")))
     (first,) = await turns_of(b)
-    assert await notice_of(b.session.store, first, IN_TERMINAL) is None
+    assert await notice_of(b.store, first, IN_TERMINAL) is None
 
 
 async def test_a_model_that_was_set_up_since_is_offered(bench: Opener) -> None:
@@ -43,15 +43,15 @@ async def test_a_model_that_was_set_up_since_is_offered(bench: Opener) -> None:
     await b.ask("first question", "1")
     (first,) = await turns_of(b)
     models = b.session.contexts.models
-    assert await offer_of(b.session.store, first, models) is None
+    assert await offer_of(b.store, first, models) is None
     now = replace(models, providers={**models.providers, "anthropic": b.provider})
-    offered = await offer_of(b.session.store, first, now)
+    offered = await offer_of(b.store, first, now)
     assert offered is not None
     assert f"`/model {now.default().name}`" in offered
     unusable = replace(now, settings=replace(now.settings, model="gpt-4o"))
-    assert await offer_of(b.session.store, first, unusable) is None
-    await b.session.store.run(lambda: list(execute("UPDATE turn SET model = 'claude-sonnet-4-5'")))
-    assert await offer_of(b.session.store, first, now) is None
+    assert await offer_of(b.store, first, unusable) is None
+    await b.store.run(lambda: list(execute("UPDATE turn SET model = 'claude-sonnet-4-5'")))
+    assert await offer_of(b.store, first, now) is None
 
 
 @pytest.mark.parametrize(

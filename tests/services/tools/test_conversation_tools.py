@@ -41,8 +41,8 @@ NOTES_BYTES = 1_000
 
 async def call(bench: Bench, tool: str, /, **arguments: object) -> str:
     """What a tool answers in the turn that began last, or in no turn at all."""
-    newest = await bench.session.store.read(_newest_turn, bench.conversation_id)
-    made = conversation_tools(bench.session.store)(TurnScope(bench.conversation_id, newest))
+    newest = await bench.store.read(_newest_turn, bench.conversation_id)
+    made = conversation_tools(bench.store)(TurnScope(bench.conversation_id, newest))
     run = next(each.run for each in made if each.schema.name == tool)
     output = await asyncio.wait_for(run(json.dumps(arguments)), WAIT_S)
     assert not output.is_error
@@ -58,7 +58,7 @@ def _newest_turn(conversation_id: ConversationId) -> TurnId:
 
 
 async def store_messages(bench: Bench, *contents: Content) -> None:
-    await bench.session.store.run(conversations.append, bench.conversation_id, contents, utc_now())
+    await bench.store.run(conversations.append, bench.conversation_id, contents, utc_now())
 
 
 async def answered(bench: Bench, call_id: str, text: str) -> None:
@@ -183,15 +183,15 @@ async def test_a_summary_leads_to_the_messages_it_stands_for(bench: Opener) -> N
     b = await bench([])
     await store_messages(b, *(user_message(f"said {n}") for n in range(6)))
     low = NewSummary(MessageId(1), MessageId(3), 1, "hybrid", "low", 9, "palimpsest", (), 0)
-    first = await b.session.store.run(contexts.write_summary, b.conversation_id, low, utc_now())
+    first = await b.store.run(contexts.write_summary, b.conversation_id, low, utc_now())
     high = NewSummary(MessageId(0), MessageId(4), 2, "hybrid", "high", 9, "palimpsest", (first.id,), 0)
-    second = await b.session.store.run(contexts.write_summary, b.conversation_id, high, utc_now())
+    second = await b.store.run(contexts.write_summary, b.conversation_id, high, utc_now())
     page = await call(b, "recall", summary_id=second.id)
     assert f"stands for messages 0 to 3, by way of the summaries {first.id}." in page
     assert re.findall(r"^> (said \d)$", page, re.M) == ["said 0", "said 1", "said 2", "said 3"]
     with pytest.raises(NotFound):
         await call(b, "recall", summary_id=SummaryId(999))
-    await b.session.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(6), utc_now())
+    await b.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(6), utc_now())
     with pytest.raises(NotFound):
         await call(b, "recall", summary_id=first.id)
 
@@ -283,7 +283,7 @@ async def test_of_two_calls_with_one_id_the_newer_visible_one_is_read(bench: Ope
     assert (await call(b, "tool_output", call_id="call_0")).endswith("\nnew")
     assert (await call(b, "tool_output", call_id='call_0"%')).endswith("\nother")
     assert (await call(b, "tool_output", message_id=1, call_id="call_0")).endswith("\nold")
-    await b.session.store.run(conversations.hide, b.conversation_id, MessageId(4), MessageId(6), utc_now())
+    await b.store.run(conversations.hide, b.conversation_id, MessageId(4), MessageId(6), utc_now())
     assert (await call(b, "tool_output", call_id="call_0")).endswith("\nold")
 
 
@@ -310,7 +310,7 @@ async def test_tool_output_says_what_is_wrong_with_a_call(bench: Opener, argumen
 
 async def test_the_declarations_are_json_schemas_and_the_same_for_every_turn(bench: Opener) -> None:
     b = await bench([])
-    make = conversation_tools(b.session.store)
+    make = conversation_tools(b.store)
     one = [tool.schema for tool in make(TurnScope(ConversationId("a"), TurnId("1")))]
     assert one == [tool.schema for tool in make(TurnScope(ConversationId("b"), TurnId("2")))]
     for schema in one:

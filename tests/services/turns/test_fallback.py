@@ -61,11 +61,11 @@ def guards(b: Bench) -> list[ContextEvent]:
 
 
 async def journal_size(b: Bench) -> int:
-    return await b.session.store.read(lambda: StreamJournal.select().count())
+    return await b.store.read(lambda: StreamJournal.select().count())
 
 
 async def open_steps(b: Bench) -> int:
-    return await b.session.store.read(lambda: Step.select().where(Step.ending.is_null()).count())
+    return await b.store.read(lambda: Step.select().where(Step.ending.is_null()).count())
 
 
 async def check_requests(b: Bench) -> None:
@@ -89,7 +89,7 @@ async def test_a_limit_a_service_names_is_learned_and_the_turn_commits_with_a_sm
     assert taken.limit_tokens < 1_500
     state = await b.session.contexts.state(b.conversation_id)
     assert (state.model.source, state.model.limits.window) == (LimitsSource.LEARNED, 1_500)
-    assert await b.session.store.read(learned.learned_limits, utc_now()) == {"offline/offline": 1_500}
+    assert await b.store.read(learned.learned_limits, utc_now()) == {"offline/offline": 1_500}
     assert (await b.session.contexts.state(other.id)).budget == state.budget, "another conversation was not capped"
     assert [text for _, text, _ in (await b.said())[-2:]] == ["And now?", "It fits."]
     assert {status for _, _, status in await b.said()} == {"complete"}
@@ -189,7 +189,7 @@ async def test_after_the_first_word_nothing_is_tried_and_the_word_is_kept(bench:
     assert await b.ask("And now?") == "errored"
     assert (await b.said())[-1] == ("assistant", "I beg", "errored")
     assert (other.seen, guards(b), len(b.provider.replies)) == ([], [], 1)
-    assert await b.session.store.read(learned.learned_limits, utc_now()) == {}
+    assert await b.store.read(learned.learned_limits, utc_now()) == {}
     await check_requests(b)
 
 
@@ -230,7 +230,7 @@ async def test_a_small_request_refused_without_a_number_teaches_no_limit(bench: 
     before = models.budget(models.get("offline"))
     await b.ask("Hello.")
     assert models.budget(models.get("offline")) == before
-    assert await b.session.store.read(learned.learned_limits, utc_now()) == {}
+    assert await b.store.read(learned.learned_limits, utc_now()) == {}
     assert "offline" in [choice.model.name for choice in models.choices()]
     b.provider.replies = [says("Still here.")]
     assert await b.ask("Are you there?") == "committed"

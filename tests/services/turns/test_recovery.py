@@ -60,7 +60,7 @@ def recovery(b: Bench) -> Recovery:
 
 async def died(b: Bench, *events: JournalEvent, text: str = "question") -> TurnId:
     """A turn whose server ended after those events, as the next one finds it."""
-    store, turn_id = b.session.store, TurnId(f"turn of {text}")
+    store, turn_id = b.store, TurnId(f"turn of {text}")
     counts = Counts("o200k_base", [1])
     content = user_message(text)
     admission = await store.run(
@@ -101,7 +101,7 @@ def sent(b: Bench) -> list[tuple[str, str]]:
 
 
 async def is_free(b: Bench) -> bool:
-    return await b.session.store.read(holder_of, b.conversation_id) is None
+    return await b.store.read(holder_of, b.conversation_id) is None
 
 
 # ---------------------------------------------------------------------------------------------------- what is offered
@@ -236,7 +236,7 @@ async def test_a_retry_hides_the_answer_and_asks_the_same_message_once(bench: Op
 async def test_what_could_not_be_sent_any_more_leaves_the_answer_where_it_is(bench: Opener, how: Rerun) -> None:
     b = await bench([[TextDelta("half"), OVERLOADED]], window=8_000, reserve=1_000)
     assert await b.ask("Mind the pump. " * 1_000) == "errored"
-    turn_id = TurnId((await b.session.store.read(recovering.unresolved))[0].turn.id)
+    turn_id = TurnId((await b.store.read(recovering.unresolved))[0].turn.id)
     before, contexts = await visible(b), b.session.contexts
     contexts.models.learn((await contexts.state(b.conversation_id)).model, 4_000)
     with pytest.raises(RecentMessagesTooLarge):
@@ -363,7 +363,7 @@ async def test_a_running_turn_cannot_be_resolved(bench: Opener) -> None:
 async def test_a_retry_whose_server_dies_at_once_is_offered_in_its_turn(bench: Opener) -> None:
     b = await bench([[TextDelta("half"), OVERLOADED], says("whole")])
     turn_id = await failed(b)
-    store, new = b.session.store, TurnId("new")
+    store, new = b.store, TurnId("new")
     await store.run(
         recovering.reopen, new, turn_id, Resolution.RETRY, b.conversation_id, "dead", store.is_alive, utc_now()
     )
@@ -498,7 +498,7 @@ async def test_a_turn_stopped_while_the_user_is_asked_takes_the_question_back(be
     editors.attach(editor)
 
     async def run(_: str) -> ToolOutput:
-        approvals = Approvals(b.session.store, editors, FolderTrust(True))
+        approvals = Approvals(b.store, editors, FolderTrust(True))
         await approvals.require(SCOPE, edit_request("a.py", "a diff"))
         raise AssertionError
 
@@ -515,7 +515,7 @@ async def test_a_turn_stopped_while_it_commits_is_committed(bench: Opener) -> No
     running = await begun(b)
     running.follow(lambda numbered: done.set() if numbered.event.type is EventType.DONE else None, 0)
     await asyncio.wait_for(done.wait(), WAIT_S)
-    blocked = asyncio.ensure_future(b.session.store.run(gate.wait, 10))  # the commit waits for the writer
+    blocked = asyncio.ensure_future(b.store.run(gate.wait, 10))  # the commit waits for the writer
     for _ in range(200):
         await asyncio.sleep(0)
     running.cancel()

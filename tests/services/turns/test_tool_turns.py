@@ -162,7 +162,7 @@ async def test_of_a_result_that_is_longer_than_any_the_middle_is_left_out(
 ) -> None:
     monkeypatch.setattr(tool_batch, "MAX_RESULT_CHARACTERS", 100)
     b = await desk([calls(call("1", "editor_big")), says("done")])
-    b.session.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
+    b.session.folder.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
     b.editor.output = ToolOutput("a" * 60 + "b" * 60)
     assert await b.ask("q") == "committed"
     assert b.results() == [("a" * 50 + "\n[20 characters left out here]\n" + "b" * 50, False)]
@@ -184,7 +184,7 @@ async def test_what_the_user_denies_is_not_done_and_the_turn_goes_on(desk: Desk,
     )
     b = await desk([calls(*asked), says("I will not.")])
     b.editor.answer = Answer.DENY
-    b.session.editors.bring(b.editor, [to_editor_tool("format", "Formats.", {}, is_read_only=False)])
+    b.session.folder.editors.bring(b.editor, [to_editor_tool("format", "Formats.", {}, is_read_only=False)])
     assert await b.ask("q") == "committed"
     *denied, read = b.results()
     assert all(text.startswith("The user said no.") and is_error for text, is_error in denied)
@@ -298,7 +298,7 @@ async def test_a_result_of_sixteen_million_characters_is_kept_whole_and_can_be_r
     ]
     limits = {"models": {"offline": {"window": 40_000}}}
     async with open_desk(tmp_path, monkeypatch, NoTokenizers(tmp_path), replies, settings=limits) as b:
-        b.session.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
+        b.session.folder.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
         b.editor.output = ToolOutput(whole)
         assert await b.ask("q") == "committed"
         every_request_fits(b)
@@ -371,8 +371,8 @@ async def standing(b: ToolDesk) -> list[str]:
 async def nothing_changed(b: ToolDesk, frame: tuple[str, tuple[ToolSchema, ...]], root: Path) -> None:
     """No rule but the user's, no pin, no approval, nothing done; the frame of every request is that of the first."""
     assert await standing(b) == [RULE]
-    assert await b.session.store.read(ledger.pins) == []
-    assert await b.session.store.read(approvals.rules) == []
+    assert await b.store.read(ledger.pins) == []
+    assert await b.store.read(approvals.rules) == []
     assert (b.editor.asked, b.editor.applied) == ([], [])
     assert {name for name, _ in b.editor.ran} <= {"fetch"}
     assert not (root / "made").exists()
@@ -403,7 +403,7 @@ async def by_a_search(b: ToolDesk, root: Path) -> Content:
 
 
 async def by_a_tool_result(b: ToolDesk, root: Path) -> Content:
-    b.session.editors.bring(b.editor, [to_editor_tool("fetch", "Fetches.", {}, is_read_only=True)])
+    b.session.folder.editors.bring(b.editor, [to_editor_tool("fetch", "Fetches.", {}, is_read_only=True)])
     b.editor.output = ToolOutput(HOSTILE)
     b.provider.replies = [calls(call("1", "editor_fetch")), says("I fetched it.")]
     return user_message(f"Fetch it. {RULE}")
@@ -479,7 +479,7 @@ async def test_instruction_files_of_a_folder_that_is_not_trusted_are_only_files(
     await after_a_recut(b)
     await nothing_changed(b, (before.system, before.tools), root)
     assert "Never use tabs" not in before.system
-    b.session.trust.is_trusted = True
+    b.session.folder.trust.is_trusted = True
     assert HOSTILE.splitlines()[0] in (await b.frame_now()).system, "the files would be read in a trusted folder"
 
 

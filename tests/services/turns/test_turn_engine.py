@@ -63,7 +63,7 @@ async def test_a_turn_is_stored_as_it_was_shown(bench: Opener) -> None:
     assert shown_text(n.event for n in seen) == "answer"
     assert [n.seq for n in seen] == sorted({n.seq for n in seen})
     assert await b.said() == [("user", "question", "complete"), ("assistant", "answer", "complete")]
-    assert await b.session.store.read(stored_turns.read_journal, running.id) == []
+    assert await b.store.read(stored_turns.read_journal, running.id) == []
 
 
 async def test_an_event_is_durable_before_it_is_shown(bench: Opener) -> None:
@@ -73,7 +73,7 @@ async def test_an_event_is_durable_before_it_is_shown(bench: Opener) -> None:
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
     first = await asyncio.wait_for(shown.get(), WAIT_S)
-    assert await b.session.store.read(stored_turns.read_journal, running.id) == [first]
+    assert await b.store.read(stored_turns.read_journal, running.id) == [first]
     page = await b.session.conversations.read(b.conversation_id, None, None)
     assert page.running is not None
     assert (page.running.turn_id, page.running.text, page.running.last_seq) == (running.id, "first ", first.seq)
@@ -161,8 +161,8 @@ async def test_a_tools_start_is_durable_before_it_runs(bench: Opener) -> None:
     journal: list[EventType] = []
 
     async def look(_: str) -> ToolOutput:
-        (turn_id,) = b.session.turns.running
-        numbered = await b.session.store.read(stored_turns.read_journal, turn_id)
+        (turn_id,) = b.session.folder.running
+        numbered = await b.store.read(stored_turns.read_journal, turn_id)
         journal.extend(n.event.type for n in numbered)
         return ToolOutput("ok")
 
@@ -238,7 +238,7 @@ async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener)
     shown = [result for context in b.provider.seen for message in context.messages for result in message.results]
     n_handed_over = len({result.call_id for result in shown if "characters left out here" in result.text})
     told = [event for event in b.events if isinstance(event, ContextEvent) and event.type is ContextEventType.RECUT]
-    n_recuts = len(await b.session.store.read(contexts.recut_reports, b.conversation_id))
+    n_recuts = len(await b.store.read(contexts.recut_reports, b.conversation_id))
     print(f"400 steps: {n_final} forced finals, {n_handed_over} results handed over, {n_recuts} re-cuts")  # noqa: T201
     assert n_final == 0, "a turn that can go on was ended"
     assert n_handed_over == 40, "not every result that is too large was shown as a preview"
@@ -297,7 +297,7 @@ async def test_a_folder_that_closes_interrupts_every_turn_and_keeps_its_text(ben
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
     await asyncio.wait_for(shown.get(), WAIT_S)
-    await b.session.turns.interrupt_all()
+    await b.session.folder.interrupt_turns()
     assert await b.said() == [("user", "q", "complete"), ("assistant", "half", "interrupted")]
     assert [each.turn.id for each in await Recovery(b.session.turns).unresolved()] == [running.id]
 
@@ -345,7 +345,7 @@ async def test_the_context_follows_what_another_server_stored(bench: Opener, tmp
     other = await open_bench(tmp_path / "0", [says("two")])
     other.conversation_id = ConversationId(b.conversation_id)
     assert await other.ask("q2") == "committed"
-    await other.session.close()
+    await other.session.folder.close()
     assert await b.ask("q3") == "committed"
     assert [m.text for m in b.provider.seen[-1].messages] == ["q1", "one", "q2", "two", "q3"]
 
@@ -362,7 +362,7 @@ async def test_a_turn_that_is_stopped_before_it_begins_is_closed_and_frees_the_c
     assert isinstance(turn, RunningTurn)
     turn.cancel()  # its task has not had a step yet
     assert (await asyncio.wait_for(turn.wait(), WAIT_S)).state is TurnState.CANCELLED
-    assert await b.session.store.read(holder_of, b.conversation_id) is None
+    assert await b.store.read(holder_of, b.conversation_id) is None
     assert await b.said() == [("user", "question", "complete")]
     assert b.provider.seen == []
 
@@ -380,9 +380,9 @@ async def test_a_turn_that_could_not_be_closed_is_as_soon_as_the_store_can_be_wr
     with pytest.raises(StoreError):
         await b.ask("question")
     freed = asyncio.Event()
-    b.session.listeners.add(lambda _: freed.set())
+    b.session.folder.listeners.add(lambda _: freed.set())
     await asyncio.wait_for(freed.wait(), WAIT_S)
-    assert await b.session.store.read(holder_of, b.conversation_id) is None
+    assert await b.store.read(holder_of, b.conversation_id) is None
     assert await b.said() == [("user", "question", "complete"), ("assistant", "half", "interrupted")]
 
 
@@ -426,12 +426,12 @@ async def test_a_switch_during_a_turn_waits_for_its_end_and_switches_keep_their_
     page = await b.session.conversations.read(b.conversation_id, None, None)
     assert page.record.model == "offline-2"
     assert await b.ask("And now?") == "committed"
-    assert b.session.listeners._listeners == [b.events.append], "nobody listens any more"
+    assert b.session.folder.listeners._listeners == [b.events.append], "nobody listens any more"
 
 
 async def test_a_switch_does_not_wait_for_anything_but_a_turn(bench: Opener) -> None:
     b = await bench([])
-    store = b.session.store
+    store = b.store
     lease = await store.run(
         stored_leases.acquire, b.conversation_id, store.server_id, "a summary", store.is_alive, utc_now()
     )

@@ -18,7 +18,7 @@ from palimpsest.domain.messages import ConversationId, TurnId, user_message
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.recovery import Resolution
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations
@@ -151,7 +151,7 @@ def chat_about(world: World, op: Op, word: str, text: str) -> None:
 
 async def _draft(session: FolderSession, at: ConversationId) -> str:
     """Empty where the conversation is not stored yet."""
-    found = await session.store.read(_drafts)
+    found = await session.folder.store.read(_drafts)
     return found.get(at, "")
 
 
@@ -207,21 +207,21 @@ def _listener(look: Look) -> Callable[[Numbered], None]:
 
 async def _stop(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     for turn_id in await _some_running(session, op):
-        if (own := session.turns.running.get(turn_id)) is not None:
+        if (own := session.folder.running.get(turn_id)) is not None:
             own.cancel()
             await own.wait()
-        elif session.following is not None:
-            await session.following.cancel(turn_id)
+        elif session.folder.following is not None:
+            await session.folder.following.cancel(turn_id)
 
 
 async def _attach(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     for turn_id in await _some_running(session, op):
-        if (own := session.turns.running.get(turn_id)) is not None:
+        if (own := session.folder.running.get(turn_id)) is not None:
             await _watch(world, request.server, own)
-        elif session.following is not None:
+        elif session.folder.following is not None:
             look = Look(turn_id, request.server)
             world.part(Looks).append(look)
-            await session.following.follow(turn_id, 0, _listener(look))
+            await session.folder.following.follow(turn_id, 0, _listener(look))
             look.saw_end = True
 
 
@@ -237,7 +237,7 @@ async def _switch(world: World, request: Request, session: FolderSession, at: Co
 
 async def _asked(session: FolderSession, at: ConversationId) -> list[StoredMessage]:
     """What the user asked in turns, and was not hidden."""
-    found = await session.store.read(conversations.read_user_messages, at, 0)
+    found = await session.folder.store.read(conversations.read_user_messages, at, 0)
     return [each for each in found if each.turn_id is not None]
 
 

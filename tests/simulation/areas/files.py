@@ -19,7 +19,7 @@ from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.facts.fact import FactId, Place, Span
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.services.facts.librarian import Librarian
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 
 _DAY_S: Final = 24 * 3600
 Change = Callable[[Files, Op, random.Random], None]
@@ -80,8 +80,7 @@ def _of_facts(weight: int, work: Work) -> Kind:
 
         async def carry_out(request: Request) -> None:
             session: FolderSession = await world.open_folder(request.server)
-            if session.facts is not None:
-                await work(world, session.facts.librarian, op)
+            await work(world, session.folder.facts.librarian, op)
 
         world.request(op.kind, server_of(world, op), carry_out)
 

@@ -8,7 +8,7 @@ from typing import Final
 from tests.simulation.operations import Kind, Op, server_of
 from tests.simulation.world import Request, Server, World
 
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 
 
 class Holders:

@@ -14,7 +14,7 @@ from tests.simulation.world import Request, Server, Woken, World
 from palimpsest.domain.context.cut import Block
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.context.pinning import Pinning
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
 
@@ -83,15 +83,15 @@ async def _rollback(world: World, request: Request, session: FolderSession, at: 
 async def _fork(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     end = await _end_of(session, at)
     if end and len(world.conversations) < _MOST_CONVERSATIONS:
-        hidden = await session.store.read(conversations.hidden_ranges, at)
-        taken_back = await session.store.read(ledger.withdrawals, at)
+        hidden = await session.folder.store.read(conversations.hidden_ranges, at)
+        taken_back = await session.folder.store.read(ledger.withdrawals, at)
         child = await session.conversations.fork(at, MessageId(op.b % end), None)
         world.conversations.append(child.id)
-        shown = await session.store.read(conversations.read_visible, child.id, 0)
+        shown = await session.folder.store.read(conversations.read_visible, child.id, 0)
         if any(each.start <= message.id < each.end for message in shown for each in hidden):
             world.problem("fork shows what was hidden", f"{len(shown)} shown")
-        known = await session.store.read(ledger.withdrawals, child.id)
-        still = await session.store.read(ledger.withdrawals, at)  # a purge may have taken some meanwhile
+        known = await session.folder.store.read(ledger.withdrawals, child.id)
+        still = await session.folder.store.read(ledger.withdrawals, at)  # a purge may have taken some meanwhile
         if any(each.message_id < child.fork_at and each in still and each not in known for each in taken_back):
             world.problem("fork forgets what was taken back", f"{len(known)} of {len(taken_back)}")
 
@@ -154,8 +154,7 @@ async def _layout(world: World, request: Request, session: FolderSession, at: Co
 
 
 async def _extract(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    if session.facts is not None:
-        await session.facts.librarian.extract_and_store(at)
+    await session.folder.facts.librarian.extract_and_store(at)
 
 
 def _overtake(world: World, op: Op) -> None:
@@ -203,8 +202,8 @@ def _read_now(servers: Sequence[Server]) -> list[tuple[Server, ConversationId]]:
     found: list[tuple[Server, ConversationId]] = []
     for server in servers:
         if (session := server.session) is not None:
-            written = {turn.conversation_id for turn in session.turns.running.values()}
-            read = [each.conversation_id for each in session.contexts.background._tasks.values()]
+            written = {turn.conversation_id for turn in session.folder.running.values()}
+            read = [each.conversation_id for each in session.folder.background._tasks.values()]
             found += [(server, each) for each in read if each is not None and each not in written]
     return found
 

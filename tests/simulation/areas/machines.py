@@ -32,10 +32,10 @@ def _kill(world: World, op: Op) -> None:
 
 def _unlock(world: World, op: Op) -> None:
     """Somebody removes the lock file of a server with a turn, so that the others take it for dead; and it goes on."""
-    sessions = [each.session for each in world.servers if each.session is not None and each.session.turns.running]
+    sessions = [each.session for each in world.servers if each.session is not None and each.session.folder.running]
     if sessions and len(world.servers) > 1:
         world.has_unlocked = True
-        server_id = sessions[op.a % len(sessions)].store.server_id
+        server_id = sessions[op.a % len(sessions)].folder.store.server_id
         (world.directory / "servers" / f"{server_id}.lock").unlink(missing_ok=True)
 
 

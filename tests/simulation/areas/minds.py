@@ -13,7 +13,7 @@ from tests.simulation.world import Request, World
 from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.context.pinning import Pinning
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.tables import execute
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def _change(world: World, op: Op) -> None:
 
 async def _forget(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     """A fact that was learned of what was said is forgotten, or restored."""
-    if session.facts is None:
-        return
-    librarian, kept = session.facts.librarian, world.part(KeptFacts)
+    librarian, kept = session.folder.facts.librarian, world.part(KeptFacts)
     if op.kind == "recall learned":
         if listed := await librarian.forgotten():
             kept.maybe_restored.add(chosen := listed[op.b % len(listed)].id)
@@ -53,7 +51,7 @@ async def _forget(world: World, request: Request, session: FolderSession, at: Co
 
 async def _take_away(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     """What something rests on that was forgotten, or is known, is rolled back or purged."""
-    found = await session.store.read(_grounds)
+    found = await session.folder.store.read(_grounds)
     if not found:
         return
     owner, message_id = found[op.b % len(found)]

@@ -19,7 +19,7 @@ from palimpsest.domain.transfer.file_format import decode
 from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.conversation.transfer import Imported, Outcome, Transfers
 from palimpsest.services.folder import adoption
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.maintenance import health
 from palimpsest.storage.store import copy_store
 
@@ -63,7 +63,7 @@ def _import(world: World, op: Op) -> None:
 
 async def _refused(world: World, session: FolderSession, transfers: Transfers, text: str, *, is_alone: bool) -> None:
     """A file that is not what was exported is refused, and nothing of it stays."""
-    elsewhere, directory = world.part(Elsewhere), session.store.directory
+    elsewhere, directory = world.part(Elsewhere), session.folder.store.directory
     before = rows_of(directory, "conversation", "id")
     is_alone = is_alone and elsewhere.n_imports == 1
     try:
@@ -172,18 +172,18 @@ def _adopt(world: World, op: Op) -> None:
     async def carry_out(request: Request) -> None:
         elsewhere = world.part(Elsewhere)
         root, session = elsewhere.root, await elsewhere.open(request.server)
-        left = await adoption.offered(session.store)
+        left = await adoption.offered(session.folder.store)
         if left is None and not elsewhere.left:
             return
         directory = elsewhere.left[op.b % len(elsewhere.left)] if left is None else left.directory
-        if directory == session.store.directory:
+        if directory == session.folder.store.directory:
             return
         adopted = await adoption.adopt(directory, session.conversations, root)
         if adopted.refused:
             world.problem("not adopted", adopted.refused[0])
-        before = len(rows_of(session.store.directory, "conversation"))
+        before = len(rows_of(session.folder.store.directory, "conversation"))
         again = await adoption.adopt(directory, session.conversations, root)
-        after = len(rows_of(session.store.directory, "conversation"))
+        after = len(rows_of(session.folder.store.directory, "conversation"))
         if elsewhere.n_imports == 0 and (again.n_pins or (before, again.n_present) != (after, again.n_conversations)):
             world.problem("adopted twice", f"{before} conversations, then {after}; {again}")
         if root == elsewhere.root:

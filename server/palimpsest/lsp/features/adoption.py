@@ -29,7 +29,7 @@ async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdo
     sessions = [await ls.session(uri) for uri in uris]
     from palimpsest.services.folder.adoption import offered
 
-    found = [(session.root, await offered(session.store)) for session in sessions]
+    found = [(session.folder.root, await offered(session.folder.store)) for session in sessions]
     return ListAdoptionResult(
         [LeftBehind(root.as_uri(), left.directory.name, left.path) for root, left in found if left is not None]
     )
@@ -40,9 +40,9 @@ async def resolve(ls: PalimpsestServer, params: ResolveAdoptionParams) -> Adopti
     session = await ls.session(params.folder_uri)
     from palimpsest.services.folder.adoption import adopt, decline, require_offered
 
-    left = await require_offered(session.store, params.store)
+    left = await require_offered(session.folder.store, params.store)
     if params.action is AdoptionAction.DECLINE:
-        await decline(session.store, left)
+        await decline(session.folder.store, left)
         return AdoptionResult(0, 0, [])
-    adopted = await adopt(left.directory, session.conversations, session.root)
+    adopted = await adopt(left.directory, session.conversations, session.folder.root)
     return AdoptionResult(adopted.n_conversations, adopted.n_pins, list(adopted.refused))

@@ -20,7 +20,7 @@ from palimpsest.wire.areas.attachments import (
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.chat import attachments as service
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 T = TypeVar("T")
 
@@ -58,8 +58,8 @@ async def snapshots_of(
     from palimpsest.services.workspace.files import WorkspaceFiles
     from palimpsest.services.workspace.texts import WorkspaceTexts
 
-    held = {**session.editors.texts(), **FolderEditor(ls, session.root).texts()}
-    texts = WorkspaceTexts(WorkspaceFiles(session.root), held)
+    held = {**session.folder.editors.texts(), **FolderEditor(ls, session.folder.root).texts()}
+    texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), held)
     return await take_snapshots(texts, [_to_attachment(ls, session, each) for each in wanted])
 
 
@@ -111,4 +111,5 @@ def _path_below(ls: PalimpsestServer, session: FolderSession, written: str) -> s
     found = ls.resolve(written) if written.startswith("file:") else None
     if found is None:
         return written
-    return found.relative_to(session.root).as_posix() if found.is_relative_to(session.root) else str(found)
+    root = session.folder.root
+    return found.relative_to(root).as_posix() if found.is_relative_to(root) else str(found)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from palimpsest.lsp.progress import Token
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.conversation.conversations import TurnOutcome
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
     from palimpsest.services.turns.running import RunningTurn
 
 
@@ -60,7 +60,7 @@ async def follow_to_the_end(
     from palimpsest.services.turns.running import RunningTurn, begun
 
     progress = SummaryProgress(ls, work_done_token, conversation_id)
-    unsubscribe = session.listeners.add(progress.hear)
+    unsubscribe = session.folder.listeners.add(progress.hear)
     try:
         started = await begun(starting, lambda turn: stop_turn(ls, turn))
         if isinstance(started, RunningTurn):
@@ -74,8 +74,8 @@ async def follow_to_the_end(
         try:
             return await _elsewhere(ls, session, started, token, 0)
         except asyncio.CancelledError:
-            if session.following is not None and not ls.is_leaving:
-                await session.following.cancel(started)
+            if not ls.is_leaving:
+                await session.folder.following.cancel(started)
             raise
     finally:
         unsubscribe()
@@ -113,7 +113,7 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
 @answers
 async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
-    running = session.turns.running.get(TurnId(params.turn_id))
+    running = session.folder.running.get(TurnId(params.turn_id))
     if running is None:
         turn_id = TurnId(params.turn_id)
         return await _elsewhere(ls, session, turn_id, params.partial_result_token, params.after_seq or 0)
@@ -131,12 +131,11 @@ async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
     from palimpsest.lsp.to_wire import to_status
 
     session = await ls.session_of_turn(params.turn_id)
-    running = session.turns.running.get(TurnId(params.turn_id))
+    running = session.folder.running.get(TurnId(params.turn_id))
     if running is not None:
         running.cancel()
         return CancelResult(to_status((await running.wait()).state))
-    if session.following is not None:
-        await session.following.cancel(TurnId(params.turn_id))
+    await session.folder.following.cancel(TurnId(params.turn_id))
     outcome = await session.conversations.outcome(TurnId(params.turn_id))
     return CancelResult(to_status(outcome.turn.state))
 
@@ -169,8 +168,8 @@ async def _elsewhere(
     stream = DeltaStream(ls, token)
     turn = outcome.turn
     stream.send(_first_delta(turn.id, turn.conversation_id, turn.user_message_id))
-    if not turn.state.is_final and session.following is not None:
-        await session.following.follow(turn_id, after_seq, stream.show)
+    if not turn.state.is_final:
+        await session.folder.following.follow(turn_id, after_seq, stream.show)
     elif outcome.text:
         stream.send(TurnDelta(turn.last_seq, DeltaType.TEXT, outcome.text))
     return await _result(session, turn_id, has_stream=token is not None)

@@ -24,7 +24,7 @@ from palimpsest.wire.areas.commands import (
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.chat.mentions import Mentions
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -36,9 +36,9 @@ def register(server: PalimpsestServer) -> None:
         from palimpsest.services.chat.mentions import Mentions
         from palimpsest.services.workspace.files import WorkspaceFiles
 
-        if session.root not in known:
-            known[session.root] = Mentions(WorkspaceFiles(session.root))
-        found = await known[session.root].complete(params.text, _to_characters(params.text, params.position))
+        if session.folder.root not in known:
+            known[session.folder.root] = Mentions(WorkspaceFiles(session.folder.root))
+        found = await known[session.folder.root].complete(params.text, _to_characters(params.text, params.position))
         return CompleteMentionsResult(
             start=_n_units(params.text[: found.start]),
             items=[

@@ -51,7 +51,7 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
     conversation_id = ConversationId(params.conversation_id)
     progress = SummaryProgress(ls, params.work_done_token, params.conversation_id)
-    unsubscribe = session.listeners.add(progress.hear)
+    unsubscribe = session.folder.listeners.add(progress.hear)
     try:
         done = await session.conversations.summarize(conversation_id, wanted, ls.editor_models.id)
     finally:

@@ -35,7 +35,7 @@ async def create(ls: PalimpsestServer, params: CreateConversationParams) -> Conv
     record = await session.conversations.create(params.title, params.model)
     if params.model is not None:
         ls.doubt_model(session, params.model)
-    return to_conversation(record, session.root, None)
+    return to_conversation(record, session.folder.root, None)
 
 
 @answers
@@ -44,7 +44,7 @@ async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> Lis
 
     uris = [root.as_uri() for root in ls.roots()] if params.folder is None else [params.folder]
     found = [
-        to_conversation(record, session.root, running)
+        to_conversation(record, session.folder.root, running)
         for session in [await ls.session(uri) for uri in uris]
         for record, running in await session.conversations.list()
     ]
@@ -59,7 +59,7 @@ async def read(ls: PalimpsestServer, params: ReadConversationParams) -> ReadConv
     page = await session.conversations.read(ConversationId(params.conversation_id), params.start, params.limit)
     running = page.running
     return ReadConversationResult(
-        conversation=to_conversation(page.record, session.root, None if running is None else running.turn_id),
+        conversation=to_conversation(page.record, session.folder.root, None if running is None else running.turn_id),
         messages=[to_message(message, is_hidden=message.id in page.hidden) for message in page.messages],
         next=page.next,
         running=None if running is None else RunningTurn(running.turn_id, running.last_seq, running.text),

@@ -22,7 +22,7 @@ from palimpsest.wire.areas.places import ConversationParams, MessageRange
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.conversation.history import Recut
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -44,7 +44,7 @@ async def rename(ls: PalimpsestServer, params: RenameParams) -> ConversationInfo
 
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.rename(ConversationId(params.conversation_id), params.title)
-    return to_conversation(record, session.root, None)
+    return to_conversation(record, session.folder.root, None)
 
 
 @answers
@@ -54,7 +54,7 @@ async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationIn
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     record = await session.conversations.archive(conversation_id, is_archived=params.is_archived)
-    return to_conversation(record, session.root, None)
+    return to_conversation(record, session.folder.root, None)
 
 
 @answers
@@ -64,7 +64,7 @@ async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> Conversat
     session = await ls.session_of(params.conversation_id)
     layout = None if params.layout is None else params.layout.value
     record = await session.conversations.set_layout(ConversationId(params.conversation_id), layout)
-    return to_conversation(record, session.root, None)
+    return to_conversation(record, session.folder.root, None)
 
 
 @answers
@@ -73,7 +73,7 @@ async def set_draft(ls: PalimpsestServer, params: SetDraftParams) -> Conversatio
 
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.set_draft(ConversationId(params.conversation_id), params.text)
-    return to_conversation(record, session.root, None)
+    return to_conversation(record, session.folder.root, None)
 
 
 @answers
@@ -83,7 +83,7 @@ async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
     after = None if params.message_id is None else MessageId(params.message_id)
     record = await session.conversations.fork(ConversationId(params.conversation_id), after, params.title)
-    return to_conversation(record, session.root, None)
+    return to_conversation(record, session.folder.root, None)
 
 
 @answers

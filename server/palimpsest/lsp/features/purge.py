@@ -12,7 +12,7 @@ from palimpsest.wire.areas.purge import PurgeParams, PurgeResult
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.conversation.purge import Purging
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:
@@ -34,7 +34,7 @@ async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
         scope.n_summaries,
         list(scope.others),
         to_usage(await usage_status(session.contexts, conversation_id)),
-        set_aside(session.store.directory),
+        set_aside(session.folder.store.directory),
     )
 
 

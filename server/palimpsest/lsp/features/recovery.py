@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from palimpsest.domain.turns.recovery import BatchCall, Rerun
     from palimpsest.lsp.progress import Token
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
     from palimpsest.services.turns import recovery as services
 
 log = logging.getLogger(__name__)
@@ -165,8 +165,8 @@ class Offers:
 
     def make(self, session: FolderSession) -> None:
         """Once a folder."""
-        if session.root not in self._offered:
-            self._offered[session.root] = asyncio.create_task(self._offer(session), name="offer recovery")
+        if session.folder.root not in self._offered:
+            self._offered[session.folder.root] = asyncio.create_task(self._offer(session), name="offer recovery")
 
     def forget(self, root: Path) -> None:
         """The editor has closed the folder: when it is opened again, what broke off meanwhile is offered."""

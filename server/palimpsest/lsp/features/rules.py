@@ -12,7 +12,7 @@ from palimpsest.wire.areas.rules import ListRulesResult, PinParams, RuleState, S
 if TYPE_CHECKING:
     from palimpsest.domain.context.rules.front import StandingRules
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 
 def register(server: PalimpsestServer) -> None:

@@ -44,6 +44,6 @@ async def search(ls: PalimpsestServer, params: SearchParams) -> SearchResult:
                 hit.is_hidden,
             )
             for session in sessions
-            for hit in await find(session.store, wanted)
+            for hit in await find(session.folder.store, wanted)
         ]
     )

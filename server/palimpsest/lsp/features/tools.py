@@ -34,7 +34,7 @@ from palimpsest.wire.areas.tools import (
 if TYPE_CHECKING:
     from palimpsest.domain.approvals import Answer, ApprovalRequest
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
     from palimpsest.services.tools.approvals import Approvals
     from palimpsest.services.tools.editors import Change, EditorTool
     from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
@@ -75,7 +75,7 @@ async def revoke_approval(ls: PalimpsestServer, params: RevokeApprovalParams) ->
 def _approvals(session: FolderSession) -> Approvals:
     from palimpsest.services.tools.approvals import Approvals
 
-    return Approvals(session.store, session.editors, session.trust)
+    return Approvals(session.folder.store, session.folder.editors, session.folder.trust)
 
 
 async def _listed(approvals: Approvals) -> ListApprovalsResult:
@@ -107,17 +107,17 @@ class Attachments:
     def attach(self, session: FolderSession) -> None:
         """Once a folder; attaching again changes nothing."""
 
-        if session.root in self._detach:
+        if session.folder.root in self._detach:
             return
-        editors, editor = session.editors, FolderEditor(self._server, session.root)
+        editors, editor = session.folder.editors, FolderEditor(self._server, session.folder.root)
         detach = editors.attach(editor, self._tools)
 
         def leave() -> None:
             detach()
             editor.leave()
 
-        self._detach[session.root] = leave
-        self._bring[session.root] = lambda: editors.bring(editor, self._tools)
+        self._detach[session.folder.root] = leave
+        self._bring[session.folder.root] = lambda: editors.bring(editor, self._tools)
 
     def bring(self, tools: list[EditorTool]) -> None:
         self._tools = tuple(tools)

@@ -16,7 +16,7 @@ from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.context.model_switch import Expanding, Shrinking
 from palimpsest.domain.context.rules.front import StandingRules
 from palimpsest.domain.context.rules.ledger import EntryState
-from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.facts.fact import Wanted as FactsWanted
 from palimpsest.domain.facts.text import for_people
@@ -31,7 +31,7 @@ from palimpsest.services.conversation.purge import set_aside
 from palimpsest.services.conversation.search import Wanted, find
 from palimpsest.services.conversation.transfer import Transfers
 from palimpsest.services.facts.librarian import Librarian
-from palimpsest.services.folder.folders import FolderSession
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
@@ -186,7 +186,7 @@ class Commanding:
         )
         told += [
             f"{_code(path)} may still hold it: delete it if you do not need it."
-            for path in set_aside(session.store.directory)
+            for path in set_aside(session.folder.store.directory)
         ]
         return " ".join(told)
 
@@ -197,9 +197,7 @@ class Commanding:
 
     @property
     def _librarian(self) -> Librarian:
-        if self.session.facts is None:
-            raise NotFound("No facts are kept of this folder.")
-        return self.session.facts.librarian
+        return self.session.folder.facts.librarian
 
     async def _forget(self, fact_id: FactId) -> str:
         fact = await self._librarian.get(fact_id)
@@ -215,10 +213,9 @@ class Commanding:
         return _table(("No.", "Fact", "Forgotten at"), rows) if rows else "No fact was forgotten in the last 30 days."
 
     async def _facts(self, words: str) -> str:
-        if self.session.facts is None:
-            return "No facts are kept of this folder."
-        librarian = self.session.facts.librarian
-        found = await (librarian.search(words) if words else librarian.select(FactsWanted(limit=_MOST_FACTS)))
+        found = await (
+            self._librarian.search(words) if words else self._librarian.select(FactsWanted(limit=_MOST_FACTS))
+        )
         return for_people(found) if found else "No facts."
 
     async def _layout(self, name: str) -> str:
@@ -294,7 +291,7 @@ class Commanding:
         return "\n\n".join(part for part in parts if part)
 
     async def _search(self, text: str) -> str:
-        hits = await find(self.session.store, Wanted(text))
+        hits = await find(self.session.folder.store, Wanted(text))
         if not hits:
             return "No message in this folder's conversations matches."
         return "\n".join(
@@ -325,7 +322,7 @@ class Commanding:
 
     async def _export(self, argument: str) -> str:
         conversation_id = self._conversation
-        path = _file_of(self.session.root, argument or f"conversation-{conversation_id[:8]}.jsonl")
+        path = _file_of(self.session.folder.root, argument or f"conversation-{conversation_id[:8]}.jsonl")
         done = await Transfers(self.session.conversations).export_to(conversation_id, path, overwrites=False)
         return (
             f"Wrote {counted(done.n_messages, 'message')} to {_code(str(path))}. Whoever can read that file can read "

@@ -68,7 +68,8 @@ MAX_STATES: Final = 32
 class ContextEngine:
     """The contexts of one store's conversations."""
 
-    store: Store
+    leases: Leases
+    """Of the store that the conversations are in."""
     models: Models
     tokenizers: Tokenizers
     settings: ContextSettings
@@ -77,17 +78,20 @@ class ContextEngine:
     emit: EventSink
     choose_summarizer: Callable[[Model, EditorId | None], Awaitable[Summarizer]] = quoting
     """Who writes the summaries of a conversation with that model, for the editor that asked for its work."""
-    background: Background = field(default_factory=Background)
-    """What is written while nobody waits."""
-    leases: Leases = field(init=False)
     _states: dict[ConversationId, ContextState] = field(default_factory=dict)
     """The last used is last."""
     _written: dict[ConversationId, WritableContext] = field(default_factory=dict)
     """Conversations that are written by this engine now: what it holds of them is newer than what anybody reads."""
     _loading: dict[ConversationId, asyncio.Task[ContextState]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.leases = Leases(self.store, self.background)
+    @property
+    def store(self) -> Store:
+        return self.leases.store
+
+    @property
+    def background(self) -> Background:
+        """What is written while nobody waits."""
+        return self.leases.background
 
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""

@@ -16,6 +16,7 @@ from palimpsest.services.facts.folder_events import FolderEvents, Take, open_eve
 from palimpsest.services.facts.librarian import Librarian
 from palimpsest.services.facts.watcher import DEBOUNCE_S, SWEEP_S, SourceWatcher
 from palimpsest.storage.facts import sources as fact_sources
+from palimpsest.storage.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +26,12 @@ class FactKeeping:
     """Lives as long as the folder is open, whatever its settings become."""
 
     root: Path
-    librarian: Librarian
+    store: Store
     listeners: Listeners
     open_events: Callable[[Take], FolderEvents] = open_events
     """What the system tells of files; a test has another."""
+    librarian: Librarian = field(init=False)
+    """Who learns and keeps facts, by the settings of now: `take` comes before everything else."""
     watcher: SourceWatcher = field(init=False)
     checker: PlaceChecker = field(default_factory=PlaceChecker)
     _places: Mapping[str, frozenset[int]] = field(default_factory=dict)
@@ -40,12 +43,10 @@ class FactKeeping:
 
     def __post_init__(self) -> None:
         self.watcher = SourceWatcher(self.root, self.look_at, self.open_events)
-        self.take(self.librarian)
 
     def take(self, librarian: Librarian) -> None:
-        """From now on this one learns: the settings have changed."""
+        """From now on this one learns, by other settings. It was made with `changed` as its own."""
         self.librarian = librarian
-        librarian.changed = self._facts_changed
 
     def start(self) -> None:
         """Begins to listen, and sees in the background to what happened while no server ran."""
@@ -70,7 +71,7 @@ class FactKeeping:
 
     async def look_at_all(self) -> None:
         """Looks at every file that a fact rests on; for whoever does not wait until somebody says that one changed."""
-        await self.look_at(set(await self.librarian.store.read(fact_sources.watched)))
+        await self.look_at(set(await self.store.read(fact_sources.watched)))
 
     async def look_at(self, paths: set[str]) -> None:
         """Files may have changed on disk."""
@@ -87,7 +88,7 @@ class FactKeeping:
     async def _watch(self) -> None:
         """The files that facts rest on now. Those in which a place is new are looked at: they may have changed while it
         was tied or restored, or before it held again."""
-        found = await self.librarian.store.read(fact_sources.watched)
+        found = await self.store.read(fact_sources.watched)
         await self.watcher.watch(found)
         self.watcher.touch(path for path, places in found.items() if places - self._places.get(path, frozenset()))
         self._places = found
@@ -106,7 +107,8 @@ class FactKeeping:
             self.librarian.consider(event.conversation_id)
             self._asks_again.set()
 
-    def _facts_changed(self) -> None:
+    def changed(self) -> None:
+        """Facts, or the condition of their places, have changed."""
         self._begin(self._rewatch())
 
     async def _rewatch(self) -> None:

@@ -10,20 +10,9 @@ from typing import Any
 
 from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.conversation.conversations import Conversations
-from palimpsest.services.conversation.documents import ChatDocuments
-from palimpsest.services.conversation.purge import Purging
-from palimpsest.services.events import Listeners
-from palimpsest.services.facts.keeper import FactKeeping
-from palimpsest.services.folder.following import Following
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
 from palimpsest.services.models.keys import Keys
-from palimpsest.services.tools.editors import Editors
-from palimpsest.services.turns.engine import TurnEngine
-from palimpsest.services.workspace.trust import FolderTrust
-from palimpsest.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,59 +23,6 @@ class EditorsWord:
     """None: nothing. Then the user's own list of trusted folders counts."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """As they came; nobody has checked them."""
-
-
-@dataclass(frozen=True, slots=True)
-class FolderSession:
-    """One open workspace folder, with the settings of one moment. When those change, another one takes its place, with
-    the same store, listeners, trust and running turns; a turn ends with the settings it began with."""
-
-    root: Path
-    """Resolved."""
-    store: Store
-    contexts: ContextEngine
-    turns: TurnEngine
-    conversations: Conversations
-    listeners: Listeners
-    settings: Settings = field(default_factory=Settings)
-    trust: FolderTrust = field(default_factory=FolderTrust)
-    editor_settings: Mapping[str, Any] = field(default_factory=dict)
-    """What counts of what the editor said."""
-    notes: tuple[str, ...] = ()
-    """What the user should know about the folder's settings, in sentences."""
-    editors: Editors = field(default_factory=Editors)
-    """Those that have the folder open."""
-    following: Following | None = None
-    """None where no other server can have the folder."""
-    facts: FactKeeping | None = None
-    """None where nobody keeps facts, such as in tests of something else."""
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether the folder's project settings, instructions and tools count."""
-        return self.trust.is_trusted
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no turn runs, nothing is done in the background, and no fact is being learned or looked at."""
-        return (
-            not self.turns.running and self.contexts.background.is_idle and (self.facts is None or self.facts.is_idle)
-        )
-
-    @property
-    def purging(self) -> Purging:
-        """Purges of the folder's conversations."""
-        return Purging(self.contexts, self.listeners, ChatDocuments(self.root, self.store))
-
-    async def close(self) -> None:
-        """Stops what runs, keeping what it said, then closes the store."""
-        await self.turns.interrupt_all()
-        if self.facts is not None:
-            await self.facts.close()
-        if self.following is not None:
-            await self.following.close()
-        await self.contexts.background.close()
-        await self.store.close()
 
 
 def _is_text(root: Path) -> bool:
@@ -145,11 +81,11 @@ class Folders:
         while root not in self._holders and (opening := self._sessions.get(root)) is not None:
             await asyncio.wait({opening})
             session = None if self._opening(root) is None else opening.result()
-            running = [] if session is None else [each.task for each in session.turns.running.values() if each.task]
+            running = [] if session is None else [each.task for each in session.folder.running.values() if each.task]
             if running:
                 await asyncio.wait(running)
-            elif session is not None and session.contexts.leases.is_held:
-                await session.contexts.leases.wait_until_free()
+            elif session is not None and session.folder.leases.is_held:
+                await session.folder.leases.wait_until_free()
             elif root not in self._holders and self._sessions.get(root) is opening:
                 self._close_session(root, session)
 
@@ -159,7 +95,7 @@ class Folders:
         del self._sessions[root]
         self._homes = {each: home for each, home in self._homes.items() if home != root}
         if session is not None:
-            closing = self._closing[root] = asyncio.create_task(session.close(), name="close folder")
+            closing = self._closing[root] = asyncio.create_task(session.folder.close(), name="close folder")
             closing.add_done_callback(lambda _: self._closing.pop(root, None))
 
     async def get(self, root: Path) -> FolderSession:
@@ -171,7 +107,8 @@ class Folders:
             except StoreError:
                 opening = self._opening(root)  # it was begun before this call: what was in its way may be gone
             else:
-                if not session.store.reads_until_writable or not await asyncio.to_thread(session.store.is_writable):
+                store = session.folder.store
+                if not store.reads_until_writable or not await asyncio.to_thread(store.is_writable):
                     return session
                 if self._opening(root) is opening:  # nobody did it meanwhile
                     self._close_session(root, session)
@@ -262,5 +199,5 @@ class Folders:
         opened = await asyncio.gather(*self._sessions.values(), return_exceptions=True)
         self._sessions.clear()
         sessions = [session for session in opened if isinstance(session, FolderSession)]
-        await asyncio.gather(*self._closing.values(), *(session.close() for session in sessions))
+        await asyncio.gather(*self._closing.values(), *(session.folder.close() for session in sessions))
         await asyncio.gather(*(close() for close in self.shared))

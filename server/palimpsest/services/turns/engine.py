@@ -162,13 +162,6 @@ class TurnEngine:
         if not task.cancelled():
             task.exception()  # logged when it came; whoever waits for the turn gets it, and nobody has to
 
-    async def interrupt_all(self) -> None:
-        """Stops every turn, because the folder closes, and waits until what they said is committed."""
-        running = list(self.running.values())
-        for turn in running:
-            turn.interrupt()
-        await asyncio.gather(*(turn.task for turn in running if turn.task is not None), return_exceptions=True)
-
 
 async def _started(starting: Coroutine[None, None, RunningTurn | TurnId]) -> RunningTurn | TurnId:
     """The turn, begun whole or not at all: if whoever waits is cancelled, the turn is, once it has begun."""

@@ -18,7 +18,7 @@ async def talk(bench: Opener) -> tuple[Bench, HeldLease]:
     b = await bench([says(f"Answer {n}. " * 60) for n in range(6)], window=32_000)
     for number in range(6):
         await b.ask(f"Question {number}. " * 30)
-    store = b.session.store
+    store = b.store
     return b, await store.run(leases.acquire, b.conversation_id, store.server_id, "a test", store.is_alive, utc_now())
 
 

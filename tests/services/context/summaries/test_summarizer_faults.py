@@ -60,7 +60,7 @@ async def ask_over_threshold(b: Bench) -> list[str]:
 
 
 async def authors(b: Bench) -> set[tuple[str, str]]:
-    summaries = await b.session.store.read(stored.read_summaries, b.conversation_id)
+    summaries = await b.store.read(stored.read_summaries, b.conversation_id)
     return {(summary.kind, summary.author) for summary in summaries}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from palimpsest.lsp.features.chat_documents.open_chat import OpenChat, Remains
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.conversation.documents import ChatDocuments
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ class OpenChats:
         if unquote(uri) not in self._ls.workspace.text_documents:
             return
         before = self._remains.pop((unquote(uri), conversation_id), Remains())
-        chat = self._chats[unquote(uri)] = OpenChat(self._ls, session.root, uri, conversation_id, before)
+        chat = self._chats[unquote(uri)] = OpenChat(self._ls, session.folder.root, uri, conversation_id, before)
         self._hear(session)
         await chat.show()
         self.look_again(uri)
@@ -203,8 +203,8 @@ class OpenChats:
                 if chat.conversation_id == event.conversation_id or chat.has_asides:
                     chat.changed_elsewhere()
 
-        if session.root not in self._unsubscribe:
-            self._unsubscribe[session.root] = session.listeners.add(hear)
+        if session.folder.root not in self._unsubscribe:
+            self._unsubscribe[session.folder.root] = session.folder.listeners.add(hear)
 
     async def _wants_new(self) -> bool:
         """What the user says. An editor that cannot ask them has the code action."""
@@ -233,7 +233,7 @@ class OpenChats:
 def documents_of(session: FolderSession) -> ChatDocuments:
     from palimpsest.services.conversation.documents import ChatDocuments
 
-    return ChatDocuments(session.root, session.store)
+    return ChatDocuments(session.folder.root, session.folder.store)
 
 
 async def _quietly(work: Awaitable[None]) -> None:

@@ -11,7 +11,7 @@ from palimpsest.wire.areas.attachments import Attachment, AttachmentType
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.chat.attachments import Snapshot
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 _COMMAND: Final = re.compile(r"/[A-Za-z]+(?:\s.*)?", re.DOTALL)
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])@(?:\"([^\"\n]+)\"|([^\s\"]+))")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from palimpsest.domain.context.summaries.node import Summary
     from palimpsest.domain.turns.journal import Numbered
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
     from palimpsest.services.turns.running import RunningTurn
 
 log = logging.getLogger(__name__)
@@ -389,12 +389,12 @@ class OpenChat:
         """Ends the turn that runs in the conversation, whoever began it; what came stays. Nothing when none runs."""
         session = await self.session()
         running = (await session.conversations.read(self.conversation_id, 0, 1)).running
-        turn = None if running is None else session.turns.running.get(TurnId(running.turn_id))
+        turn = None if running is None else session.folder.running.get(TurnId(running.turn_id))
         if turn is not None:
             turn.cancel()
             await turn.wait()
-        elif running is not None and session.following is not None:
-            await session.following.cancel(running.turn_id)
+        elif running is not None:
+            await session.folder.following.cancel(running.turn_id)
 
     async def expand(self, summary_id: int) -> None:
         await (await self.session()).conversations.expand(self.conversation_id, SummaryId(summary_id))
@@ -427,7 +427,7 @@ class OpenChat:
             return
         if message:
             await session.conversations.set_draft(self.conversation_id, message)
-        await ChatDocuments(session.root, session.store).empty_one(path)
+        await ChatDocuments(session.folder.root, session.folder.store).empty_one(path)
 
     async def outlast(self) -> None:
         """Returns when nothing that was under way when the document was closed comes into it any more, or is sent."""

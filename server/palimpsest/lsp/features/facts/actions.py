@@ -13,13 +13,13 @@ from palimpsest.domain.facts.fact import FactId, StoredFact
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features.facts.diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
-from palimpsest.lsp.features.facts.requests import file_uri, folder_uri, keeping_of, to_info
+from palimpsest.lsp.features.facts.requests import file_uri, folder_uri, to_info
 from palimpsest.lsp.questions import require_consent
 from palimpsest.wording import counted
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 SCHEME: Final = "palimpsest-facts"
 """Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
@@ -158,12 +158,12 @@ async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentPa
 
 
 async def _document(session: FolderSession) -> str:
-    found = await keeping_of(session).librarian.all_facts()
+    found = await session.folder.facts.librarian.all_facts()
     from palimpsest.domain.facts.fact import Wanted
 
-    found = await keeping_of(session).librarian.select(Wanted(limit=max(len(found), 1)))
+    found = await session.folder.facts.librarian.select(Wanted(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]
-    lines = [f"# Facts of {_plain(session.root.name)}", ""]
+    lines = [f"# Facts of {_plain(session.folder.root.name)}", ""]
     for heading, facts in (("To look at", stale), ("Holding", [fact for fact in found if not fact.is_stale])):
         if facts:
             lines += [f"## {heading}", "", *(_item(fact) for fact in facts), ""]
@@ -199,16 +199,16 @@ def _command(do: Do) -> Callable[..., Awaitable[Any]]:
 
 
 async def _verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return await _settled(ls, session, await keeping_of(session).librarian.verify(fact_id))
+    return await _settled(ls, session, await session.folder.facts.librarian.verify(fact_id))
 
 
 async def _update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return await _settled(ls, session, await keeping_of(session).librarian.update(fact_id))
+    return await _settled(ls, session, await session.folder.facts.librarian.update(fact_id))
 
 
 async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
     """Asks first. The answer says whether it was forgotten, and what is left."""
-    librarian = keeping_of(session).librarian
+    librarian = session.folder.facts.librarian
     fact = await librarian.get(fact_id)
     question = f"Forget this fact? It is told to no model any more. “{_short(fact)}”"
     is_wanted = await require_consent(ls, question, "Forget", given)
@@ -220,11 +220,11 @@ async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId,
 
 
 async def _restore(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return to_info(ls, session, await keeping_of(session).librarian.restore(fact_id))
+    return to_info(ls, session, await session.folder.facts.librarian.restore(fact_id))
 
 
 async def _pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return await _settled(ls, session, await keeping_of(session).librarian.pin_again(fact_id))
+    return await _settled(ls, session, await session.folder.facts.librarian.pin_again(fact_id))
 
 
 async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> Any:
@@ -243,7 +243,7 @@ async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFac
 
 async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     """A conversation with the question as its draft: nothing is sent before the user has read it."""
-    fact = await keeping_of(session).librarian.get(fact_id)
+    fact = await session.folder.facts.librarian.get(fact_id)
     where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
     text = f"Does this still hold: {fact.fact.content}" + (f" See {where}." if where else "")
     record = await session.conversations.create(None, None)

@@ -23,7 +23,7 @@ from palimpsest.lsp.runtime.documents import open_document
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.facts.keeper import FactKeeping
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
 
@@ -128,9 +128,8 @@ async def did_rename_files(ls: PalimpsestServer, params: lsp.RenameFilesParams) 
 async def _touch(ls: PalimpsestServer, uris: list[str]) -> None:
     """An editor says that these files may have changed on disk."""
     for session in await _sessions(ls):
-        if session.facts is not None:
-            paths = (path_below(ls, session, uri) for uri in uris)
-            session.facts.watcher.touch(path for path in paths if path is not None)
+        paths = (path_below(ls, session, uri) for uri in uris)
+        session.folder.facts.watcher.touch(path for path in paths if path is not None)
 
 
 async def diagnostics_of(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
@@ -161,10 +160,10 @@ async def placed_facts(ls: PalimpsestServer, uri: str) -> list[PlacedFact]:
     """The facts that rest on the document, where they stand in what the editor holds, or on disk where it holds
     nothing."""
     session = await session_of_document(ls, uri)
-    keeping = None if session is None else session.facts
     path = None if session is None else path_below(ls, session, uri)
-    if keeping is None or path is None:
+    if session is None or path is None:
         return []
+    keeping = session.folder.facts
     document = open_document(ls.workspace, uri)
     return await _in_text(keeping, path, document.source) if document is not None else await _on_disk(keeping, path)
 
@@ -226,11 +225,9 @@ async def _sessions(ls: PalimpsestServer) -> list[FolderSession]:
 
 
 async def _stale_documents(ls: PalimpsestServer, session: FolderSession) -> set[str]:
-    if session.facts is None:
-        return set()
     from palimpsest.domain.facts.fact import Wanted
 
-    found = await session.facts.librarian.select(Wanted(is_stale=True, limit=1_000))
+    found = await session.folder.facts.librarian.select(Wanted(is_stale=True, limit=1_000))
     stale = {path for fact in found for path in fact.stale_sources}
     open_documents = {
         path: each.uri
@@ -274,7 +271,7 @@ class FactNotes:
         if not self.can_pull:
             documents = self._server.workspace.text_documents.values()
             self._touched |= self._told.keys() | {each.uri for each in documents}
-            self._touched.add(session.root.as_uri())
+            self._touched.add(session.folder.root.as_uri())
             self._wake(0)
         elif _refreshes(self._server):
             self._server.workspace_diagnostic_refresh(None)
@@ -290,7 +287,7 @@ class FactNotes:
         while self._touched and not self._is_stopped:
             touched, self._touched = self._touched, set()
             for session in await _sessions(self._server):
-                if session.root.as_uri() in touched:
+                if session.folder.root.as_uri() in touched:
                     touched |= await _stale_documents(self._server, session)
             for uri in sorted(touched):
                 items = await self._server.contributions.diagnostics_of(self._server, uri)

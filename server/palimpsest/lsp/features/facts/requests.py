@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactId, FactType, Place, Span, StoredFact
 from palimpsest.lsp.errors import answers
 from palimpsest.wire.areas.facts import (
@@ -26,8 +26,7 @@ from palimpsest.wire.areas.facts import (
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.facts.keeper import FactKeeping
-    from palimpsest.services.folder.folders import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 _KINDS = {
     FactKind.ENTITY: FactType.ENTITY,
@@ -67,14 +66,14 @@ async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResu
         limit,
         None if params.before is None else FactId(params.before),
     )
-    return await _result(ls, session, await keeping_of(session).librarian.select(wanted))
+    return await _result(ls, session, await session.folder.facts.librarian.select(wanted))
 
 
 @answers
 async def search_facts(ls: PalimpsestServer, params: SearchFactsParams) -> FactsResult:
     session = await ls.session(params.folder_uri)
     limit = 20 if params.limit is None else params.limit
-    return await _result(ls, session, await keeping_of(session).librarian.search(params.query, limit))
+    return await _result(ls, session, await session.folder.facts.librarian.search(params.query, limit))
 
 
 @answers
@@ -92,57 +91,50 @@ async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
                 raise InvalidRequest("The lines are counted from 0, and the last one lies behind the first.")
             span = Span(params.start_line + 1, end + 1)
         place = Place(path, span)
-    fact = await keeping_of(session).librarian.pin_fact(params.content, params.entities or (), place)
+    fact = await session.folder.facts.librarian.pin_fact(params.content, params.entities or (), place)
     return to_info(ls, session, fact)
 
 
 @answers
 async def verify_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
-    return to_info(ls, session, await keeping_of(session).librarian.verify(FactId(params.fact_id)))
+    return to_info(ls, session, await session.folder.facts.librarian.verify(FactId(params.fact_id)))
 
 
 @answers
 async def update_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
-    return to_info(ls, session, await keeping_of(session).librarian.update(FactId(params.fact_id)))
+    return to_info(ls, session, await session.folder.facts.librarian.update(FactId(params.fact_id)))
 
 
 @answers
 async def forget_fact(ls: PalimpsestServer, params: FactParams) -> ForgetFactResult:
     session = await ls.session(params.folder_uri)
-    counts = await keeping_of(session).librarian.forget(FactId(params.fact_id))
+    counts = await session.folder.facts.librarian.forget(FactId(params.fact_id))
     return ForgetFactResult(counts.n_open, counts.n_stale)
 
 
 @answers
 async def list_forgotten(ls: PalimpsestServer, params: ListForgottenParams) -> ForgottenResult:
     session = await ls.session(params.folder_uri)
-    found = await keeping_of(session).librarian.forgotten()
+    found = await session.folder.facts.librarian.forgotten()
     return ForgottenResult([ForgottenFact(each.id, each.content, each.forgotten_at) for each in found])
 
 
 @answers
 async def restore_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
-    return to_info(ls, session, await keeping_of(session).librarian.restore(FactId(params.fact_id)))
-
-
-def keeping_of(session: FolderSession) -> FactKeeping:
-    """Raises NotFound where no facts are kept."""
-    if session.facts is None:
-        raise NotFound("No facts are kept of this folder.")
-    return session.facts
+    return to_info(ls, session, await session.folder.facts.librarian.restore(FactId(params.fact_id)))
 
 
 async def changed_params(ls: PalimpsestServer, session: FolderSession) -> FactsChangedParams:
     """What is told when facts have changed."""
-    counts = await keeping_of(session).librarian.counts()
+    counts = await session.folder.facts.librarian.counts()
     return FactsChangedParams(folder_uri(ls, session), counts.n_open, counts.n_stale)
 
 
 async def _result(ls: PalimpsestServer, session: FolderSession, found: list[StoredFact]) -> FactsResult:
-    counts = await keeping_of(session).librarian.counts()
+    counts = await session.folder.facts.librarian.counts()
     return FactsResult([to_info(ls, session, fact) for fact in found], counts.n_open, counts.n_stale)
 
 
@@ -179,7 +171,7 @@ def to_info(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> F
 
 def folder_uri(ls: PalimpsestServer, session: FolderSession) -> str:
     """As the editor names the folder."""
-    return ls.folder_uris().get(session.root, session.root.as_uri())
+    return ls.folder_uris().get(session.folder.root, session.folder.root.as_uri())
 
 
 def file_uri(ls: PalimpsestServer, session: FolderSession, path: str) -> str:
@@ -192,6 +184,6 @@ def file_uri(ls: PalimpsestServer, session: FolderSession, path: str) -> str:
 def path_below(ls: PalimpsestServer, session: FolderSession, uri: str) -> str | None:
     """The file below the folder, with `/`; None where it is not in it."""
     path = ls.resolve(uri) if uri.startswith("file:") else None
-    if path is None or not path.is_relative_to(session.root):
+    if path is None or not path.is_relative_to(session.folder.root):
         return None
-    return path.relative_to(session.root).as_posix()
+    return path.relative_to(session.folder.root).as_posix()
