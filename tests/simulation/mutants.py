@@ -271,7 +271,7 @@ MUTANTS: Final = (
     Mutant(
         "a purge that was cut off is not gone on with",
         "app/compose.py",
-        "            session.folder.background.start(None, resume(session.purging))\n",
+        "            folder.background.start(None, resume(session.purging))\n",
         "            pass\n",
         profile="servers",
     ),

@@ -126,6 +126,22 @@ async def test_a_folder_closes_when_its_turns_have_ended(folders: Folders, root:
     assert (await turn.wait()).state is TurnState.COMMITTED
 
 
+async def test_a_folder_stays_open_for_what_was_begun_with_other_settings(folders: Folders, root: Path) -> None:
+    folders.linger_s = 0
+    holder = Holder()
+    folders.hold(root, holder)
+    session = await folders.get(root)
+    record = await session.conversations.create("t", None)
+    async with session.contexts.writing(record.id, "a test", lambda _: None) as context:
+        assert await folders.hear(root, settings=CAPPED) is not session
+        folders.leave(root, holder)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        await session.contexts.push_message(context, user_message("Still here."))
+    await until_closed(folders, root)
+    assert (await (await folders.get(root)).conversations.read(record.id, None, 1)).messages
+
+
 async def test_a_folder_that_can_only_be_read_is_opened_anew_as_soon_as_it_can_be_written(
     folders: Folders, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
