@@ -32,6 +32,7 @@ from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work
 from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.lifecycle import purge as purging
+from palimpsest.storage.store import Store
 
 LONG = "A sentence about pumps and valves that says little. " * 40
 SECRET = "zqxsecret7731"
@@ -285,7 +286,30 @@ async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
     await resume(b.session.purging)
     assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
-    assert (await store.read(pending_work.files_to_empty)).newest == 0
+    assert not await store.read(pending_work.is_any_left_of_a_purge)
+
+
+async def test_a_purge_does_not_take_what_another_server_has_just_begun_to_purge_for_done(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await bench([says("An answer."), says(f"Answer {SECRET}.")])
+    await b.ask("A question.", "first")
+    await b.ask(f"Question {SECRET}.", "second")
+    store = b.store
+    others = [(MessageId(2), MessageId(4))]
+
+    async def while_another_begins(store: Store) -> None:
+        await do_pending_work(store)
+        if others:  # which ends when the rows are empty and the index is not written anew
+            await store.run(
+                purging.purge, b.conversation_id, others.pop(), store.server_id, store.is_alive, "2026-01-01"
+            )
+            assert await store.run(pending_work.do_some) is Kind.PURGE
+
+    monkeypatch.setattr("palimpsest.services.conversation.purge.do_pending_work", while_another_begins)
+    await b.session.purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), is_confirmed=True)
+    assert not any(SECRET.encode() in path.read_bytes() for path in store.directory.rglob("store.db*"))
+    assert not await store.read(pending_work.is_any_left_of_a_purge)
 
 
 async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> None:

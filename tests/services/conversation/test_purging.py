@@ -453,4 +453,4 @@ async def test_a_document_that_cannot_be_changed_is_named_and_the_rest_is_done(b
     assert not any(b"Zqxsecret7731" in path.read_bytes() for path in b.store.directory.glob("store.db*"))
     stuck.rmdir()
     await resume(b.session.purging)
-    assert (await b.store.read(pending_work.files_to_empty)).newest == 0
+    assert not await b.store.read(pending_work.is_any_left_of_a_purge)

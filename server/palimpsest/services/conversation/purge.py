@@ -17,7 +17,6 @@ from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.storage import backups
 from palimpsest.storage.conversation import conversations, pending_work
-from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.lifecycle.purge import Scope
@@ -78,8 +77,10 @@ class Purging:
         """Takes out of the files what was purged, also what a server that ended meanwhile had left. Nobody reads the
         words any more, so nothing waits for this but the answer to the purge."""
         store = self.contexts.store
-        await do_pending_work(store)
-        files = await store.read(pending_work.files_to_empty)
+        files = None
+        while files is None:  # another server may have begun to purge since there was nothing left to do
+            await do_pending_work(store)
+            files = await store.read(pending_work.files_to_empty)
         try:
             for each in files.conversations:
                 await self.documents.empty(each, (await store.read(conversations.get, each)).title)
@@ -101,7 +102,7 @@ class Purging:
 async def resume(purges: Purging) -> None:
     """What a server that ended meanwhile had left of long work on the store is done, in the background."""
     store = purges.contexts.store
-    if (await store.read(pending_work.files_to_empty)).newest or await store.read(pending_work.n_left, Kind.PURGE):
+    if await store.read(pending_work.is_any_left_of_a_purge):
         await purges.finish()
     else:
         await do_pending_work(store)

@@ -64,7 +64,10 @@ def empty_files(conversation_ids: Iterable[ConversationId]) -> None:
         _add(_FILES, each, 0, 0)
 
 
-def files_to_empty() -> FilesToEmpty:
+def files_to_empty() -> FilesToEmpty | None:
+    """None while something is still being removed, by whichever server: the files would hold it again."""
+    if n_left(Kind.PURGE) or n_left(Kind.SETTLE):
+        return None
     found = execute("SELECT id, subject FROM pending_work WHERE kind = ? ORDER BY id", _FILES).fetchall()
     owners = dict.fromkeys(ConversationId(subject) for _, subject in found if subject)
     return FilesToEmpty(max((int(number) for number, _ in found), default=0), tuple(owners))
@@ -73,6 +76,12 @@ def files_to_empty() -> FilesToEmpty:
 def files_are_empty(newest: int) -> None:
     """The files hold nothing any more of what was removed up to then; see `files_to_empty`."""
     execute("DELETE FROM pending_work WHERE kind = ? AND id <= ?", _FILES, newest)
+
+
+def is_any_left_of_a_purge() -> bool:
+    """Whether something that was purged is to be taken out of rows, indexes or files."""
+    files = files_to_empty()
+    return files is None or bool(files.newest)
 
 
 def n_left(kind: Kind) -> int:
