@@ -238,6 +238,20 @@ async def test_a_fork_is_exported_whole(bench: Opener) -> None:
     assert await shown(both, fork.id) == await shown(b, fork.id)
 
 
+async def test_a_turn_that_ran_while_its_conversation_was_exported_comes_with_a_fork_of_it(bench: Opener) -> None:
+    b = await talk(bench)
+    parent, fork = b.conversation_id, await b.session.conversations.fork(b.conversation_id, MessageId(13), "fork")
+    whole = decode((await of(b).export(parent)).text)
+    text = (await of(b).export(fork.id)).text
+    last = decode(text).turns[-1]
+    early = encode(replace(whole, turns=tuple(turn for turn in whole.turns if turn != last)))
+    other = await bench([])
+    assert (await of(other).import_text(early)).outcome is Outcome.IMPORTED
+    assert (await of(other).import_text(text)).outcome is Outcome.IMPORTED
+    assert (await of(other).export(fork.id)).text == text
+    assert decode((await of(other).export(parent)).text).turns == whole.turns
+
+
 async def test_a_purged_message_travels_as_its_digests(bench: Opener) -> None:
     b = await bench([])
     await of(b).import_text(encode(SOUND))

@@ -264,10 +264,23 @@ def _write_messages(transfer: Transfer) -> None:
 
 
 def _write_turns(transfer: Transfer) -> None:
-    for turn in _own_turns(transfer):
+    """With those that messages of its parent name and that are not here: when the parent was exported, they had not
+    ended yet."""
+    own = {turn.id for turn in _own_turns(transfer)}
+    owners: dict[TurnId, ConversationId] = {}
+    for owner, first, after in conversations.lineage(transfer.header.id, 0, transfer.header.fork_start):
+        for (turn_id,) in tables.execute(
+            """SELECT DISTINCT turn FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?
+            AND turn NOT IN (SELECT id FROM turn UNION SELECT request_id FROM turn)""",
+            *(owner, first, after),
+        ):
+            owners[TurnId(turn_id)] = ConversationId(owner)
+    for turn in transfer.turns:
+        if turn.id not in own and turn.id not in owners:
+            continue
         tables.Turn.create(
             id=turn.id,
-            conversation=transfer.header.id,
+            conversation=owners.get(turn.id, transfer.header.id),
             # Only a running editor repeats a request; here its turn just has to have one that no other has.
             request_id=turn.id,
             user_message_id=turn.user_message,
