@@ -11,7 +11,7 @@ from tests.domain.histories import as_lives, histories
 from palimpsest.domain.context.cut import Block, Piece, is_partition, keep_from, leave_out, piece_starts, total_tokens
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import Content, MessageId, SummaryId
-from palimpsest.services.context.compaction import joined
+from palimpsest.services.context.recut_plan import joined
 from palimpsest.services.maintenance.replay import pairs_are_whole
 
 Ranges = tuple[tuple[MessageId, MessageId], ...]

@@ -46,7 +46,7 @@ class Accepted:
 async def accept(settings: ContextSettings, state: ContextState, contents: Sequence[Content]) -> Accepted:
     """Counts messages that are about to be stored and decides which of them are too large to be sent whole."""
     tokens = await state.tokenizer.count_contents(contents)
-    budget_raw = state.cut.estimator.raw_within(state.budget.budget)
+    budget_raw = state.budget_raw
     previews: dict[int, Content] = {}
     shown = list(tokens)
     for index, content in enumerate(contents):

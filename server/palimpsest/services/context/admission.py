@@ -14,11 +14,11 @@ from palimpsest.domain.context.rules.front import Commands, StandingRules
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, Digest, MessageId
 from palimpsest.services.context.acceptance import Accepted
-from palimpsest.services.context.compaction import distilled
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, Fitting, fitting
 from palimpsest.services.context.going_on import GoingOn, read_going_on
 from palimpsest.services.context.model_switch import as_with
+from palimpsest.services.context.recut_plan import distilled
 from palimpsest.services.context.rules import front_of, news_of, read_rules
 from palimpsest.services.context.state import ContextState
 

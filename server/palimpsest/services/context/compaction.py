@@ -15,14 +15,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.compaction_sizes import RecutSizes, recut_sizes
 from palimpsest.domain.context.cut import (
     Block,
     CutCause,
     Live,
     Piece,
     adopt,
-    leave_out,
     stretches_to_merge,
     total_tokens,
 )
@@ -35,10 +33,7 @@ from palimpsest.domain.context.strategies import (
     MANUAL,
     MERGING,
     REFRESHING,
-    Choice,
-    Situation,
     blocks_tokens,
-    choose_strategy,
 )
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.errors import RecentMessagesTooLarge
@@ -49,6 +44,18 @@ from palimpsest.services.context.fitting import foldable
 from palimpsest.services.context.handing_over import hand_over
 from palimpsest.services.context.least_cut import least_cut
 from palimpsest.services.context.operations import Operation, Operations
+from palimpsest.services.context.recut_plan import (
+    ISOLATED_SHARE,
+    Ranges,
+    choice_of,
+    distilled,
+    joined,
+    leaving_out,
+    newest_then,
+    pending_summarization,
+    situation_of,
+    sizes_of,
+)
 from palimpsest.services.context.rules import front_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
@@ -65,17 +72,9 @@ AHEAD_SHARE: Final = 0.60
 ENOUGH_SHARE: Final = 0.65
 """Of the budget: a re-cut by threshold that leaves more is put off while the request fits, because another would follow
 soon (what is newest is too large, and will not be the newest for long)."""
-ISOLATED_SHARE: Final = 0.05
-"""Of the budget: live messages between blocks are summarised only when they take more."""
-BLOCK_SHARE: Final = 0.15
-"""Of the budget: the largest single new block."""
 
 LEFT_SHARE: Final = 0.25
 """Of a stretch of which the rest stands in summaries written ahead: up to this much of it stays live."""
-_TURN: Final = 2
-"""Messages of most: a question and its answer."""
-
-Ranges = Sequence[tuple[MessageId, MessageId]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,6 @@ class Compactor:
     ) -> None:
         state = context.state
         rules = await read_rules_of_turn(self.store, state)
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         front = front_of(state, rules, state.cut.left_out)
         fixed = state.frame_tokens.total + front.tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
@@ -130,9 +128,9 @@ class Compactor:
             return state.estimate_of(front, pieces).mean
 
         current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
-        target = int(self.settings.target * budget_raw) - fixed
-        sizes = self._sizes(state, fixed)
-        choice = self._choose(self._situation(state, current, sizes.keep), target)
+        target = int(self.settings.target * state.budget_raw) - fixed
+        sizes = sizes_of(self.settings, state, fixed)
+        choice = choice_of(self.settings, situation_of(self.settings, state, current, sizes.keep), target)
         pieces = await self.writer.improved(state, current)
         if choice.stretches:
             runs = [pieces[first:after] for first, after in choice.stretches]
@@ -152,12 +150,12 @@ class Compactor:
             pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
             operation.changed(now(pieces))
         gain = raw_before - fixed - total_tokens(pieces)
-        is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * budget_raw
+        is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * state.budget_raw
         upper = state.estimate_of(front, pieces).upper
         is_unsure = upper > self._surely_free(state, limit_tokens)
         is_worse = is_unsure and upper >= state.with_more(raw_before - state.raw_tokens).estimate.upper
         if gain <= 0 or is_worse or ((is_little or is_unsure) and not needed):
-            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
+            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * state.budget_raw)
             if not operations.begun:
                 operations.begin(choice.name)
             freed = max(operations.tokens_before - now(pieces), 0)
@@ -174,8 +172,7 @@ class Compactor:
         state = context.state
         operations = self.operations(state, limit_tokens)
         rules = await read_rules_of_turn(self.store, state)
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        current, kept, gone = self.leaving_out(state, rules, limit_tokens)
+        current, kept, gone = leaving_out(self.settings, state, rules, limit_tokens)
         fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
         with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
@@ -183,7 +180,7 @@ class Compactor:
         now = state.estimate_of(front_of(state, rules, gone), kept)
         is_worse = now.upper > self._surely_free(state, limit_tokens) and now.upper >= state.estimate.upper
         if total_tokens(kept) >= total_tokens(current) or is_worse:
-            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * budget_raw)
+            state.futile_above = state.raw_tokens + int(ISOLATED_SHARE * state.budget_raw)
             return
         with operations:
             operations.begin(LEAVING_OUT).changed(now.mean)
@@ -210,20 +207,6 @@ class Compactor:
                 operation.progress(n_folded)
             await self.adopt(context, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
 
-    def leaving_out(
-        self, state: ContextState, rules: StandingRules, limit_tokens: int
-    ) -> tuple[list[Piece], list[Piece], Ranges]:
-        """The pieces now, those that a re-cut without summaries would keep, and all that would be left out then."""
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
-        fixed, gone, kept = state.frame_tokens.total, state.cut.left_out, current
-        for _ in range(2):  # what is left out may hold rules, which then stand in front and take room
-            target = min(int(self.settings.target * budget_raw), state.cut.estimator.raw_within(limit_tokens)) - fixed
-            kept, more = leave_out(current, target, self.settings.preserve_recent, state.kept)
-            gone = joined([*state.cut.left_out, *more])
-            fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
-        return current, kept, gone
-
     async def distil(self, context: WritableContext) -> None:
         """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
         state = context.state
@@ -238,57 +221,21 @@ class Compactor:
 
         Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
         """
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
         rules = await read_rules_of_turn(self.store, state)
         # What lies before this place will not be among the newest any more when the threshold is passed.
-        keep = self._sizes(state, state.fixed_tokens).keep
-        threshold = self.settings.threshold * budget_raw
+        keep = sizes_of(self.settings, state, state.fixed_tokens).keep
+        threshold = self.settings.threshold * state.budget_raw
         place = int(threshold) - keep - state.fixed_tokens
         pieces = list(state.pieces)
-        situation = self._situation(state, pieces, max(total_tokens(pieces) - place, 0))
-        target = int(self.settings.target * budget_raw) - state.fixed_tokens
-        situation = replace(situation, preserve_recent=self._newest_then(state, int(threshold)))
-        for first, after in self._choose(situation, target).stretches:
+        situation = situation_of(self.settings, state, pieces, max(total_tokens(pieces) - place, 0))
+        target = int(self.settings.target * state.budget_raw) - state.fixed_tokens
+        situation = replace(situation, preserve_recent=newest_then(self.settings, state, int(threshold)))
+        for first, after in choice_of(self.settings, situation, target).stretches:
             run = rest = pieces[first:after]
             while rest and (ahead := await self.writer.ready(state, rest, rules.ledger)) is not None:
                 rest = [piece for piece in rest if piece.start >= ahead.end]
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
                 await self.writer.write_ahead(state, pending_summarization(self.settings, state, rest), rules.ledger)
-
-    def _newest_then(self, state: ContextState, threshold: int) -> int:
-        """How many of the newest messages will still have to stand verbatim when the threshold is passed: a question at
-        least will come before that, and more turns where there is room for such as the last one."""
-        turn_tokens = max(total_tokens(state.pieces[-_TURN:]), 1)
-        n_turns = max(threshold - state.raw_tokens, 0) // turn_tokens
-        preserved = self.settings.preserve_recent
-        return max(preserved - 1 - _TURN * n_turns, min(preserved, _TURN))
-
-    def _choose(self, situation: Situation, target: int) -> Choice:
-        return choose_strategy(self.settings.strategies, situation, target, self.settings.target_ratio)
-
-    def _sizes(self, state: ContextState, fixed_tokens: int) -> RecutSizes:
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        return recut_sizes(budget_raw, fixed_tokens, self.settings.threshold)
-
-    def _situation(self, state: ContextState, pieces: Sequence[Piece], keep_tokens: int) -> Situation:
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        return Situation(
-            pieces,
-            state.kept,
-            keep_tokens,
-            self.settings.preserve_recent,
-            self.settings.tool_age,
-            int(ISOLATED_SHARE * budget_raw),
-        )
-
-    def would_summarize(self, state: ContextState) -> list[tuple[int, int]]:
-        """The stretches of pieces that a re-cut now would make into summaries first."""
-        if not self.settings.infinity:
-            return []
-        budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-        target = int(self.settings.target * budget_raw) - state.fixed_tokens
-        keep = self._sizes(state, state.fixed_tokens).keep
-        return self._choose(self._situation(state, state.pieces, keep), target).stretches
 
     async def on_request(self, context: WritableContext, pending: PendingSummarization) -> Block | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
@@ -490,31 +437,6 @@ def _collapsed(state: ContextState) -> Iterator[None]:
     finally:
         if state.cut.version == version:
             state.expansions = before
-
-
-def pending_summarization(settings: ContextSettings, state: ContextState, run: Sequence[Piece]) -> PendingSummarization:
-    """What a summary of those pieces would be about, whether or not they stand in the context."""
-    budget_raw = state.cut.estimator.raw_within(state.budget.budget)
-    share = int(total_tokens(run) * settings.target_ratio)
-    return PendingSummarization.of(run, min(share, int(BLOCK_SHARE * budget_raw)))
-
-
-def distilled(settings: ContextSettings, state: ContextState) -> tuple[list[Piece], Ranges]:
-    """The pieces that the layout `librarian` sends, and all that is left out then."""
-    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
-    kept, more = leave_out(current, 0, settings.preserve_recent, state.kept)
-    return kept, joined([*state.cut.left_out, *more]) if more else state.cut.left_out
-
-
-def joined(ranges: Ranges) -> tuple[tuple[MessageId, MessageId], ...]:
-    """The ranges in order, those that touch as one."""
-    result: list[tuple[MessageId, MessageId]] = []
-    for start, end in sorted(ranges):
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(end, result[-1][1]))
-        else:
-            result.append((start, end))
-    return tuple(result)
 
 
 def _n_messages(pieces: Sequence[Piece]) -> int:

@@ -35,7 +35,7 @@ class Share:
 
     def tokens(self, state: ContextState) -> int:
         """Raw, in the state's budget."""
-        return min(self.most_tokens, int(self.of_budget * state.cut.estimator.raw_within(state.budget.budget)))
+        return min(self.most_tokens, int(self.of_budget * state.budget_raw))
 
 
 USUAL: Final = Share(2_000, 0.05)

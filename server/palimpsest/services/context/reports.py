@@ -16,6 +16,7 @@ from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.context.admission import Admission, Trial
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, foldable, least
+from palimpsest.services.context.recut_plan import leaving_out, would_summarize
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
 from palimpsest.storage.context import cuts as contexts
@@ -163,7 +164,7 @@ async def _without_what_is_left_out(engine: ContextEngine, trial: Trial) -> Cont
     state, limit = trial.state, trial.fitting.limit_tokens
     if engine.settings.infinity or not engine.is_due(state, limit):
         return state
-    _, kept, gone = (await engine.compactor(state)).leaving_out(state, trial.rules, limit)
+    _, kept, gone = leaving_out(engine.settings, state, trial.rules, limit)
     shown = replace(state, pieces=kept, front=front_of(state, trial.rules, gone))
     if shown.estimate.upper <= limit:
         return shown
@@ -173,7 +174,7 @@ async def _without_what_is_left_out(engine: ContextEngine, trial: Trial) -> Cont
 
 async def _runs(engine: ContextEngine, state: ContextState) -> list[tuple[int, int]]:
     """The stretches of pieces that a re-cut now would make into summaries."""
-    return (await engine.compactor(state)).would_summarize(state)
+    return would_summarize(engine.settings, state)
 
 
 async def _problem(engine: ContextEngine, trial: Trial) -> ContextError | None:

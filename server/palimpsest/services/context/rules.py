@@ -55,7 +55,7 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
 
     hidden, now = await store.read(read)
     visible = tuple(each for each in ruling if not any(h.start <= each.id < h.end for h in hidden))
-    cap = int(LEDGER_SHARE * state.cut.estimator.raw_within(state.budget.budget))
+    cap = int(LEDGER_SHARE * state.budget_raw)
     basis = RulesBasis(visible, now if commands is None else commands, cap)
     rules = state.rules
     if rules is None or not rules.basis.is_same(basis):

@@ -85,6 +85,11 @@ class ContextState:
         return self.frame_tokens.total + self.front.tokens
 
     @property
+    def budget_raw(self) -> int:
+        """The budget in raw tokens, as the cut's estimator counts."""
+        return self.cut.estimator.raw_within(self.budget.budget)
+
+    @property
     def raw_tokens(self) -> int:
         """Of the next request, frame included."""
         return self.fixed_tokens + total_tokens(self.pieces)

@@ -17,8 +17,8 @@ from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
 from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.acceptance import with_previews
-from palimpsest.services.context.compaction import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.recut_plan import pending_summarization
 from palimpsest.services.context.state import ContextState, block, ensure_counts, live
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.storage import leases
@@ -113,7 +113,7 @@ class HistoryEditor:
         state = context.state
         index, old = self._find(state, summary_id)
         finer = await self._made_of(state, old)
-        room = state.cut.estimator.raw_within(state.budget.budget)
+        room = state.budget_raw
         needed = state.raw_tokens - old.tokens + total_tokens(finer)
         if needed > room:
             estimator = state.cut.estimator

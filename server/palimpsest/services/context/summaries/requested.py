@@ -12,8 +12,8 @@ from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, keep_fro
 from palimpsest.domain.context.summaries.pending import PendingSummarization, first_run
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.context.compaction import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.recut_plan import pending_summarization
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.writable import WritableContext
