@@ -46,9 +46,10 @@ Message = dict[str, Any]
 class OllamaClient:
     """The `LiveProvider` for the models of an Ollama server. It wants no key."""
 
-    def __init__(self, base_url: str = DEFAULT_URL, *, retry: RetryPolicy | None = None) -> None:
+    def __init__(self, host: str = DEFAULT_URL, *, retry: RetryPolicy | None = None) -> None:
+        """`host`: as in OLLAMA_HOST."""
         headers = {"accept": "application/x-ndjson"}
-        self._service = ModelService(_NAME, base_url, headers, None, retry or RetryPolicy())
+        self._service = ModelService(_NAME, address_of(host), headers, None, retry or RetryPolicy())
         self._windows: dict[str, int] = {}
         """By model: the largest that was asked for. Another one makes Ollama load the model again, which takes long and
         loses its cache, and a summary's request needs less than a conversation's."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.models.providers import BY_NAME, PROVIDERS
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.models.keys import KEY_VARIABLES, Keys
+from palimpsest.services.models.keys import Keys
 
-HINTS: Final = {
-    "anthropic": "run `palimpsest login anthropic`, or start again with ANTHROPIC_API_KEY in the environment",
-    "openai": "run `palimpsest login openai`, or start again with OPENAI_API_KEY (and OPENAI_BASE_URL for another "
-    "service) in the environment",
-    "gemini": "run `palimpsest login gemini`, or start again with GEMINI_API_KEY in the environment",
-    "ollama": "set OLLAMA_HOST (such as localhost:11434) in the environment and start again",
-}
+HINTS: Final = {each.name: each.hint for each in PROVIDERS}
 """By provider: what to do when it is not configured."""
 
 
@@ -33,30 +29,21 @@ class ModelClient(Provider, Protocol):
 def address_of(environ: Mapping[str, str], settings: Settings, provider: str) -> str | None:
     """Where the user says a provider is; None for where it always is."""
     entry = settings.providers.get(provider)
-    return environ.get(f"{provider.upper()}_BASE_URL") or (None if entry is None else entry.base_url)
+    return environ.get(BY_NAME[provider].address_variable) or (None if entry is None else entry.base_url)
 
 
 def build_client(provider: str, key: str, address: str | None) -> ModelClient:
     """The client of a service that wants a key. Raises ProviderError (auth) for what cannot be one. Opens nothing."""
-    match provider:
-        case "anthropic":
-            from palimpsest_clients.anthropic import AnthropicClient
+    entry = BY_NAME[provider]
+    make = _class_of(entry.compatible_client or entry.client if address else entry.client)
+    return make(key, address) if address else make(key)
 
-            return AnthropicClient(key, address) if address else AnthropicClient(key)
-        case "openai" if address:
-            from palimpsest_clients.openai_compatible import OpenAICompatibleClient
 
-            return OpenAICompatibleClient(key, address)
-        case "openai":
-            from palimpsest_clients.openai import OpenAIClient
-
-            return OpenAIClient(key)
-        case "gemini":
-            from palimpsest_clients.gemini import GeminiClient
-
-            return GeminiClient(key, address) if address else GeminiClient(key)
-        case _:
-            raise ValueError("no service that wants a key")
+def _class_of(place: str) -> Callable[..., ModelClient]:
+    """Imported when it is needed first: clients load HTTP."""
+    module, _, name = place.partition(":")
+    found: Callable[..., ModelClient] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def check_key(provider: str, key: str) -> None:
@@ -80,24 +67,23 @@ class ClientPool:
         """By provider: those that are configured now. Slow where one is new; may be called in any thread."""
         found: dict[str, Provider] = {}
         with self._lock:
-            for provider in KEY_VARIABLES:
-                if (key := self.keys.get(provider)) is not None:
-                    address = address_of(self.environ, settings, provider)
-                    if (provider, key, address) not in self._built:
-                        self._built[provider, key, address] = build_client(provider, key, address)
-                    found[provider] = self._built[provider, key, address]
-            if host := self.environ.get("OLLAMA_HOST") or address_of(self.environ, settings, "ollama"):
-                if ("ollama", None, host) not in self._built:
-                    self._built["ollama", None, host] = _ollama(host)
-                found["ollama"] = self._built["ollama", None, host]
+            for entry in PROVIDERS:
+                address = address_of(self.environ, settings, entry.name)
+                if entry.key_variables:
+                    key = self.keys.get(entry.name)
+                    is_configured = key is not None
+                else:
+                    key, address = None, self.environ.get(entry.host_variable) or address
+                    is_configured = bool(address)
+                if not is_configured:
+                    continue
+                known = (entry.name, key, address)
+                if known not in self._built:
+                    self._built[known] = (
+                        _class_of(entry.client)(address) if key is None else build_client(entry.name, key, address)
+                    )
+                found[entry.name] = self._built[known]
         return found
 
     async def aclose(self) -> None:
         await asyncio.gather(*(client.aclose() for client in self._built.values()))
-
-
-def _ollama(host: str) -> ModelClient:
-    from palimpsest_clients.ollama import OllamaClient
-    from palimpsest_clients.ollama import address_of as ollama_address
-
-    return OllamaClient(ollama_address(host))

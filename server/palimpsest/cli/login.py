@@ -14,18 +14,19 @@ from palimpsest.app.settings_files import load_settings
 from palimpsest.app.stored_keys import environment_keys, stored_keys
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.models.provider import LiveProvider
+from palimpsest.domain.models.providers import one_of_those_with_key
 from palimpsest.printing import say
 from palimpsest.services.models.keys import KEY_VARIABLES, check_takes_key
 
 
 def configure_login(parser: argparse.ArgumentParser) -> None:
     # No `choices`: argparse would quote what it refuses, and that may be a key.
-    parser.add_argument("provider", metavar="PROVIDER", help="anthropic, openai or gemini")
+    parser.add_argument("provider", metavar="PROVIDER", help=one_of_those_with_key())
     parser.set_defaults(run=log_in)
 
 
 def configure_logout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("provider", metavar="PROVIDER", help="anthropic, openai or gemini")
+    parser.add_argument("provider", metavar="PROVIDER", help=one_of_those_with_key())
     parser.set_defaults(run=log_out)
 
 

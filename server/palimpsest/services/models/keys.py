@@ -13,12 +13,9 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.models.providers import WITH_KEY
 
-KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
+KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {each.name: each.key_variables for each in WITH_KEY}
 """The services that want a key, each with the variables it may stand in, the first that is set counts."""
 
 

@@ -6,11 +6,13 @@ from typing import Final
 
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import TurnId
+from palimpsest.domain.models.providers import WITH_KEY
 from palimpsest.services.models.catalog import OFFLINE, Models
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
 
-IN_TERMINAL: Final = "To set one up, run `palimpsest login anthropic` (or openai, gemini) in a terminal."
+_FIRST, *_OTHERS = (each.name for each in WITH_KEY)
+IN_TERMINAL: Final = f"To set one up, run `palimpsest login {_FIRST}` (or {', '.join(_OTHERS)}) in a terminal."
 IN_VS_CODE: Final = 'To set one up, run the command "Palimpsest: Set the Key of a Service".'
 _VS_CODE: Final = ("visual studio code", "vscodium", "code - oss", "cursor", "windsurf")
 
