@@ -16,12 +16,15 @@ from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
-from palimpsest.domain.messages import user_message
+from palimpsest.domain.messages import Content, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
+from palimpsest.services.context.acceptance import Accepted
+from palimpsest.services.context.admission import Admission, Beside
 from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.context.reports import explain, usage_status
+from palimpsest.services.context.state import ContextState
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import cuts as stored
 
@@ -236,6 +239,30 @@ async def test_a_message_too_long_for_the_first_model_goes_to_a_target_it_fits(b
     assert isinstance(too_much.problem, RecentMessagesTooLarge)
     with pytest.raises(RecentMessagesTooLarge):
         await b.session.turns.start(b.conversation_id, "more", user_message("the " * 60_000))
+
+
+async def test_a_message_is_checked_again_where_the_model_was_switched_meanwhile(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await talked(bench, 0, window=4_000, reserve=500)
+    models = b.session.contexts.models
+    large = replace(with_window(models.get("offline"), 40_000), name="large", provider="anthropic")
+    models = with_override(models, large)
+    other = ScriptedProvider([], name="anthropic")
+    b.session.contexts.models = replace(models, providers={**models.providers, "anthropic": other})
+    await b.session.conversations.switch_model(b.conversation_id, "large")
+    wanted, check = ["offline"], Admission.check
+
+    async def checked(self: Admission, state: ContextState, content: Content, frame: Frame) -> tuple[Accepted, Beside]:
+        done = await check(self, state, content, frame)
+        if wanted:
+            await b.session.conversations.switch_model(b.conversation_id, wanted.pop())
+        return done
+
+    monkeypatch.setattr(Admission, "check", checked)
+    with pytest.raises(RecentMessagesTooLarge):
+        await b.session.turns.start(b.conversation_id, "x", user_message("the " * 9_000))
+    assert await b.said() == []
 
 
 async def test_a_message_has_to_fit_beside_the_frame_its_turn_takes_up(bench: Opener) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from palimpsest.domain.context.cut import CutCause, Live
 from palimpsest.domain.context.request_layout import Frame
-from palimpsest.domain.messages import ConversationId, MessageId, Role
+from palimpsest.domain.messages import MessageId, Role
 from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.engine import ContextEngine
@@ -43,12 +43,11 @@ def _has_told(state: ContextState) -> bool:
 
 
 async def check_again(
-    contexts: ContextEngine, conversation_id: ConversationId, asked: MessageId, how: Rerun, frame: Frame
+    contexts: ContextEngine, state: ContextState, asked: MessageId, how: Rerun, frame: Frame
 ) -> Beside:
     """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
-    bounds it, since it was sent before. Raises NotFound, and RecentMessagesTooLarge when its request could not be sent
+    bounds it, since it was sent before. Raises RecentMessagesTooLarge when its request could not be sent
     whatever is summarized. Where a summary stands for the message, all is chosen anew."""
-    state = await contexts.state(conversation_id)
     if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
         pieces, gone = await contexts.chosen_anew(state, ())
         cut = replace(state.cut, estimator=state.model.estimator, left_out=gone)
@@ -63,7 +62,7 @@ async def check_again(
         pieces = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
         cut = replace(state.cut, estimator=state.model.estimator)
         tried = replace(state, pieces=pieces, cut=cut, front=front_of(state, rules, state.cut.left_out))
-    behind = (await read_going_on(contexts.store, conversation_id)).behind
+    behind = (await read_going_on(contexts.store, state.id)).behind
     last = pieces[-1] if pieces else None
     if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
         behind |= {last.message.id}

@@ -6,6 +6,7 @@ A turn is a task of its own, not of the request that began it: editors come and 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 
@@ -22,6 +23,8 @@ from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.turns.continuing import check_again
 from palimpsest.services.turns.run import TurnRun, TurnServices
 from palimpsest.services.turns.running import RunningTurn
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation.conversations import Counts
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import recovery as recovering
@@ -86,25 +89,17 @@ class TurnEngine:
         new: ConversationRecord | None,
         asked_by: EditorId | None,
     ) -> RunningTurn | TurnId:
-        frame = await self.contexts.frame_now()  # what is admitted must fit beside it
-        state = await (self.contexts.state(conversation_id) if new is None else self.contexts.begin(new, frame))
-        self.contexts.models.provider(state.model)  # raises while no turn is begun yet
-        if not content.text.strip():
-            raise InvalidRequest("The message holds no readable character. Write something, then send it.")
-        accepted, beside = await Admission(self.contexts).check(state, content, frame)
-        await self.contexts.leases.settle(conversation_id)
-        admission = await self.store.run(
-            turns.admit,
-            TurnId(machine.new_id()),
-            conversation_id,
-            request_id,
-            content,
-            accepted.counts,
-            self.store.server_id,
-            self.store.is_alive,
-            utc_now(),
-            new,
-        )
+        while True:
+            frame = await self.contexts.frame_now()  # what is admitted must fit beside it
+            state = await (self.contexts.state(conversation_id) if new is None else self.contexts.begin(new, frame))
+            self.contexts.models.provider(state.model)  # raises while no turn is begun yet
+            if not content.text.strip():
+                raise InvalidRequest("The message holds no readable character. Write something, then send it.")
+            accepted, beside = await Admission(self.contexts).check(state, content, frame)
+            await self.contexts.leases.settle(conversation_id)
+            with contextlib.suppress(conversations.Switched):  # then it is checked by what counts now
+                admission = await self.store.run(self._admit, state.record, request_id, content, accepted.counts, new)
+                break
         turn, lease = admission.turn, admission.lease
         if lease is None:
             return self.running.get(turn.id) or turn.id
@@ -114,31 +109,47 @@ class TurnEngine:
             self.contexts.appended(state, [admission.message], accepted)
         return self._set_going(turn, lease, None, asked_by, beside)
 
+    def _admit(
+        self,
+        checked: ConversationRecord,
+        request_id: str,
+        content: Content,
+        counts: Counts,
+        new: ConversationRecord | None,
+    ) -> turns.Admission:
+        """In a transaction. Raises Switched where the message was checked by another model or layout."""
+        if new is None:
+            conversations.require_same(checked)
+        turn_id, store = TurnId(machine.new_id()), self.store
+        return turns.admit(
+            turn_id, checked.id, request_id, content, counts, store.server_id, store.is_alive, utc_now(), new
+        )
+
     async def _go_on(
         self, ended: TurnId, how: Rerun, fork: ConversationId | None, asked_by: EditorId | None
     ) -> RunningTurn | TurnId:
         record = await self.store.read(turns.find, ended)
         conversation_id = fork or record.conversation_id
-        state = await self.contexts.state(conversation_id)
-        self.contexts.models.provider(state.model)  # raises while no turn is begun yet
-        if (made := await self.store.read(recovering.made_by, ended, how, conversation_id)) is not None:
-            return self.running.get(made.id) or made.id
-        frame = await self.contexts.frame_now()
-        beside = await check_again(self.contexts, conversation_id, record.user_message_id, how, frame)
-        await self.contexts.leases.settle(conversation_id)
-        reopened = await self.store.run(
-            recovering.reopen,
-            TurnId(machine.new_id()),
-            ended,
-            how,
-            conversation_id,
-            self.store.server_id,
-            self.store.is_alive,
-            utc_now(),
-        )
+        while True:
+            state = await self.contexts.state(conversation_id)
+            self.contexts.models.provider(state.model)  # raises while no turn is begun yet
+            if (made := await self.store.read(recovering.made_by, ended, how, conversation_id)) is not None:
+                return self.running.get(made.id) or made.id
+            frame = await self.contexts.frame_now()
+            beside = await check_again(self.contexts, state, record.user_message_id, how, frame)
+            await self.contexts.leases.settle(conversation_id)
+            with contextlib.suppress(conversations.Switched):
+                reopened = await self.store.run(self._reopen, state.record, ended, how)
+                break
         if reopened.lease is None:
             return self.running.get(reopened.turn.id) or reopened.turn.id
         return self._set_going(reopened.turn, reopened.lease, reopened, asked_by, beside)
+
+    def _reopen(self, checked: ConversationRecord, ended: TurnId, how: Rerun) -> Reopened:
+        """In a transaction. Raises Switched as `_admit`."""
+        conversations.require_same(checked)
+        turn_id, store = TurnId(machine.new_id()), self.store
+        return recovering.reopen(turn_id, ended, how, checked.id, store.server_id, store.is_alive, utc_now())
 
     def _set_going(
         self,

@@ -47,6 +47,17 @@ def fork(
     return get(conversation_id)
 
 
+class Switched(Exception):
+    """A conversation has another model, or another layout, than what was decided for it was decided by."""
+
+
+def require_same(record: ConversationRecord) -> None:
+    """Raises Switched where what is to be stored was decided by another model or layout than the conversation has."""
+    now = get(record.id)
+    if (now.model, now.layout) != (record.model, record.layout):
+        raise Switched
+
+
 def lineage(conversation_id: ConversationId, start: int = 0, end: int | None = None) -> list[tuple[str, int, int]]:
     """Which conversation's rows hold the messages [start, end): (conversation, first, after), oldest first.
 
