@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -105,14 +106,32 @@ class StoreView:
         return words_of(purged) - words_of(row for row in self.rows.values() if not row.is_purged) if purged else NONE
 
     def hidden_words(self, conversation_id: str) -> frozenset[str]:
-        """That the conversation hides, and no other shows: what is shown there may be recalled here."""
+        """That the conversation hides, and no other shows: what is shown there may be recalled here. A turn keeps what
+        it was told, so to one that runs here, what is hidden there since it began is shown still."""
         if not self.hidden.get(conversation_id):
             return NONE
         own = [row for row in self.messages_of(conversation_id) if self.is_hidden(conversation_id, row.id)]
+        hidden = self._hidden_for(conversation_id)
         shown = words_of(
-            row for each in self.parents for row in self.messages_of(each) if not self.is_hidden(each, row.id)
+            row
+            for each in self.parents
+            for row in self.messages_of(each)
+            if not any(row.id in span for span in hidden[each])
         )
         return words_of(own) - shown
+
+    def _hidden_for(self, conversation_id: str) -> defaultdict[str, list[range]]:
+        """What each conversation hides; others, of what they hid before somebody began to write this one."""
+        found: defaultdict[str, list[range]] = defaultdict(list)
+        for owner, start, end in self.ask(
+            """SELECT hidden.conversation, start_message_id, end_message_id FROM hidden LEFT JOIN lease
+            ON lease.conversation = ? AND lease.server IS NOT NULL
+            AND hidden.conversation != lease.conversation AND hidden.created_at >= lease.acquired_at
+            WHERE lease.conversation IS NULL""",
+            conversation_id,
+        ):
+            found[owner].append(range(start, end))
+        return found
 
     def words_out_of_sight(self) -> frozenset[str]:
         """That only messages hold which every conversation hides that has them."""

@@ -108,7 +108,8 @@ class Connection:
         try:
             if self._gone is None:
                 with contextlib.suppress(TerminalError, TimeoutError):
-                    await asyncio.wait_for(self._open("shutdown", None, Any).result(), _SHUTDOWN_TIMEOUT_S)
+                    async with asyncio.timeout(_SHUTDOWN_TIMEOUT_S):
+                        await self._open("shutdown", None, Any).result()
                 self.notify("exit", None)
         finally:
             if self._gone is None:

@@ -77,7 +77,8 @@ class ServerProcess:
         status = await self._process.wait()
         with contextlib.suppress(TimeoutError):
             # Something the server started may hold its stderr open for longer than the server lives.
-            await asyncio.wait_for(self._tail_reader, _KILL_TIMEOUT_S)
+            async with asyncio.timeout(_KILL_TIMEOUT_S):
+                await self._tail_reader
         return status
 
     def last_words(self) -> list[str]:
@@ -88,7 +89,8 @@ class ServerProcess:
     async def _has_ended(self, timeout_s: float) -> bool:
         # Stdout is read to its end meanwhile: a child that still writes would otherwise never leave.
         try:
-            await asyncio.wait_for(asyncio.gather(self._process.wait(), self._drain_stdout()), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await asyncio.gather(self._process.wait(), self._drain_stdout())
         except TimeoutError:
             return self._process.returncode is not None
         return True

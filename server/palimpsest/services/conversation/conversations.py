@@ -331,7 +331,8 @@ class Conversations:
                         raise
                 # A server that dies tells nobody, so it is looked at again without news.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), _LOOK_AGAIN_S)
+                    async with asyncio.timeout(_LOOK_AGAIN_S):
+                        await news.wait()
         finally:
             unsubscribe()
 

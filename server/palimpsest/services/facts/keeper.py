@@ -97,7 +97,8 @@ class FactKeeping:
         """A roll back closes facts or lets them hold again, and nobody tells of what other servers learn."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._asks_again.wait(), SWEEP_S)
+                async with asyncio.timeout(SWEEP_S):
+                    await self._asks_again.wait()
             await asyncio.sleep(DEBOUNCE_S)
             self._asks_again.clear()
             await logged(self._watch())

@@ -169,7 +169,7 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
     summaries of this conversation, what stands in front of it, which may say rules of theirs, and what others were told
     of those facts. Nothing hidden is sent, whatever becomes of the caller. A better cut may be chosen afterwards.
 
-    A conversation that somebody writes at the moment keeps what its turn has sent already, until its next cut."""
+    A turn that runs in another conversation keeps what it was told before; the next one there is told it no more."""
     conversations.hide(conversation_id, start, end, now)
     closed = facts.close_from(conversation_id, start, end, now)
     _end_telling(facts.told_in(closed) - {conversation_id}, now)
@@ -187,18 +187,25 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
 def untell(ids: Sequence[FactId], now: str) -> None:
     """The facts are about to be removed: no turn was told them any more. Once they are gone, nobody could find what was
     told of them, and a purge of the words they rest on would leave it. As with `hide`, a turn that runs keeps what it
-    has sent."""
+    was told."""
     tellers = facts.told_in(ids)
     for teller in tellers:
-        execute("DELETE FROM injection WHERE conversation = ? AND kind = 'recall'", teller)
+        _forget_recall(teller)
     _end_telling(tellers, now)
 
 
 def _end_telling(tellers: Collection[ConversationId], now: str) -> None:
-    """Their next requests say it no more; whoever writes at the moment goes on with what was sent."""
+    """Their next requests say it no more. Whoever writes at the moment owns the cuts, and goes on with what was told;
+    the next turn finds something taken away, and reads the context anew."""
     for teller in sorted(tellers):
         if leases.holder_of(teller) is None:
             add_cut_without(teller, (), now)
+        else:
+            _forget_recall(teller)
+
+
+def _forget_recall(conversation_id: ConversationId) -> None:
+    execute("DELETE FROM injection WHERE conversation = ? AND kind = 'recall'", conversation_id)
 
 
 def add_cut_without(

@@ -274,7 +274,8 @@ class OpenChat:
         """Waits until nothing is on its way into the document. Raises InvalidRequest when that does not come."""
         if not self._settled.is_set():
             try:
-                await asyncio.wait_for(self._settled.wait(), _SETTLING_S)
+                async with asyncio.timeout(_SETTLING_S):
+                    await self._settled.wait()
             except TimeoutError:
                 raise InvalidRequest(
                     "The editor has not taken the last change of the document yet. Try again."
@@ -438,7 +439,8 @@ class OpenChat:
         await asyncio.wait({self._sending}, timeout=_SETTLING_S)
         if self._placement is not None and self._placement.is_waiting:  # applied, the editor says
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.told_since.wait(), _UNSEEN_S)
+                async with asyncio.timeout(_UNSEEN_S):
+                    await self.told_since.wait()
 
     async def leave(self) -> None:
         """The connection ends. A turn that nobody else follows ends with it; what it said is kept."""
