@@ -172,27 +172,51 @@ def _read(typed: tuple[str, ...]) -> Rulings:
     more = _ODDS_A_DOUBLING * math.log2(max(1, len(said)))
     for text, start, malus in said:
         # In a long text, what is short and of no known language is not tried in all of them: it bounds the work.
-        languages = languages_of(text)[: 2 if malus else None]
-        readings = [Reading.of(text, forms) for forms in languages]
-        score, best = _best(readings, in_task=in_task)
-        marks = best.marks(score)
-        odds = rule_odds(text, marks, best.forms)
+        judged = _judge(text, 2 if malus else None, in_task=in_task)
+        score, best, marks = judged.score, judged.best, judged.marks
         is_rule = score - malus > _ENOUGH or (score - malus == _ENOUGH and best.may_rule(marks))
-        taken = _taken_back(message, text, start, readings, is_rule=is_rule)
+        taken = _taken_back(message, text, start, judged.readings, is_rule=is_rule)
         if not (is_rule or taken or best.is_sweeping) and knows(text, best.forms):
             is_whole = bool(best.subject) and text.count('"') % 2 == 0
             is_terse = score <= 0 and best.is_short_order
             due = _LIKELY + is_terse * _ODDS_IN_FEW_WORDS + more + malus * _ODDS_A_MALUS
-            is_rule = is_whole and odds > due
-            if not is_rule and turn_odds(text, marks, best.forms) > _MAY_TURN + more:
+            is_rule = is_whole and judged.rule_odds > due
+            if not is_rule and judged.turn_odds > _MAY_TURN + more:
                 is_own = without_foreign(message, start, start + len(text)) == text
                 taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
         if is_rule and not is_quoted(message, start, start + len(text)):
             rules.append(best.rule(start))
         if not malus:
             withdrawals += taken
-        in_task = in_task or any(reading.is_task for reading in readings)
+        in_task = in_task or any(reading.is_task for reading in judged.readings)
     return Rulings(tuple(rules), tuple(withdrawals))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A sentence, whatever message it stands in."""
+
+    readings: tuple[Reading, ...]
+    """By language, the likeliest first."""
+    score: int
+    best: Reading
+    marks: tuple[str, ...]
+
+    @functools.cached_property
+    def rule_odds(self) -> float:
+        return rule_odds(self.best.said, self.marks, self.best.forms)
+
+    @functools.cached_property
+    def turn_odds(self) -> float:
+        return turn_odds(self.best.said, self.marks, self.best.forms)
+
+
+@functools.lru_cache(maxsize=1_024)
+def _judge(text: str, most_languages: int | None, *, in_task: bool) -> _Judged:
+    """What is pasted repeats its lines, and a message is looked at again when a conversation is loaded."""
+    readings = tuple(Reading.of(text, forms) for forms in languages_of(text)[:most_languages])
+    score, best = _best(readings, in_task=in_task)
+    return _Judged(readings, score, best, best.marks(score))
 
 
 def _best(readings: Sequence[Reading], *, in_task: bool) -> tuple[int, Reading]:

@@ -38,7 +38,8 @@ ASKING: Final = frozenset(
 
 def humped(text: str) -> str:
     """The identifiers with humps that stand in a text, each once and taken apart."""
-    found = (run for run in RUN.findall(text) if len(run) <= _LONGEST_IDENTIFIER and HUMP.search(run))
+    runs = dict.fromkeys(RUN.findall(text))
+    found = (run for run in runs if len(run) <= _LONGEST_IDENTIFIER and HUMP.search(run))
     return " ".join(dict.fromkeys(HUMP.sub(" ", run) for run in found))
 
 
