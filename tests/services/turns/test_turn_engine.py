@@ -254,6 +254,9 @@ async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not
         await start(b, "other")
     with pytest.raises(ConversationBusy, match="a turn"):
         await b.session.conversations.summarize(b.conversation_id, None)
+    await b.session.conversations.set_layout(b.conversation_id, "librarian")  # from the next turn on
+    with pytest.raises(ConversationBusy, match="a turn"):
+        await asyncio.wait_for(start(b, "another"), WAIT_S)
     await asyncio.wait_for(streaming.wait(), WAIT_S)
     other = await b.session.conversations.create("two", None)
     second = await b.session.turns.start(other.id, "r2", user_message("q2"))

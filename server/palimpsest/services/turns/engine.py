@@ -117,13 +117,15 @@ class TurnEngine:
         counts: Counts,
         new: ConversationRecord | None,
     ) -> turns.Admission:
-        """In a transaction. Raises Switched where the message was checked by another model or layout."""
-        if new is None:
-            conversations.require_same(checked)
+        """In a transaction. Raises Switched where the message was checked by another model or layout; ConversationBusy
+        comes first: what is checked beside a turn that runs is checked by what that goes on with."""
         turn_id, store = TurnId(machine.new_id()), self.store
-        return turns.admit(
+        admission = turns.admit(
             turn_id, checked.id, request_id, content, counts, store.server_id, store.is_alive, utc_now(), new
         )
+        if new is None and admission.lease is not None:
+            conversations.require_same(checked)
+        return admission
 
     async def _go_on(
         self, ended: TurnId, how: Rerun, fork: ConversationId | None, asked_by: EditorId | None
@@ -147,9 +149,11 @@ class TurnEngine:
 
     def _reopen(self, checked: ConversationRecord, ended: TurnId, how: Rerun) -> Reopened:
         """In a transaction. Raises Switched as `_admit`."""
-        conversations.require_same(checked)
         turn_id, store = TurnId(machine.new_id()), self.store
-        return recovering.reopen(turn_id, ended, how, checked.id, store.server_id, store.is_alive, utc_now())
+        reopened = recovering.reopen(turn_id, ended, how, checked.id, store.server_id, store.is_alive, utc_now())
+        if reopened.lease is not None:
+            conversations.require_same(checked)
+        return reopened
 
     def _set_going(
         self,
