@@ -9,6 +9,7 @@ from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.rules.ledger import EntryState
 from palimpsest.domain.facts.fact import FactType, Wanted
+from palimpsest.domain.messages import MessageId
 from palimpsest.services.background import Background
 from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.facts.librarian import Librarian
@@ -124,3 +125,16 @@ async def test_a_rule_that_a_command_takes_back_is_no_fact_any_more(
     await b.ask(REDIS, "second")
     await librarian.extract_and_store(b.conversation_id)
     assert [each.evidence.quote for each in await librarian.all_facts() if each.evidence is not None] == [REDIS]
+
+
+async def test_what_a_command_took_back_stays_so_when_the_change_of_mind_beside_it_is_rolled_back(
+    bench: Opener, tmp_path: Path
+) -> None:
+    b = await bench([])
+    first, other = b.conversation_id, (await b.session.conversations.create("Another", None)).id
+    await said(b, tmp_path, REDIS)
+    b.conversation_id = other
+    await said(b, tmp_path, "Actually, drop Redis: RabbitMQ instead.")
+    await Pinning(b.session.contexts).withdraw(first, "0.0")
+    await b.session.conversations.roll_back(other, MessageId(0))
+    assert await librarian_of(b, tmp_path).all_facts() == []

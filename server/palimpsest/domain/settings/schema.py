@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -169,7 +168,6 @@ def declare(
     return field(default=default, metadata={"key": key, "bounds": bounds, "may_project_set": may_project_set})
 
 
-@functools.cache
 def settings_of(owner: type) -> tuple[Setting, ...]:
     """The settings that one of the classes below holds itself, in their order."""
     hints = typing.get_type_hints(owner)

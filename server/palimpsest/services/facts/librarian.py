@@ -17,12 +17,12 @@ from datetime import timedelta
 from typing import Final
 
 from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import Ledger
+from palimpsest.domain.context.rules.ledger import Ledger, LedgerEntry
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.facts.extraction import from_model, restating
 from palimpsest.domain.facts.extraction.admission import Admission, admit, most_open
-from palimpsest.domain.facts.extraction.agreeing import agree, has_ended, overtaken_by
+from palimpsest.domain.facts.extraction.agreeing import agree, ended_rule, overtaken_by
 from palimpsest.domain.facts.extraction.by_rules import Proposal, proposals
 from palimpsest.domain.facts.extraction.exchange import Exchange
 from palimpsest.domain.facts.extraction.names import entities_in
@@ -359,13 +359,15 @@ class Librarian:
             was, known, version = await self.store.search(read)
             since = [each for each in known if each.created_at >= was.forgotten_at]
             by = await asyncio.to_thread(overtaken_by, was.fact, was.evidence, since)
-            is_over = by is not None or (was.evidence is not None and await self._has_ended(was.fact, was.evidence))
-            write = functools.partial(_restore, fact_id, version, by, is_over=is_over)
+            ended = None if was.evidence is None else await self._ended_rule(was.fact, was.evidence)
+            if ended is not None and ended.ended_by is None:
+                by = None  # a command took it back: it does not hold again without what took its place
+            write = functools.partial(_restore, fact_id, version, by, is_over=ended is not None or by is not None)
             with contextlib.suppress(knowledge.Changed):
                 return await self._commit(write)
 
-    async def _has_ended(self, fact: Fact, said: Evidence) -> bool:
-        return has_ended(fact, said, (await self.rules(said.conversation_id)).whole)
+    async def _ended_rule(self, fact: Fact, said: Evidence) -> LedgerEntry | None:
+        return ended_rule(fact, said, (await self.rules(said.conversation_id)).whole)
 
     async def forgotten(self) -> list[Forgotten]:
         """What can be restored, the last that was forgotten first."""

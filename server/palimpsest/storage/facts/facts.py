@@ -156,10 +156,11 @@ def close(fact_id: FactId, now: str, superseded_by: FactId | None = None) -> Non
 
 
 def close_ruled(conversation_id: ConversationId, message_id: MessageId, quote: str, now: str) -> None:
-    """The user took a rule back by command: what was learned of those words holds no longer."""
+    """The user took a rule back by command: what was learned of those words holds no longer. What had closed it before
+    is forgotten, so that it does not hold again when that is gone."""
     execute(
-        """UPDATE fact SET closed_at = ? WHERE conversation = ? AND message_id = ? AND quote = ? AND closed_at IS NULL
-        AND fact_type IN (?, ?)""",
+        """UPDATE fact SET closed_at = COALESCE(closed_at, ?), superseded_by = NULL, closed_by_conversation = NULL,
+        closed_by_message = NULL WHERE conversation = ? AND message_id = ? AND quote = ? AND fact_type IN (?, ?)""",
         *(now, conversation_id, message_id, quote, FactType.CONSTRAINT.value, FactType.DECISION.value),
     )
 

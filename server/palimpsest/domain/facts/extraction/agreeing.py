@@ -102,10 +102,10 @@ def agree(
     )
 
 
-def has_ended(fact: Fact, said: Evidence, ledger: Ledger) -> bool:
-    """Whether the rule that a fact was made of, in the conversation of the ledger, holds no longer."""
+def ended_rule(fact: Fact, said: Evidence, ledger: Ledger) -> LedgerEntry | None:
+    """The rule that a fact was made of, in the conversation of the ledger, when it holds no longer."""
     entry = _Rules.of(ledger, said.conversation_id).find(fact, said)
-    return entry is not None and entry.state is not EntryState.OPEN
+    return None if entry is None or entry.state is EntryState.OPEN else entry
 
 
 def overtaken_by(fact: Fact, said: Evidence | None, since: Iterable[StoredFact]) -> FactId | None:
