@@ -33,7 +33,7 @@ from palimpsest.wire.messages import PROTOCOL_VERSION
 if TYPE_CHECKING:
     from palimpsest.services.events import FolderEvent, Listeners
     from palimpsest.services.folder.folders import Folders
-from palimpsest.services.folder.session import FolderSession
+    from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
 
