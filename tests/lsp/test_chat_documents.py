@@ -212,6 +212,18 @@ async def test_of_two_sends_close_together_one_is_sent_and_its_answer_written(de
     assert editor.text.partition(MARKER)[2].strip() == "half of a"
 
 
+async def test_a_send_means_what_stands_in_the_input_as_it_comes(desk: Desk) -> None:
+    """Both messages may come in one piece, and a coroutine begins behind them."""
+    editor = await desk.chat()
+    (conversation,) = (await editor.client.result("palimpsest/conversation/list", {}))["conversations"]
+    params = {"command": "palimpsest.chat.send", "arguments": [{"uri": editor.uri}]}
+    sending = editor.client.start_request("workspace/executeCommand", params)
+    editor.type("Delete all files")
+    assert "error" in await sending.answer(20)
+    assert await said(editor, conversation["conversationId"]) == []
+    assert editor.text.partition(MARKER)[2].strip() == "Delete all files"
+
+
 async def test_what_is_typed_after_a_send_is_not_sent_with_it(desk: Desk) -> None:
     """A send waits for an edit that is on its way; the input may be another one by then."""
     editor = await desk.chat()

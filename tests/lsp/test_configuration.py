@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.clients.fake_provider import KEY, FakeProvider
-from tests.lsp.in_process import in_environment, served
+from tests.lsp.in_process import connected_here, in_environment, served
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, home
 from tests.waiting import WAIT_S
 
@@ -313,6 +313,31 @@ async def test_a_folder_that_is_added_has_its_settings_from_the_first_request_on
         event = {"added": [{"uri": added.as_uri(), "name": "three"}], "removed": []}
         ed.client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
         assert await model_in(ed, added) == "gpt-4o"
+
+
+async def test_the_folder_of_an_editor_that_names_one_by_its_root_stays_when_others_come_and_goes_like_them(
+    tmp_path: Path,
+) -> None:
+    root, other = tmp_path / "one", tmp_path / "two"
+    for each in (root, other):
+        each.mkdir()
+    async with connected_here(**home(tmp_path)) as client:
+        await client.initialize({}, rootUri=root.as_uri())
+
+        def change(what: str, folder: Path) -> None:
+            event = {"added": [], "removed": [], what: [{"uri": folder.as_uri(), "name": folder.name}]}
+            client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+
+        async def refusal(folder: Path) -> Any:
+            answer = await client.request("palimpsest/conversation/list", {"folder": folder.as_uri()})
+            return answer.get("error", {}).get("message", "")
+
+        change("added", other)
+        assert [await refusal(each) for each in (root, other)] == ["", ""]
+        change("removed", root)
+        assert "is not in an open workspace folder" in await refusal(root)
+        change("removed", other)
+        assert "No folder is open" in await refusal(root)
 
 
 async def test_a_turn_that_runs_goes_on_when_settings_change_and_can_be_stopped(

@@ -25,6 +25,7 @@ from typing import Final
 
 from palimpsest.wording import counted
 
+CLOSED: Final = "The store is closed, because this server is ending or has let go of the folder."
 NO_HANDLES: Final = (
     "Palimpsest has no file handle left, so it could not open what it needs. Nothing stored is lost. Close some "
     "windows, or raise the limit (`ulimit -n`) for the program that starts Palimpsest, then try again."

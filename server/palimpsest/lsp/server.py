@@ -126,8 +126,6 @@ class PalimpsestServer(BaseServer):
     def folder_uris(self) -> dict[Path, str]:
         """As `roots`, each with the URI the editor knows it by."""
         uris = [folder.uri for folder in self.workspace.folders.values()]
-        if not uris and self.workspace.root_uri:
-            uris = [self.workspace.root_uri]
         found = {path: uri for uri in uris if (path := self.resolve(uri)) is not None}
         if not found:
             raise InvalidRequest("No folder is open. Open one: Palimpsest keeps its conversations by workspace folder.")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TypeVar
 
-from palimpsest.domain.errors import StoreError
+from palimpsest.domain.errors import CLOSED, StoreError
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class CallThread:
 
         with self._lock:
             if self._is_ending:
-                raise StoreError("The store is closed, because this server is ending or has let go of the folder.")
+                raise StoreError(CLOSED)
             self._calls.put(call)
         return future
 

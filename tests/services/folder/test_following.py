@@ -12,6 +12,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import ConversationId, TurnId, user_message
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.tools import ToolSchema
@@ -52,6 +53,13 @@ class Other:
             while self.text != text:
                 self.news.clear()
                 await self.news.wait()
+
+    async def look_away(self) -> None:
+        """Until `following` is started again."""
+        watching = self.following._watching
+        assert watching is not None
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
     async def follow(self, turn_id: TurnId, after_seq: int = 0) -> None:
         async with asyncio.timeout(WAIT_S):
@@ -208,7 +216,7 @@ async def test_of_what_was_committed_between_two_looks_the_rest_comes_once_for_e
     running = await start(b)
     following = asyncio.create_task(other.follow(running.id))
     await other.until_text("seen ")
-    await other.following.close()  # no look is taken while both steps are committed
+    await other.look_away()  # no look is taken while both steps are committed
     gate.set()
     assert (await running.wait()).state is TurnState.COMMITTED
     assert other.text == "seen "
@@ -235,6 +243,19 @@ async def test_who_attaches_in_the_middle_of_a_step_is_shown_only_the_rest_after
     await running.wait()
     await following
     assert other.text == "second"
+
+
+async def test_who_follows_a_turn_when_the_folder_is_closed_is_told_so(bench: Opener, join: Joiner) -> None:
+    b = await bench([[TextDelta("one "), asyncio.Event()]])
+    running = await start(b)
+    other = await join(b)
+    follower = asyncio.create_task(other.follow(running.id))
+    await other.until_text("one ")
+    assert other.following.is_followed
+    await other.following.close()
+    with pytest.raises(StoreError, match="has let go of the folder"):
+        await follower
+    await asyncio.wait_for(other.following.wait_until_free(), WAIT_S)
 
 
 async def test_a_cancel_from_another_server_keeps_what_was_said(bench: Opener, join: Joiner) -> None:

@@ -272,6 +272,9 @@ def _look_at(world: World, oracle: Oracle, document: Document) -> None:
             return
         at = found + len(row.text)
     shown = {word for row, is_hidden in zip(rows, hidden, strict=True) if not is_hidden for word in row.words}
+    # A title outlasts a message that was taken back.
+    titles = oracle.view.ask("SELECT title FROM conversation WHERE id = ?", document.conversation_id)
+    shown.update(word for (title,) in titles for word in WORD.findall(title or ""))
     if foreign := [each for each in WORD.findall(above) if each not in shown and each in document.typed]:
         world.problem("shown and not stored", f"{foreign[0]} {document.habit}")
 

@@ -38,6 +38,9 @@ def register(server: PalimpsestServer) -> None:
 def initialize(ls: PalimpsestServer, params: lsp.InitializeParams) -> None:
     ls.editor_name = "" if params.client_info is None else params.client_info.name
     ls.configuration.read_options(params.initialization_options)
+    workspace = ls.workspace
+    if not workspace.folders and workspace.root_uri:  # a folder like any other: more may come, and it may go
+        workspace.add_folder(lsp.WorkspaceFolder(workspace.root_uri, workspace.root_uri.rpartition("/")[2]))
 
 
 def initialized(ls: PalimpsestServer, _params: lsp.InitializedParams) -> None:

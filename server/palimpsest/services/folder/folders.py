@@ -65,7 +65,8 @@ class Folders:
         self._holders.setdefault(root, set()).add(holder)
 
     def leave(self, root: Path, holder: object) -> None:
-        """It has the folder no more. When nobody has, the folder is closed as soon as its turns have ended."""
+        """It has the folder no more. When nobody has, the folder is closed as soon as its turns have ended, and those
+        of other servers that are followed here."""
         holders = self._holders.get(root, set())
         holders.discard(holder)
         if holders:
@@ -86,6 +87,8 @@ class Folders:
                 await asyncio.wait(running)
             elif session is not None and session.folder.leases.is_held:
                 await session.folder.leases.wait_until_free()
+            elif session is not None and session.folder.following.is_followed:
+                await session.folder.following.wait_until_free()
             elif root not in self._holders and self._sessions.get(root) is opening:
                 self._close_session(root, session)
 

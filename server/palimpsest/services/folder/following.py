@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from traceback import format_tb
 from typing import Final
 
-from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.errors import CLOSED, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
 from palimpsest.machine import utc_now
@@ -53,7 +53,22 @@ class Following:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     """Of the next change; another one takes its place when it is set."""
     _n_followers: int = 0
+    _followed_no_more: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while nobody follows a turn."""
+    _is_closed: bool = False
     _watching: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self._followed_no_more.set()
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether anybody follows a turn here."""
+        return self._n_followers > 0
+
+    async def wait_until_free(self) -> None:
+        """Returns when nobody follows a turn here."""
+        await self._followed_no_more.wait()
 
     async def start(self) -> None:
         """From now on, what others do is noticed."""
@@ -62,7 +77,9 @@ class Following:
         self._watching = asyncio.create_task(self._watch(), name="following")
 
     async def close(self) -> None:
-        """Before the store closes. Whoever follows a turn then is not told of its end: cancel it."""
+        """Before the store closes. Whoever follows a turn then is told that it does."""
+        self._is_closed = True
+        self._news.set()
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
@@ -73,10 +90,11 @@ class Following:
 
         What was committed before it was seen comes as one piece of text a step. When `after_seq` lies in a step that
         is committed already, that step's whole text comes. Returns early when no server will end the turn: when
-        this one could not close it itself. Raises NotFound.
+        this one could not close it itself. Raises NotFound, and StoreError when the store is closed meanwhile.
         """
         last, of_step, n_shown = after_seq, None, 0
         self._n_followers += 1
+        self._followed_no_more.clear()
         try:
             while True:
                 news = self._news
@@ -95,12 +113,16 @@ class Following:
                 if said.holder == self.store.server_id:
                     await self._follow_own(turn_id, last, show)
                     return
+                if self._is_closed:
+                    raise StoreError(CLOSED)
                 if said.holder is None:
                     await self._close_open_turns()
                 else:
                     await news.wait()
         finally:
             self._n_followers -= 1
+            if not self._n_followers:
+                self._followed_no_more.set()
 
     async def _follow_own(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
         """A turn of this server, which the caller did not find running yet: it stands in the store a moment before."""

@@ -47,6 +47,7 @@ def register(server: PalimpsestServer) -> None:
     server.contributions.opened.append(lambda ls, params: ls.chats.opened(params.text_document.uri))
     server.contributions.changed.append(lambda ls, params: ls.chats.changed(params))
     server.contributions.closed.append(lambda ls, params: ls.chats.closed(params.text_document.uri))
+    server.command(SEND)(_send)
     for name, do in _COMMANDS.items():
         server.command(name)(_command(do))
 
@@ -74,6 +75,17 @@ class OpenChats:
         if (opening := self._opening.get(key)) is not None:
             await asyncio.wait({opening})
         return self._chats.get(key)
+
+    def message_in(self, uri: str | None) -> str:
+        """What stands in the input of the document now, whether or not its chat is open yet; without a URI, of the only
+        chat. Empty where there is none."""
+        from palimpsest.domain.chat_documents.document import parse
+        from palimpsest.lsp.features.chat_documents.open_chat import normal
+
+        if uri is None:
+            uri = next((chat.uri for chat in self._chats.values()), "") if len(self._chats) == 1 else ""
+        document = open_document(self._ls.workspace, uri)
+        return "" if document is None else parse(normal(document.source)).message
 
     async def get(self, uri: str | None) -> OpenChat:
         """As `find`; without a URI, the only one. Raises NotFound."""
@@ -269,8 +281,16 @@ def _text(given: dict[str, Any], name: str) -> str | None:
     return value
 
 
-async def _send(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
-    return await (await _chat(ls, given)).send()
+def _send(ls: Any, *arguments: Any) -> Awaitable[Any]:
+    """Sends what stands in the input as this is called: a coroutine begins later, and the editor may have told by then
+    what its user typed after sending."""
+    uri = arguments[0].get("uri") if arguments and isinstance(arguments[0], dict) else None
+    asked = ls.chats.message_in(uri if isinstance(uri, str) else None)
+
+    async def send(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+        return await (await _chat(ls, given)).send(asked)
+
+    return _command(send)(ls, *arguments)
 
 
 async def _stop(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
@@ -334,4 +354,4 @@ async def _show_document(ls: PalimpsestServer, uri: str) -> bool:
         return False
 
 
-_COMMANDS: Final[dict[str, Do]] = {SEND: _send, STOP: _stop, OPEN: _open, EXPAND: _expand, SHOW: _show}
+_COMMANDS: Final[dict[str, Do]] = {STOP: _stop, OPEN: _open, EXPAND: _expand, SHOW: _show}

@@ -244,15 +244,16 @@ class OpenChat:
         """Whether it shows what may quote other conversations."""
         return bool(self._asides)
 
-    async def send(self) -> dict[str, Any]:
-        """Begins a turn with what stands in the input, and returns when it is admitted. Raises InvalidRequest for what
-        cannot be sent, and what the turn's beginning raises; then the document is as it was."""
+    async def send(self, asked: str) -> dict[str, Any]:
+        """Begins a turn with `asked`, which stood in the input when the user sent it, and returns when it is admitted.
+        Raises InvalidRequest for what cannot be sent, and what the turn's beginning raises; then the document is as it
+        was."""
         if not can_apply(self._ls):
             raise InvalidRequest(NO_EDITS)
         if self.is_answering or self._beginning.locked():
             raise InvalidRequest("The answer is still being written. Wait for its end or stop it, then send.")
         async with self._beginning:
-            message = await self._input()
+            message = await self._input(asked)
             placement = Placement(self.text, self.parsed.view_end)
             placement.remove_typed(self.parsed.input_start, len(self.text))
             self._hold(placement)
@@ -281,17 +282,16 @@ class OpenChat:
                     "The editor has not taken the last change of the document yet. Try again."
                 ) from None
 
-    async def _input(self) -> str:
-        """What the input held when this was asked, once nothing is on its way into the document. Raises InvalidRequest
-        when that cannot be sent, and when it is another text by then: nobody has asked to send that."""
-        asked = self.parsed
+    async def _input(self, asked: str) -> str:
+        """What the input holds once nothing is on its way into the document. Raises InvalidRequest when that cannot be
+        sent, and when it is not `asked`: nobody has asked to send another text."""
         await self._settle()
         parsed = self.parsed
         if parsed.marker_line is None:
             raise InvalidRequest("The line that begins the input was deleted. Close the document and open it again.")
         if (problem := parsed.problem) is not None:
             raise InvalidRequest(_SENTENCES[problem])
-        if parsed.message != asked.message:
+        if parsed.message != asked:
             raise InvalidRequest("The message has changed since you sent it, so it was not sent. Send it again.")
         return parsed.message
 
