@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakValueDictionary
 
 from palimpsest.domain.errors import PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
@@ -39,6 +40,8 @@ class Leases:
     store: Store
     background: Background
     _left: dict[ConversationId, tuple[HeldLease, Closed]] = field(default_factory=dict)
+    _lines: WeakValueDictionary[ConversationId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Each for as long as somebody stands in it."""
     _n_held: int = 0
     _is_free: asyncio.Event = field(default_factory=asyncio.Event)
     """Whether no block holds a lease, or waits for one."""
@@ -54,6 +57,10 @@ class Leases:
     async def wait_until_free(self) -> None:
         """Until no block holds a lease, or waits for one: then what they need may be closed."""
         await self._is_free.wait()
+
+    def line(self, conversation_id: ConversationId) -> asyncio.Lock:
+        """For those of this server who wait until a conversation is free: the first who came tries first."""
+        return self._lines.setdefault(conversation_id, asyncio.Lock())
 
     @contextlib.asynccontextmanager
     async def hold(self, conversation_id: ConversationId, holder: str, closed: Closed) -> AsyncIterator[HeldLease]:

@@ -310,8 +310,8 @@ class Conversations:
             return await RequestedSummaries(self.contexts).summarize(context, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
-        """Waits for the end of a turn that runs; switches take place in the order in which they were asked for. Who is
-        cancelled while waiting has switched nothing.
+        """Waits for the end of a turn that runs; one server's switches take place in the order in which they were asked
+        for. Who is cancelled while waiting has switched nothing.
 
         Raises NotFound for a model that is unknown or not configured, ConversationBusy while anything else but a turn
         or a switch holds the conversation.
@@ -320,21 +320,22 @@ class Conversations:
         model = models.get(name)
         models.provider(model)
         news = asyncio.Event()
-        unsubscribe = self.listeners.add(lambda _: news.set())
-        try:
-            while True:
-                news.clear()  # before the try: what happens from then on is not missed
-                try:
-                    return await self._switch(conversation_id, model)
-                except ConversationBusy as busy:
-                    if busy.holder not in (TURN, _SWITCH):
-                        raise
-                # A server that dies tells nobody, so it is looked at again without news.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK_AGAIN_S):
-                        await news.wait()
-        finally:
-            unsubscribe()
+        async with self.contexts.leases.line(conversation_id):
+            unsubscribe = self.listeners.add(lambda _: news.set())
+            try:
+                while True:
+                    news.clear()  # before the try: what happens from then on is not missed
+                    try:
+                        return await self._switch(conversation_id, model)
+                    except ConversationBusy as busy:
+                        if busy.holder not in (TURN, _SWITCH):
+                            raise
+                    # A server that dies tells nobody, so it is looked at again without news.
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_LOOK_AGAIN_S):
+                            await news.wait()
+            finally:
+                unsubscribe()
 
     async def _switch(self, conversation_id: ConversationId, model: Model) -> Switch:
         is_held = False
