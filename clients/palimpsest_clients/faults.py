@@ -1,7 +1,7 @@
 """What a service's refusal means: status, code and words in, one `ProviderError` out. No I/O.
 
 The error never quotes the service. Services echo what they were sent (parts of the key, the whole invalid message), and
-errors end up in logs and editors (invariant 11). Kept are the status, the error code when it looks like a code, and
+errors end up in logs and editors. Kept are the status, the error code when it looks like a code, and
 numbers. The words are only read here, to tell the kinds apart where a service has no code for it.
 
 Wordings were read in the services' documentation and issue trackers, 2026-11.

@@ -1,4 +1,4 @@
-"""The real server answers ten thousand random messages once each where an answer is due, and lives (invariant 10)."""
+"""The real server answers ten thousand random messages once each where an answer is due, and lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test scenarios of seed `001` ("Testing Scenarios"), by name, on the real engine and a real store."""
+"""The scenarios that the first plan named, by their names, on the real engine and a real store."""
 
 from __future__ import annotations
 

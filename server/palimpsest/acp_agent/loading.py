@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 
 from palimpsest.acp_agent.sessions import OpenConversation, Sessions
 from palimpsest.acp_agent.updates import TurnUpdates, agent_text, note, replay
@@ -14,6 +14,8 @@ from palimpsest.services.conversation.conversations import MAX_PAGE, Running
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
 from palimpsest.wording import counted
+
+log = logging.getLogger(__name__)
 
 
 async def show(sessions: Sessions, session: FolderSession, opened: OpenConversation) -> None:
@@ -55,8 +57,9 @@ def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversatio
                 await session.folder.following.follow(
                     running.turn_id, running.last_seq, lambda each: opened.outbox.put(updates.of(each))
                 )
-            with contextlib.suppress(PalimpsestError):
-                await sessions.tell_state(opened)
+            await sessions.tell_state(opened)
+        except PalimpsestError as error:  # such as a folder that is closed meanwhile
+            log.info("a turn is followed no more: %s", error.kind)
         finally:
             sessions.turns.pop(running.turn_id, None)
             opened.followed = None

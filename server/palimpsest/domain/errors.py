@@ -12,8 +12,8 @@
     ├── StoreError          the folder's store cannot be opened, read or written
     └── ProviderError       a model's service failed; its kind says how
 
-Messages are full sentences for the person who asked. They hold no key, no message text and no file content
-(invariant 11), because they end up in logs and in editors.
+Messages are full sentences for the person who asked. They hold no key, no message text and no file content,
+because they end up in logs and in editors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages and their parts, in the one form everything else derives from: storage, digests, requests, exports.
 
-A message is what a model saw or said. Its content never changes once stored (invariant 1), so it is a value, and its
+A message is what a model saw or said. Its content never changes once stored, so it is a value, and its
 canonical JSON is defined here, once.
 """
 

@@ -1,4 +1,4 @@
-"""What services tell whoever listens: values, in the order they happened. Fields are the seeds' (`001`, `002`)."""
+"""What services tell whoever listens: values, in the order they happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer of a conversation at a time, fenced by an epoch (DESIGN §7).
+"""One writer of a conversation at a time, fenced by an epoch.
 
 No clock is involved: a lease belongs to a server, and the server's lock file proves whether it is alive. Every write
 of a turn checks server and epoch in its own transaction, so a server that lost its lease can write nothing more.

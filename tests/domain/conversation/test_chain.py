@@ -1,4 +1,4 @@
-"""The digest chain: a message's digest covers its content, its header and everything before it (invariant 1)."""
+"""The digest chain: a message's digest covers its content, its header and everything before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A journal becomes the messages that were shown, however the step ended; every call gets a result (invariant 5)."""
+"""A journal becomes the messages that were shown, however the step ended; every call gets a result."""
 
 from __future__ import annotations
 

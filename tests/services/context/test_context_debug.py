@@ -1,4 +1,4 @@
-"""CONTEXT_DEBUG writes the seed's topics, numbers and names only: no text can get in (invariant 11)."""
+"""CONTEXT_DEBUG writes topics, numbers and names only: no text can get in."""
 
 from __future__ import annotations
 

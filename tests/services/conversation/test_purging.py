@@ -1,5 +1,5 @@
 """What was purged is in no file of the store, in no context and in no fork; everything else goes on as before, and the
-chain still verifies (invariant 1)."""
+chain still verifies."""
 
 from __future__ import annotations
 

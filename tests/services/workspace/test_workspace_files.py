@@ -1,5 +1,5 @@
 """A tool reads nothing outside the workspace folder, no secret and nothing ignored, whatever a path says or somebody
-swaps meanwhile; and it is told why (invariant 12)."""
+swaps meanwhile; and it is told why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The cut: which representation stands for each part of the history now.
 
 A cut is a list of pieces that partition the history, oldest first: blocks (summaries) and live messages. Between
-re-cuts messages are only appended to it, so a request begins with the previous one (invariant 8). Nothing here writes
+re-cuts messages are only appended to it, so a request begins with the previous one. Nothing here writes
 a summary; these functions say what to summarise, and put a written summary in its place.
 """
 
@@ -21,7 +21,7 @@ from palimpsest.domain.messages import Content, MessageId, Role, SummaryId, Text
 
 
 class CutCause(StrEnum):
-    """Why a cut was chosen. A prefix breaks for no other reason (invariant 8)."""
+    """Why a cut was chosen. A prefix breaks for no other reason."""
 
     FIRST = "first"
     THRESHOLD = "threshold"
@@ -239,7 +239,7 @@ def adopt(pieces: Sequence[Piece], block: Block) -> list[Piece]:
 
 
 def widen(pieces: Sequence[Piece], start: MessageId, end: MessageId) -> tuple[int, int]:
-    """Indexes [i, j) of the whole blocks and exchanges that [start, end) touches (invariant 6)."""
+    """Indexes [i, j) of the whole blocks and exchanges that [start, end) touches."""
     starts = piece_starts(pieces)
     bounds = [*starts, len(pieces)]
     first, last = len(pieces), 0

@@ -1,6 +1,6 @@
-"""The guard: ok, skip or final before each model call, and a reservation before each tool result (seed `002`).
+"""The guard: ok, skip or final before each model call, and a reservation before each tool result.
 
-Counters are raw tokens. They only grow until the step commits (invariant 13): every method returns larger counters,
+Counters are raw tokens. They only grow until the step commits: every method returns larger counters,
 and `committed` is the one way to fold them.
 """
 

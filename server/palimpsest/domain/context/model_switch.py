@@ -1,4 +1,4 @@
-"""What a model switch means for a context (seed `000`, Model Switching)."""
+"""What a model switch means for a context."""
 
 from __future__ import annotations
 

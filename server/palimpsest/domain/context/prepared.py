@@ -1,6 +1,6 @@
 """The prepared context: the proof that a request fits.
 
-`PreparedContext` is the only thing a provider accepts (invariant 4). Its constructor checks the proof, so holding one
+`PreparedContext` is the only thing a provider accepts. Its constructor checks the proof, so holding one
 means: by the upper estimate, the request fits the limit it carries.
 """
 
@@ -55,7 +55,7 @@ class PreparedContext:
     max_output_tokens: int
     """The reserve: what the answer may take."""
     estimated_tokens: int
-    """Mean estimate of the whole request, in the model's tokens: the sum of its segments (invariant 16)."""
+    """Mean estimate of the whole request, in the model's tokens: the sum of its segments."""
     upper_tokens: int
     """Upper estimate (mean + 2 sigma); at most `limit_tokens`."""
     limit_tokens: int

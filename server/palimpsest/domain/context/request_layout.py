@@ -1,4 +1,4 @@
-"""Lays a cut out as a request, stable first (DESIGN §6): system prompt, tools, blocks and originals oldest first."""
+"""Lays a cut out as a request, stable first: system prompt, tools, blocks and originals oldest first."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ CountText = Callable[[str], int]
 """Raw tokens of a text."""
 
 MESSAGE_OVERHEAD: Final = 4
-"""Tokens a message takes beside its text: role and delimiters (seed `000`, Token Counting)."""
+"""Tokens a message takes beside its text: role and delimiters."""
 
 
 class Certainty(StrEnum):

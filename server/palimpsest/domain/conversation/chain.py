@@ -1,4 +1,4 @@
-"""The two-level digest chain of a conversation (invariant 1).
+"""The two-level digest chain of a conversation.
 
     content digest = H(canonical JSON of the content)
     digest         = H(canonical JSON of [predecessor's digest, header, content digest])

@@ -1,4 +1,4 @@
-"""Exchanges: the smallest units that may be cut or aged (invariant 5).
+"""Exchanges: the smallest units that may be cut or aged.
 
 A user message is an exchange. So is an assistant message with all results of its calls; where a recording splits one
 parallel batch into several assistant messages before the first result, they are one exchange together.

@@ -1,4 +1,4 @@
-"""What a model can take: limits, where they come from, and the budget and wall that follow (DESIGN §5)."""
+"""What a model can take: limits, where they come from, and the budget and wall that follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import InvalidRequest
 
 DEFAULT_BUFFER: Final = 256
-"""Tokens, when neither model nor provider nor user sets a buffer (seed `002`)."""
+"""Tokens, when neither model nor provider nor user sets a buffer."""
 MARGIN_SHARE: Final = 20
 """The margin is at least one twentieth of what the reserve leaves."""
 

@@ -1,8 +1,8 @@
 """What a file of a conversation must be for its import to lose nothing and to break no invariant.
 
-Message ids count 0, 1, 2, … and every digest follows from what is before it (invariant 1). Summary ids count
+Message ids count 0, 1, 2, … and every digest follows from what is before it. Summary ids count
 0, 1, 2, …; summaries stand for messages that are there, and what a cut summarises it summarises by summaries that are
-there (invariant 6). The newest cut separates no call from its result (invariant 5).
+there. The newest cut separates no call from its result.
 """
 
 from __future__ import annotations

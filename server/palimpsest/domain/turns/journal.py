@@ -26,7 +26,7 @@ from palimpsest.domain.messages import (
 
 
 class EventType(StrEnum):
-    """Event types of the stream and tool journal (seed `000`, extended)."""
+    """Event types of the stream and tool journal."""
 
     TEXT = "text_delta"
     THINKING = "thinking_delta"
@@ -105,7 +105,7 @@ def is_done(events: Iterable[JournalEvent]) -> bool:
 
 
 def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]:
-    """The messages of a step: the assistant's, then a result for each of its calls (invariant 5); empty when nothing
+    """The messages of a step: the assistant's, then a result for each of its calls; empty when nothing
     was said.
 
     A call whose arguments were still coming when the stream broke off is left out: it was never made. Calls that came

@@ -35,7 +35,7 @@ Rerun = Literal[Resolution.CONTINUE, Resolution.RETRY]
 
 
 class Break(StrEnum):
-    """How an answer broke off (seed `000`, RecoveredStream)."""
+    """How an answer broke off."""
 
     COMPLETE = "complete"
     """The model's message was whole, but the results of its tool calls were not all there."""

@@ -1,4 +1,4 @@
-"""The states of a turn and its edges (DESIGN §7).
+"""The states of a turn and its edges.
 
 admitted -> prepared -> streaming <-> tools -> committed | cancelled | errored | interrupted
 """

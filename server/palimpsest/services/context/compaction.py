@@ -3,7 +3,7 @@
 A cut is a log. A re-cut by threshold keeps the newest part verbatim, turns the older live exchanges into one new
 block behind the older blocks, which stay byte-identical, and only when the blocks grow too large merges them into one
 of a third of the budget. What is still too large is handed over to previews. Nothing is left out, and a re-cut that
-would not make the context smaller is not adopted (invariant 7). Where the user switched summaries off, the oldest
+would not make the context smaller is not adopted. Where the user switched summaries off, the oldest
 exchanges are left out instead, and the editor is told which.
 """
 

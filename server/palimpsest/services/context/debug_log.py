@@ -1,7 +1,7 @@
-"""`CONTEXT_DEBUG=true`: the numbers the guard decides on, by the topics of seed `002`.
+"""`CONTEXT_DEBUG=true`: the numbers the guard decides on, by topic.
 
 Numbers and names only. Whoever calls has no way to hand over text: numbers must be integers, and a name that does not
-look like the name of a model, a provider or a tokenizer is written as `?` (invariant 11). The composition root
+look like the name of a model, a provider or a tokenizer is written as `?`. The composition root
 decides by the environment whether `LOGGER_NAME` is at DEBUG level; below it a call costs a comparison.
 """
 

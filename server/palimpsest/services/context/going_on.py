@@ -1,5 +1,5 @@
 """The request to go on behind a partial answer: it stands in every later request that holds that answer, so the prefix
-of requests stays (invariant 8). It is stored as the place where it stands, never as a message.
+of requests stays. It is stored as the place where it stands, never as a message.
 """
 
 from __future__ import annotations

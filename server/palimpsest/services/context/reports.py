@@ -40,7 +40,7 @@ class UsageReport:
     n_messages: int
     """That the context stands for: what was rolled back or left out is not among them."""
     by_kind: tuple[tuple[str, int], ...]
-    """Kind and tokens, largest first, none empty; they add up to what is used (invariant 16)."""
+    """Kind and tokens, largest first, none empty; they add up to what is used."""
     last_summary_at: str | None
     """When the newest summary of the context was written."""
 
@@ -55,7 +55,7 @@ class Plan:
     limit_tokens: int
     certainty: Certainty
     segments: tuple[Segment, ...]
-    """In the request's order, also where it could not be sent; they add up to `used_tokens` (invariant 16)."""
+    """In the request's order, also where it could not be sent; they add up to `used_tokens`."""
     would_summarize: tuple[tuple[MessageId, MessageId], ...]
     """[start, end) of what a turn would summarise first."""
     problem: ContextError | None

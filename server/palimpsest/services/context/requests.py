@@ -55,7 +55,7 @@ class Requests:
         tool_choice: ToolChoice = "auto",
         beginning: Beginning | None = None,
     ) -> PreparedContext:
-        """The next request, compacted first where that is due. The only way to a prepared context (invariant 4).
+        """The next request, compacted first where that is due. The only way to a prepared context.
 
         `beginning`: None for the later requests of a turn. What the user rules by command after the turn was admitted
         is told to the next turn. Raises RecentMessagesTooLarge when what must be sent verbatim does not fit.

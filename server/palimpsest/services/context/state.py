@@ -117,7 +117,7 @@ class ContextState:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Of the next request, in its order. Their tokens add up to the mean of `estimate` (invariant 16)."""
+        """Of the next request, in its order. Their tokens add up to the mean of `estimate`."""
         estimator = self.cut.estimator
         measured = Measured() if self.model.is_exact else self.measured
         return segments_of(

@@ -1,6 +1,6 @@
 """Changing what stands in a context without changing what was said: roll back, expand, undo, regenerate.
 
-Each changes the cut and only the cut (invariant 6): no message and no summary is deleted. The caller holds the lease.
+Each changes the cut and only the cut: no message and no summary is deleted. The caller holds the lease.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What other servers do with the same folder: seen by SQLite's data version, told like what this one does (DESIGN §7).
+"""What other servers do with the same folder: seen by SQLite's data version, told like what this one does.
 
 Nothing passes between the servers but the store. A server that follows reads what the one that runs a turn has made
 durable; a server that wants a turn stopped writes that down, and the one that runs it looks.

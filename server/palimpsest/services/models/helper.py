@@ -74,7 +74,7 @@ class HelpingModel:
         return Reply(text, None) if finished is None else Reply(text, finished.stop_reason, finished.usage)
 
     def _prepare(self, instructions: str, request: str, topic: str) -> PreparedContext:
-        """The request, proven to fit (invariant 4)."""
+        """The request, proven to fit."""
         content = user_message(request)
         frame = Frame(instructions, ())
         estimator = self.model.estimator

@@ -1,4 +1,4 @@
-"""The only way to stream: events become durable, then they are shown (invariant 2).
+"""The only way to stream: events become durable, then they are shown.
 
 No timer stands before a write. An event is written at once when the writer is idle; what comes while a write is under
 way is written together in the next one, and shown together.

@@ -243,7 +243,7 @@ class TurnRun:
         return _Step(journal, state.raw_tokens)
 
     async def _commit(self, context: WritableContext, step: _Step, ending: Ending, turn_end: TurnEnd | None) -> None:
-        """The step's messages become history, in one transaction (invariant 3)."""
+        """The step's messages become history, in one transaction."""
         contexts, state = self.services.contexts, context.state
         contents: Sequence[Content] = to_messages(step.journal.events, ending)
         accepted = await contexts.accept(state, contents)

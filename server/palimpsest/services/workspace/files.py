@@ -2,7 +2,7 @@
 
 A path is untrusted text: a model wrote it. It is first resolved in words, links inside the folder included, against
 what each folder on the way holds; then judged; then opened by `folder_handles`, which follows no link at all. So what
-changes between the look and the open can only make the open fail (invariant 12).
+changes between the look and the open can only make the open fail.
 
 A file with several hard links is refused, because from inside nobody can tell whether another of its names lies
 outside. Names are compared exactly with what a folder holds, also where the file system would not mind: an ignore rule

@@ -1,4 +1,4 @@
-"""Handles of what lies below a folder, opened so that no link leads out of it (invariant 12).
+"""Handles of what lies below a folder, opened so that no link leads out of it.
 
 A path is opened part by part, each from the handle of the folder before it and each refusing to be a link. So it does
 not matter what was there when somebody looked, or what is put in place meanwhile: what is opened is below the root.

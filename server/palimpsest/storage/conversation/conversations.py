@@ -225,7 +225,7 @@ def append(
     step_id: StepId | None = None,
     counts: Counts | None = None,
 ) -> list[StoredMessage]:
-    """Messages at the end of the conversation, chained to what is there. The ids are gapless (invariant 1)."""
+    """Messages at the end of the conversation, chained to what is there. The ids are gapless."""
     tail = _tail(conversation_id)
     messages = _chained(tail, contents, now, turn_id)
     added: list[passages.Added] = []

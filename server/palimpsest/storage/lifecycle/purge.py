@@ -1,4 +1,4 @@
-"""Purge: the one way in which what was said leaves the store (invariant 1).
+"""Purge: the one way in which what was said leaves the store.
 
 What stays of a message is its header and its digests, so the chain still verifies; its content goes, and with it
 everything that was made of it, in every conversation that reads it. `secure_delete`, which the store sets, overwrites

@@ -1,4 +1,4 @@
-"""The digest chain of every conversation, derived once more from what the store holds (invariant 1)."""
+"""The digest chain of every conversation, derived once more from what the store holds."""
 
 from __future__ import annotations
 

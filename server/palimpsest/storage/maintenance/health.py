@@ -1,8 +1,8 @@
 """Looks at a whole store and says what is wrong with it. Changes nothing, and may run beside servers.
 
 What SQLite holds together is SQLite's to say; the rest are the store's own rules: the digest chain and the forest
-(invariants 1 and 6), the cut as a partition, and rows that belong to rows. A sentence names ids and numbers, never text
-(invariant 11). `repairs` mends what may be mended.
+of summaries, the cut as a partition, and rows that belong to rows. A sentence names ids and numbers, never text.
+`repairs` mends what may be mended.
 """
 
 from __future__ import annotations

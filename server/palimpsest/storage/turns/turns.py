@@ -166,7 +166,7 @@ def begin_step(
 def append_events(
     lease: HeldLease, turn_id: TurnId, step_id: StepId, events: Sequence[JournalEvent], now: str
 ) -> list[Numbered]:
-    """Makes events durable and gives them their numbers. Only then may an editor see them (invariant 2), so every delta
+    """Makes events durable and gives them their numbers. Only then may an editor see them, so every delta
     of an answer waits for it."""
     found = execute(
         """SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation
@@ -232,7 +232,7 @@ def end_turn(lease: HeldLease, turn_id: TurnId, end: TurnEnd, now: str) -> None:
 
 
 def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
-    """Closes the turns that dead servers left open: what they had shown is kept as messages (invariant 3).
+    """Closes the turns that dead servers left open: what they had shown is kept as messages.
 
     Running it again changes nothing: a closed turn is not open any more.
     """

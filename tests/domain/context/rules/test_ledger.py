@@ -1,4 +1,4 @@
-"""The ledger: derived from the messages, nothing lost but by a later word, every open rule present (invariant 9)."""
+"""The ledger: derived from the messages, nothing lost but by a later word, every open rule present."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from palimpsest.services.models.tokenizers import load_tokenizer
 TOKENS = st.integers(0, 200_000)
 EXACT = Estimator()
 WALL = compute_budget(ModelLimits(128_000, 16_384), buffer=256).wall
-"""111,360: seed `002`, "Limit Calculation"."""
+"""111,360."""
 
 
 def test_000_token_budget_calculation_the_margin_is_five_percent_of_what_the_answer_leaves() -> None:

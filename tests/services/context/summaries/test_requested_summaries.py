@@ -1,4 +1,4 @@
-"""A summary may be asked for, written by somebody else, and put in place later: seed `000`, Summarization Process."""
+"""A summary may be asked for, written by somebody else, and put in place later."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Whatever a model does when it is asked for a summary, the conversation goes on: the turn is answered from a context
-that fits, nothing is lost, and an event says what happened (invariant 7)."""
+that fits, nothing is lost, and an event says what happened."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class StandingRules:
 
     @property
     def ledger(self) -> Ledger:
-        """The rules that stand in every request (invariant 9)."""
+        """The rules that stand in every request."""
         return self.whole.without(self.demoted)
 
     @property

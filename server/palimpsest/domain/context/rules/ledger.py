@@ -1,4 +1,4 @@
-"""The ledger: every standing rule of a conversation, and which of them still hold (invariant 9).
+"""The ledger: every standing rule of a conversation, and which of them still hold.
 
 Derived from the messages each time, and the same each time; only pins and the user's withdrawals are stored. A later
 rule supersedes an earlier one only where the two cannot both be followed: losing a rule is worse than keeping two.
@@ -246,7 +246,7 @@ def split_standing_rules(text: str) -> tuple[tuple[tuple[EntryId, str], ...], st
 
 
 def missing(ledger: Ledger, pieces: Sequence[Piece], front: str = "") -> tuple[LedgerEntry, ...]:
-    """The open entries that do not stand verbatim where they must; empty in every sound context (invariant 9).
+    """The open entries that do not stand verbatim where they must; empty in every sound context.
 
     That is the piece that covers the entry's message; `front`, which the request holds before the pieces, for a pin
     that comes from no message and where the message is left out.

@@ -2,7 +2,7 @@
 
 A model is shown a transcript in which every line that was not written here begins with a gutter, so nothing that was
 said can end the transcript or pass for one of its headings. What it answers is checked against the originals before
-anything is done with it (DESIGN §6, "Acceptance").
+anything is done with it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Problem:
     """Why a summary is not accepted."""
 
     sentence: str
-    """Holds nothing of the text, so it may stand in events and logs (invariant 11)."""
+    """Holds nothing of the text, so it may stand in events and logs."""
     names: tuple[str, ...] = ()
     """Those that the originals do not hold."""
 

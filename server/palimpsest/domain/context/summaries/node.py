@@ -1,4 +1,4 @@
-"""Summaries: each stands for a contiguous range of messages, and may be made of lower ones (invariant 6)."""
+"""Summaries: each stands for a contiguous range of messages, and may be made of lower ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A summary that is asked for and not written yet: writing it and adopting it are two things (DESIGN §6)."""
+"""A summary that is asked for and not written yet: writing it and adopting it are two things."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PendingSummarization:
 
     scope: SummarizationScope
     pieces: tuple[Piece, ...]
-    """Whole exchanges and whole lower summaries, oldest first (invariant 6)."""
+    """Whole exchanges and whole lower summaries, oldest first."""
     original_tokens: int
     """Of the messages the summary will stand for, those under lower summaries included."""
     target_tokens: int
@@ -51,7 +51,7 @@ class PendingSummarization:
 
     @property
     def shown_tokens(self) -> int:
-        """What the pieces take in the context now: a summary must be smaller (invariant 7)."""
+        """What the pieces take in the context now: a summary must be smaller."""
         return total_tokens(self.pieces)
 
 

@@ -23,9 +23,9 @@ from palimpsest.services.models.helper import Helpers
 log = logging.getLogger(__name__)
 
 TURN_WAITS_S: Final = 10.0
-"""How long a turn waits for a summary before the deterministic one steps in (DESIGN §6)."""
+"""How long a turn waits for a summary before the deterministic one steps in."""
 MODEL_MAY_TAKE_S: Final = 60.0
-"""How long a model may take in the background; its text is taken up at the next re-cut (DESIGN §6)."""
+"""How long a model may take in the background; its text is taken up at the next re-cut."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 `ExtractiveSummarizer` needs no model and cannot fail. `LlmSummarizer` asks a model and accepts nothing that
 `domain.summaries.problem` refuses; `HybridSummarizer` puts lists of exact names in front of its text.
-`PatientSummarizer` bounds the wait and answers with the extractive text whenever the model does not deliver
-(invariant 7).
+`PatientSummarizer` bounds the wait and answers with the extractive text whenever the model does not deliver.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class SummaryWriter:
     async def write(
         self, state: ContextState, pending: PendingSummarization, ledger: Ledger, operation: Operation
     ) -> Block | None:
-        """A stored summary as a block; None when it would not be smaller (invariant 7)."""
+        """A stored summary as a block; None when it would not be smaller."""
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
         rules, pieces, target = self._parts(state, pending, ledger)
@@ -127,7 +127,7 @@ class SummaryWriter:
         self, state: ContextState, pending: PendingSummarization, ledger: Ledger
     ) -> tuple[str, list[Piece], int]:
         """The standing rules at the head, the pieces without theirs, and what the rest may take."""
-        # Invariant 9: what holds stands at the head, verbatim, whatever it leaves for the rest.
+        # What holds stands at the head, verbatim, whatever it leaves for the rest.
         rules = standing_rules(ledger, *pending.scope.range)
         target = max(pending.target_tokens - state.tokenizer.count(rules), _SMALLEST_TARGET)
         return rules, [_without_rules(piece) for piece in pending.pieces], target
