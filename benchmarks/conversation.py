@@ -59,8 +59,8 @@ class Conversation:
                 leases.release(self.context.lease)
             else:
                 turns.end_turn(self.context.lease, self._turn_id, TurnEnd(TurnState.COMMITTED), utc_now())
-            given = (store.server_id, store.is_alive, utc_now())
-            admitted = turns.admit(turn_id, state.id, turn_id, content, accepted.counts, *given)
+            writer = store.writer(utc_now())
+            admitted = turns.admit(writer, turn_id, state.id, turn_id, content, accepted.counts)
             assert admitted.lease is not None
             assert admitted.message is not None
             return admitted.message, admitted.lease
@@ -105,7 +105,7 @@ async def open_conversation(
     )
     conversation_id = ConversationId("benchmark")
     await store.run(conversations.create, conversation_id, "benchmark", offline.name, utc_now())
-    lease = await store.run(leases.acquire, conversation_id, store.server_id, "a benchmark", store.is_alive, utc_now())
+    lease = await store.run(leases.acquire, store.writer(utc_now()), conversation_id, "a benchmark")
     context = await engine.hold(lease)
     state = context.state
     assert state.budget.budget == state.budget.wall == budget

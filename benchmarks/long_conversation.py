@@ -60,9 +60,7 @@ async def run(n_turns: int, window: int) -> None:
         )
         conversation_id = ConversationId("long")
         await store.run(conversations.create, conversation_id, "long", "offline", utc_now())
-        lease = await store.run(
-            leases.acquire, conversation_id, store.server_id, "a benchmark", store.is_alive, utc_now()
-        )
+        lease = await store.run(leases.acquire, store.writer(utc_now()), conversation_id, "a benchmark")
         writable = await engine.hold(lease)
         state, requests = writable.state, Requests(engine)
         fullest, prompt, unchanged = 0.0, 0, 0

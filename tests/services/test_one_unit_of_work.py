@@ -31,6 +31,7 @@ from palimpsest.storage import tables
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work
 from palimpsest.storage.conversation.pending_work import Kind
+from palimpsest.storage.leases import Writer
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.store import Store
 
@@ -262,7 +263,8 @@ async def test_a_purge_that_is_cut_off_shows_nothing_any_more_and_is_finished_by
     store = b.store
 
     def begin() -> None:  # and nothing more: its server ends here
-        purging.purge(b.conversation_id, (MessageId(0), MessageId(2)), "dead", store.is_alive, "2026-01-01")
+        dead = Writer("dead", store.is_alive, "2026-01-01")
+        purging.purge(dead, b.conversation_id, (MessageId(0), MessageId(2)))
 
     await store.run(begin)
     assert [text for _, text, _ in await b.said()] == ["", "", "Something else.", "Fine."]
@@ -281,7 +283,7 @@ async def test_a_purge_that_is_cut_off_before_the_log_is_emptied_is_finished_by_
     b = await bench([says(f"Answer {SECRET}.")])
     await b.ask(f"Question {SECRET}.", "first")
     store = b.store
-    await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
+    await store.run(purging.purge, store.writer("2026-01-01"), b.conversation_id, None)
     await do_pending_work(store)  # and nothing more: its server ends here
     assert any(SECRET.encode() in path.read_bytes() for path in store.directory.glob("store.db*"))
     await resume(b.session.purging)
@@ -301,9 +303,7 @@ async def test_a_purge_does_not_take_what_another_server_has_just_begun_to_purge
     async def while_another_begins(store: Store) -> None:
         await do_pending_work(store)
         if others:  # which ends when the rows are empty and the index is not written anew
-            await store.run(
-                purging.purge, b.conversation_id, others.pop(), store.server_id, store.is_alive, "2026-01-01"
-            )
+            await store.run(purging.purge, store.writer("2026-01-01"), b.conversation_id, others.pop())
             assert await store.run(pending_work.do_some) is Kind.PURGE
 
     monkeypatch.setattr("palimpsest.services.conversation.purge.do_pending_work", while_another_begins)

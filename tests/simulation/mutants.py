@@ -39,8 +39,8 @@ MUTANTS: Final = (
     Mutant(
         "a server's own lease keeps no other request of it out",
         "storage/leases.py",
-        "    if server is not None and is_alive(server):\n",
-        "    if server not in (None, server_id) and is_alive(server):\n",
+        "    if server is not None and writer.is_alive(server):\n",
+        "    if server not in (None, writer.server_id) and writer.is_alive(server):\n",
     ),
     Mutant(
         "a server that lost its lease writes on",
@@ -59,7 +59,7 @@ MUTANTS: Final = (
     Mutant(
         "dead servers' turns are not closed when a folder is opened",
         "app/compose.py",
-        "await store.run(turns.recover, store.is_alive, utc_now())",
+        "await store.run(turns.recover, store.writer(utc_now()))",
         "pass",
         profile="servers",
     ),

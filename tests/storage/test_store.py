@@ -30,7 +30,7 @@ from palimpsest.storage.conversation.conversations import Counts
 from palimpsest.storage.reading_only import find_source
 from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
 from palimpsest.storage.turns import turns
-from palimpsest.storage.turns.turns import Admission, StepEnd, TurnEnd
+from palimpsest.storage.turns.turns import Admission, StepEnd, StepMessages, TurnEnd
 
 C, T, NOW = ConversationId("c"), TurnId("t"), "2026-01-01T00:00:00.000Z"
 COUNTS = Counts("bytes", (1, 1, 1))
@@ -45,9 +45,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def admit(store: Store, request_id: str = "r", turn_id: TurnId = T, text: str = "question") -> Admission:
-    return await store.run(
-        turns.admit, turn_id, C, request_id, user_message(text), COUNTS, store.server_id, store.is_alive, NOW
-    )
+    return await store.run(turns.admit, store.writer(NOW), turn_id, C, request_id, user_message(text), COUNTS)
 
 
 async def begin_and_say(store: Store, admission: Admission, *texts: str) -> StepId:
@@ -178,7 +176,7 @@ async def test_a_second_writer_is_told_who_was_first(store: Store) -> None:
     with pytest.raises(ConversationBusy, match="a turn"):
         await admit(store, "r2", TurnId("t2"))
     with pytest.raises(ConversationBusy, match="a turn"):
-        await store.run(leases.acquire, C, store.server_id, "a summary", store.is_alive, NOW)
+        await store.run(leases.acquire, store.writer(NOW), C, "a summary")
 
 
 async def test_a_step_is_committed_once_with_its_journal_pruned(store: Store) -> None:
@@ -186,8 +184,8 @@ async def test_a_step_is_committed_once_with_its_journal_pruned(store: Store) ->
     step = await begin_and_say(store, admission, "an", "swer")
     assert admission.lease is not None
     end = StepEnd(Ending.COMPLETE, TokenUsage(5, output_tokens=2), TurnEnd(TurnState.COMMITTED, "end"))
-    contents = [user_message("answer")]
-    commit = (admission.lease, T, step, contents, COUNTS, {0: user_message("a…")}, 0, end, NOW)
+    said = StepMessages([user_message("answer")], COUNTS, {0: user_message("a…")}, 0)
+    commit = (admission.lease, T, step, said, end, NOW)
     await store.run(turns.commit_step, *commit)
     assert await store.read(turns.read_journal, T) == []
     assert await store.read(turns.message_ids, T) == [0, 1]
@@ -203,7 +201,7 @@ async def test_a_server_that_lost_its_lease_writes_nothing_more(store: Store) ->
     step = await begin_and_say(store, admission, "shown")
     other = await open_store(store.directory)
     try:
-        await other.run(leases.acquire, C, other.server_id, "a turn", lambda _: False, NOW)
+        await other.run(leases.acquire, leases.Writer(other.server_id, lambda _: False, NOW), C, "a turn")
         assert admission.lease is not None
         with pytest.raises(LeaseLost):
             await store.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.TEXT, "late")], NOW)
@@ -216,9 +214,9 @@ async def test_recovery_keeps_what_a_dead_server_showed_and_runs_twice_without_e
     dead = await open_store(store.directory)
     admission = await admit(dead)
     await begin_and_say(dead, admission, "half an ", "answer")
-    assert await store.run(turns.recover, store.is_alive, NOW) == [], "a live server's turn was touched"
+    assert await store.run(turns.recover, store.writer(NOW)) == [], "a live server's turn was touched"
     await dead.close()
-    assert await store.run(turns.recover, store.is_alive, NOW) == [T]
+    assert await store.run(turns.recover, store.writer(NOW)) == [T]
     messages = await store.read(conversations.read_messages, C, 0)
     assert [(m.content.text, m.content.status) for m in messages] == [
         ("question", MessageStatus.COMPLETE),
@@ -226,7 +224,7 @@ async def test_recovery_keeps_what_a_dead_server_showed_and_runs_twice_without_e
     ]
     assert first_broken(messages) is None
     assert (await store.read(turns.find, T)).state is TurnState.INTERRUPTED
-    assert await store.run(turns.recover, store.is_alive, NOW) == []
+    assert await store.run(turns.recover, store.writer(NOW)) == []
     assert await store.read(conversations.read_messages, C, 0) == messages
     await admit(store, "r2", TurnId("t2"))
 
@@ -253,7 +251,8 @@ async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
     step = await begin_and_say(store, admission, "a", "b")
     start = JournalEvent(EventType.TOOL_START, "", "1", "read")
     await store.run(turns.append_events, lease, T, step, [start], NOW)
-    await store.run(turns.commit_step, lease, T, step, [], COUNTS, {}, 0, StepEnd(Ending.COMPLETE, None, None), NOW)
+    nothing = StepMessages([], COUNTS, {}, 0)
+    await store.run(turns.commit_step, lease, T, step, nothing, StepEnd(Ending.COMPLETE, None, None), NOW)
     second = await store.run(turns.begin_step, lease, T, 1, "p", "m", 10, NOW)
     numbered = await store.run(turns.append_events, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
     assert [each.seq for each in numbered] == [4]
@@ -292,7 +291,7 @@ async def test_an_abandoned_turn_is_closed_by_its_own_lease_only(store: Store) -
 
 async def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(store: Store) -> None:
     new = replace(await store.read(conversations.get, C), id=ConversationId("new"))
-    arguments = (T, new.id, "r", user_message("question"), COUNTS, store.server_id, store.is_alive, NOW)
+    arguments = (store.writer(NOW), T, new.id, "r", user_message("question"), COUNTS)
 
     def fail_behind() -> None:
         turns.admit(*arguments, new)
@@ -304,7 +303,12 @@ async def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(sto
     await store.run(turns.admit, *arguments, new)
     assert (await store.read(conversations.get, new.id)).n_messages == 1
     again = await store.run(
-        turns.admit, TurnId("u"), ConversationId("v"), *arguments[2:], replace(new, id=ConversationId("v"))
+        turns.admit,
+        store.writer(NOW),
+        TurnId("u"),
+        ConversationId("v"),
+        *arguments[3:],
+        replace(new, id=ConversationId("v")),
     )
     assert again.turn.id == T
     assert await store.read(conversations.find, ConversationId("v")) is None

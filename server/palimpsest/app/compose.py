@@ -111,7 +111,7 @@ class Composer:
 
     async def _open_on(self, found: FolderSettings, root: Path, store: Store, aside: Path | None) -> FolderSession:
         if store.refusal is None:
-            await store.run(turns.recover, store.is_alive, utc_now())
+            await store.run(turns.recover, store.writer(utc_now()))
         folder = OpenFolder(root, store, FolderTrust(found.is_trusted), self.open_events)
         session = await self._session(found, folder)
         if store.refusal is None:

@@ -73,7 +73,7 @@ class Leases:
 
         def acquire() -> tuple[HeldLease, bool]:
             conversations.get(conversation_id)
-            return turns.take(conversation_id, self.store.server_id, holder, self.store.is_alive, utc_now())
+            return turns.take(self.store.writer(utc_now()), conversation_id, holder)
 
         def take(taken: tuple[HeldLease, bool]) -> None:
             lease, has_closed = taken

@@ -19,6 +19,17 @@ TURN: Final = "a turn"
 
 
 @dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes a conversation, and when: `Store.writer` makes one for each unit of work."""
+
+    server_id: str
+    is_alive: Callable[[str | None], bool]
+    """Whether the server of an id still runs; False for None."""
+    now: str
+    """In UTC, as every time in the store is written."""
+
+
+@dataclass(frozen=True, slots=True)
 class HeldLease:
     """The right to write a conversation, until it is released or taken over."""
 
@@ -27,9 +38,7 @@ class HeldLease:
     epoch: int
 
 
-def acquire(
-    conversation_id: ConversationId, server_id: str, holder: str, is_alive: Callable[[str | None], bool], now: str
-) -> HeldLease:
+def acquire(writer: Writer, conversation_id: ConversationId, holder: str) -> HeldLease:
     """The lease for `holder` (words for people, such as `a turn`).
 
     Raises ConversationBusy, naming the first holder, while a live server holds it. The lease of a dead server is
@@ -37,14 +46,14 @@ def acquire(
     """
     row = execute("SELECT server, holder, epoch FROM lease WHERE conversation = ?", conversation_id).fetchone()
     server, last_holder, last_epoch = row or (None, None, 0)
-    if server is not None and is_alive(server):
+    if server is not None and writer.is_alive(server):
         raise ConversationBusy(last_holder or "another request")
     epoch = last_epoch + 1
     execute(
         "INSERT OR REPLACE INTO lease (conversation, epoch, server, holder, acquired_at) VALUES (?, ?, ?, ?, ?)",
-        *(conversation_id, epoch, server_id, holder, now),
+        *(conversation_id, epoch, writer.server_id, holder, writer.now),
     )
-    return HeldLease(conversation_id, server_id, epoch)
+    return HeldLease(conversation_id, writer.server_id, epoch)
 
 
 def check(lease: HeldLease) -> None:

@@ -28,6 +28,7 @@ from playhouse.migrations import Runner
 from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
 from palimpsest.machine import machine, utc_now
 from palimpsest.storage import backups, tables
+from palimpsest.storage.leases import Writer
 from palimpsest.storage.maintenance import hidden_words
 from palimpsest.storage.maintenance.hidden_words import HiddenWords
 from palimpsest.storage.reading_only import ReadingSource, find_source, is_writable
@@ -176,6 +177,10 @@ class Store:
             return True
         _lock_path(self.directory, server_id).unlink(missing_ok=True)
         return False
+
+    def writer(self, now: str) -> Writer:
+        """This server, as who writes at the time `now`."""
+        return Writer(self.server_id, self.is_alive, now)
 
     async def close(self) -> None:
         """Waits for running transactions, then closes. A closed store is not opened again."""

@@ -1,4 +1,4 @@
-"""Cuts: pairs are never split, every message is covered once, blocks are whole (invariants 5-7)."""
+"""Cuts: pairs are never split, every message is covered once, blocks are whole."""
 
 from __future__ import annotations
 

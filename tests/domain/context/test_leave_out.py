@@ -1,4 +1,4 @@
-"""Leaving out takes whole exchanges, the oldest first, no more than it must, and says which (invariants 5, 6)."""
+"""Leaving out takes whole exchanges, the oldest first, no more than it must, and says which."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a model writes while nobody waits: begun once for each cut, adopted by a re-cut only, dropped when what it
-speaks of was hidden meanwhile, and never in the way of closing (invariants 1, 7, 8)."""
+speaks of was hidden meanwhile, and never in the way of closing."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ async def test_what_another_server_purges_meanwhile_is_sent_to_no_model(bench: O
     other = await open_store(b.store.directory)
     try:
         whole = (MessageId(0), MessageId(2))
-        await other.run(purging.purge, b.conversation_id, whole, other.server_id, other.is_alive, utc_now())
+        await other.run(purging.purge, other.writer(utc_now()), b.conversation_id, whole)
     finally:
         await other.close()
     gate.set()

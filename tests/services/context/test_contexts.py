@@ -1,4 +1,4 @@
-"""The context engine: requests fit, prefixes hold, re-cuts make room, switches restore (invariants 4-8)."""
+"""The context engine: requests fit, prefixes hold, re-cuts make room, switches restore."""
 
 from __future__ import annotations
 

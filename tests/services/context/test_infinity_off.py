@@ -1,5 +1,5 @@
 """Without summaries (`context.infinity = false`) the oldest exchanges are left out of requests, the user is told which,
-and what the user ruled in them stands in front; nothing is lost, and all of it can come back (invariants 1, 5, 8, 9).
+and what the user ruled in them stands in front; nothing is lost, and all of it can come back.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What the user rules by command is told to the next turn and stands in every request, once, until it is taken back;
-what the user ruled in messages holds beside it (invariants 7, 8, 9)."""
+what the user ruled in messages holds beside it."""
 
 from __future__ import annotations
 

@@ -339,7 +339,7 @@ async def test_a_turn_that_a_dead_server_left_open_is_purged_too(bench: Opener) 
     dead = await open_bench(b.store.directory, [], window=32_000)
 
     def leave_open() -> None:
-        held = leases.acquire(b.conversation_id, dead.session.folder.store.server_id, "a turn", lambda _: False, "now")
+        held = leases.acquire(dead.session.folder.store.writer("now"), b.conversation_id, "a turn")
         tables.Turn.create(
             id="left",
             conversation=b.conversation_id,
@@ -433,7 +433,7 @@ async def test_documents_go_also_when_the_server_that_purges_ends_right_after(be
     paths = [
         await documents.create(each, "Zqxsecret7731 is it.", in_folder=False) for each in (b.conversation_id, fork.id)
     ]
-    await store.run(purging.purge, b.conversation_id, None, store.server_id, store.is_alive, "2026-01-01")
+    await store.run(purging.purge, store.writer("2026-01-01"), b.conversation_id, None)
     await resume(b.session.purging)
     assert not any(path.exists() for path in paths), "the next server did not finish it"
     assert await documents.document_of(fork.id) is None

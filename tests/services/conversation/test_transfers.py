@@ -259,7 +259,7 @@ async def test_a_purged_message_travels_as_its_digests(bench: Opener) -> None:
     store = b.store
 
     def purge() -> None:
-        done = purging.purge(C, (MessageId(3), MessageId(4)), store.server_id, store.is_alive, utc_now())
+        done = purging.purge(store.writer(utc_now()), C, (MessageId(3), MessageId(4)))
         for lease in done.held:
             leases.release(lease)
 

@@ -286,7 +286,7 @@ async def test_a_dead_servers_turn_is_closed_and_told(tmp_path: Path, bench: Ope
     counts = conversations.Counts("bytes", (1,))
     turn_id = TurnId("t")
     admission = await dead.run(
-        turns.admit, turn_id, b.conversation_id, "r", user_message("q"), counts, dead.server_id, dead.is_alive, NOW
+        turns.admit, dead.writer(NOW), turn_id, b.conversation_id, "r", user_message("q"), counts
     )
     assert admission.lease is not None
     other = await join(b)

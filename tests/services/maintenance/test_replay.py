@@ -113,9 +113,7 @@ def test_long_sessions_are_summed_up_apart(tmp_path: Path, capsys: pytest.Captur
 async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener) -> None:
     session = (opened := await bench([])).session
     store, engine = session.folder.store, session.contexts
-    lease = await store.run(
-        leases.acquire, opened.conversation_id, store.server_id, "a test", store.is_alive, utc_now()
-    )
+    lease = await store.run(leases.acquire, store.writer(utc_now()), opened.conversation_id, "a test")
     context = await engine.hold(lease)
     state, requests = context.state, Requests(engine)
     report = ReplayReport("made up", 3, 0)

@@ -1,5 +1,5 @@
 """A request that a service does not take is made smaller once, then goes to the user's next target; only before the
-first word of an answer, and with every promise about requests kept (invariants 3, 4, 8, 10)."""
+first word of an answer, and with every promise about requests kept."""
 
 from __future__ import annotations
 

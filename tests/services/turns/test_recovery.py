@@ -36,7 +36,7 @@ from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.conversation.conversations import Counts
-from palimpsest.storage.leases import holder_of
+from palimpsest.storage.leases import Writer, holder_of
 from palimpsest.storage.turns import recovery as recovering
 from palimpsest.storage.turns import turns as stored
 
@@ -64,14 +64,14 @@ async def died(b: Bench, *events: JournalEvent, text: str = "question") -> TurnI
     counts = Counts("o200k_base", [1])
     content = user_message(text)
     admission = await store.run(
-        stored.admit, turn_id, b.conversation_id, text, content, counts, "dead", store.is_alive, utc_now()
+        stored.admit, Writer("dead", store.is_alive, utc_now()), turn_id, b.conversation_id, text, content, counts
     )
     lease = admission.lease
     assert lease is not None
     step = await store.run(stored.begin_step, lease, turn_id, 0, "offline", "offline", 10, utc_now())
     if events:
         await store.run(stored.append_events, lease, turn_id, step, events, utc_now())
-    assert await store.run(stored.recover, store.is_alive, utc_now()) == [turn_id]
+    assert await store.run(stored.recover, store.writer(utc_now())) == [turn_id]
     return turn_id
 
 
@@ -365,9 +365,9 @@ async def test_a_retry_whose_server_dies_at_once_is_offered_in_its_turn(bench: O
     turn_id = await failed(b)
     store, new = b.store, TurnId("new")
     await store.run(
-        recovering.reopen, new, turn_id, Resolution.RETRY, b.conversation_id, "dead", store.is_alive, utc_now()
+        recovering.reopen, Writer("dead", store.is_alive, utc_now()), new, turn_id, Resolution.RETRY, b.conversation_id
     )
-    assert await store.run(stored.recover, store.is_alive, utc_now()) == [new]
+    assert await store.run(stored.recover, store.writer(utc_now())) == [new]
     (found,) = await recovery(b).unresolved()
     assert (found.turn.id, found.text, found.how) == (new, "", Break.INCOMPLETE)
     b.session.contexts.forget(b.conversation_id)

@@ -435,9 +435,7 @@ async def test_a_switch_during_a_turn_waits_for_its_end_and_switches_keep_their_
 async def test_a_switch_does_not_wait_for_anything_but_a_turn(bench: Opener) -> None:
     b = await bench([])
     store = b.store
-    lease = await store.run(
-        stored_leases.acquire, b.conversation_id, store.server_id, "a summary", store.is_alive, utc_now()
-    )
+    lease = await store.run(stored_leases.acquire, store.writer(utc_now()), b.conversation_id, "a summary")
     with pytest.raises(ConversationBusy, match="a summary"):
         await b.session.conversations.switch_model(b.conversation_id, "offline")
     await store.run(stored_leases.release, lease)

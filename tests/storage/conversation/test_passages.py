@@ -111,7 +111,7 @@ async def test_nothing_of_a_purged_message_stays_in_the_index(store: Store) -> N
     assert "xylophon" in words_of(await store.run(state))
 
     def purge() -> None:
-        purging.purge(C, (MessageId(2), MessageId(4)), store.server_id, store.is_alive, NOW)
+        purging.purge(store.writer(NOW), C, (MessageId(2), MessageId(4)))
         while pending_work.do_some() is not None:
             pass
 

@@ -47,7 +47,7 @@ def fill(store: Store) -> None:
     conversations.append(C, contents, NOW, counts=Counts("bytes", range(1, 9)))
     first = contexts.write_summary(C, summary(0, 2), NOW)
     contexts.write_summary(C, summary(2, 4), NOW)
-    lease = leases.acquire(C, store.server_id, "a test", store.is_alive, NOW)
+    lease = leases.acquire(store.writer(NOW), C, "a test")
     cut = CutRecord(1, CutCause.USER, "offline", Estimator(), "", MessageId(8), (first.id,))
     contexts.write_cut(lease, cut, {MessageId(3): user_message("u…")}, RecutReport(), NOW)
     leases.release(lease)
@@ -195,7 +195,7 @@ async def leave_open(directory: Path) -> Store:
 
     def admit() -> turns.Admission:
         counts = Counts("bytes", (1,))
-        return turns.admit(T, C, "r", user_message("q"), counts, dead.server_id, dead.is_alive, NOW)
+        return turns.admit(dead.writer(NOW), T, C, "r", user_message("q"), counts)
 
     lease = (await dead.run(admit)).lease
     assert lease is not None

@@ -96,7 +96,7 @@ async def poison_with_purged_words(directory: Path) -> None:
     store = await open_store(directory)
 
     def poison() -> None:
-        purging.purge(C, (MessageId(4), MessageId(5)), store.server_id, store.is_alive, NOW)
+        purging.purge(store.writer(NOW), C, (MessageId(4), MessageId(5)))
         while pending_work.do_some() is not None:
             pass
         fact_of(4)

@@ -58,7 +58,7 @@ class Purging:
         store = self.contexts.store
         scope = await store.read(purging.find_scope, conversation_id, wanted)
         async with self.contexts.background.paused(scope.touched):  # nothing that reads the words is under way
-            done = await store.run(purging.purge, conversation_id, wanted, store.server_id, store.is_alive, utc_now())
+            done = await store.run(purging.purge, store.writer(utc_now()), conversation_id, wanted)
             try:
                 for each in done.scope.touched:
                     self.contexts.forget(each)

@@ -178,7 +178,7 @@ class Following:
 
     async def _close_open_turns(self) -> None:
         """Of servers that are dead: what they had shown is committed."""
-        await self.store.run(turns.recover, self.store.is_alive, utc_now())
+        await self.store.run(turns.recover, self.store.writer(utc_now()))
         await self._take_in()
 
     async def _take_in(self) -> None:

@@ -120,7 +120,7 @@ async def _mend(directory: Path) -> tuple[Path | None, list[str], list[str]]:
         backup = await asyncio.to_thread(_keep, directory) if wanted else None
         refusals: list[str] = []
         for name, mend in (
-            ("turns", lambda: repairs.close_open_turns(store.is_alive, utc_now())),
+            ("turns", lambda: repairs.close_open_turns(store.writer(utc_now()))),
             ("leftovers", repairs.remove_leftovers),
             ("search", repairs.rebuild_search),
         ):

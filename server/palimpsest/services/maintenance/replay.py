@@ -101,9 +101,7 @@ class Replayer:
         )
         conversation_id = ConversationId(f"replay-{report.session}")
         await self._store.run(conversations.create, conversation_id, report.session, model, utc_now())
-        lease = await self._store.run(
-            leases.acquire, conversation_id, self._store.server_id, "a replay", self._store.is_alive, utc_now()
-        )
+        lease = await self._store.run(leases.acquire, self._store.writer(utc_now()), conversation_id, "a replay")
         self._recuts = report.recuts
         context = await self._engine.hold(lease)
         state = context.state

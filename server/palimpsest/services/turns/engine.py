@@ -119,10 +119,8 @@ class TurnEngine:
     ) -> turns.Admission:
         """In a transaction. Raises Switched where the message was checked by another model or layout; ConversationBusy
         comes first: what is checked beside a turn that runs is checked by what that goes on with."""
-        turn_id, store = TurnId(machine.new_id()), self.store
-        admission = turns.admit(
-            turn_id, checked.id, request_id, content, counts, store.server_id, store.is_alive, utc_now(), new
-        )
+        turn_id, writer = TurnId(machine.new_id()), self.store.writer(utc_now())
+        admission = turns.admit(writer, turn_id, checked.id, request_id, content, counts, new)
         if new is None and admission.lease is not None:
             conversations.require_same(checked)
         return admission
@@ -149,8 +147,8 @@ class TurnEngine:
 
     def _reopen(self, checked: ConversationRecord, ended: TurnId, how: Rerun) -> Reopened:
         """In a transaction. Raises Switched as `_admit`."""
-        turn_id, store = TurnId(machine.new_id()), self.store
-        reopened = recovering.reopen(turn_id, ended, how, checked.id, store.server_id, store.is_alive, utc_now())
+        turn_id, writer = TurnId(machine.new_id()), self.store.writer(utc_now())
+        reopened = recovering.reopen(writer, turn_id, ended, how, checked.id)
         if reopened.lease is not None:
             conversations.require_same(checked)
         return reopened

@@ -56,7 +56,7 @@ from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
 from palimpsest.storage.turns.recovery import Reopened
-from palimpsest.storage.turns.turns import StepEnd, TurnEnd
+from palimpsest.storage.turns.turns import StepEnd, StepMessages, TurnEnd
 
 log = logging.getLogger(__name__)
 
@@ -253,10 +253,7 @@ class TurnRun:
                 self.lease,
                 self.turn.id,
                 step.journal.step_id,
-                contents,
-                accepted.counts,
-                accepted.previews,
-                state.cut.version,
+                StepMessages(contents, accepted.counts, accepted.previews, state.cut.version),
                 StepEnd(ending, step.usage, turn_end),
                 utc_now(),
             )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ from palimpsest.domain.turns.states import title_of
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.conversation import conversations, pending_work
 from palimpsest.storage.facts import facts
-from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.lifecycle import forgotten_facts
 from palimpsest.storage.store import DATABASE_NAME, explain
 from palimpsest.storage.tables import execute
@@ -95,22 +95,16 @@ def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, Message
     return Scope(conversation_id, start, end, wanted is None, stretches, touched, n_contents, n_summaries)
 
 
-def purge(
-    conversation_id: ConversationId,
-    wanted: tuple[MessageId, MessageId] | None,
-    server_id: str,
-    is_alive: Callable[[str | None], bool],
-    now: str,
-) -> Purged:
+def purge(writer: Writer, conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None) -> Purged:
     """Takes the lease of every conversation that has the messages, and purges them everywhere at once: nobody reads
     their content any more, nothing that was made of it is left, and `pending_work` takes it out of the rows.
 
     Raises ConversationBusy when one of them has a writer.
     """
     touched = find_scope(conversation_id, wanted).touched
-    held = tuple(_take(each, conversation_id, server_id, is_alive, now) for each in touched)
+    held = tuple(_take(writer, each, conversation_id) for each in touched)
     # Anew: what a dead server had left open is messages now.
-    scope = find_scope(conversation_id, wanted)
+    scope, now = find_scope(conversation_id, wanted), writer.now
     titles: set[str] = set()
     for stretch in scope.stretches:
         titles |= _titles(*stretch)
@@ -180,16 +174,10 @@ def _starts(conversation_id: ConversationId, around: int) -> list[int]:
     return [first + index for index in exchange_starts([message.content for message in nearby])]
 
 
-def _take(
-    conversation_id: ConversationId,
-    asked_for: ConversationId,
-    server_id: str,
-    is_alive: Callable[[str | None], bool],
-    now: str,
-) -> HeldLease:
+def _take(writer: Writer, conversation_id: ConversationId, asked_for: ConversationId) -> HeldLease:
     """`asked_for`: whose purge it is; another one has messages of it."""
     try:
-        lease, _ = turns.take(conversation_id, server_id, "a purge", is_alive, now)
+        lease, _ = turns.take(writer, conversation_id, "a purge")
     except ConversationBusy as busy:
         if conversation_id == asked_for:
             raise

@@ -1,4 +1,4 @@
-"""The forest of summaries, and the cut of every conversation as a partition of what is visible (invariants 5 and 6)."""
+"""The forest of summaries, and the cut of every conversation as a partition of what is visible."""
 
 from __future__ import annotations
 

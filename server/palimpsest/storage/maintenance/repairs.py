@@ -4,7 +4,6 @@ says how many rows it was."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import Content
@@ -12,6 +11,7 @@ from palimpsest.storage import tables
 from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
+from palimpsest.storage.leases import Writer
 from palimpsest.storage.tables import Message, execute
 from palimpsest.storage.turns import turns
 
@@ -27,9 +27,9 @@ _LEFTOVERS = (
 """What belongs to nothing: nobody reads it."""
 
 
-def close_open_turns(is_alive: Callable[[str | None], bool], now: str) -> int:
+def close_open_turns(writer: Writer) -> int:
     """Turns of dead servers: what they had shown becomes messages."""
-    return len(turns.recover(is_alive, now))
+    return len(turns.recover(writer))
 
 
 def remove_leftovers() -> int:

@@ -7,7 +7,6 @@ not listed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -20,7 +19,7 @@ from palimpsest.storage import leases
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import Hid
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.tables import execute
 from palimpsest.storage.turns import turns
 from palimpsest.storage.turns.turns import TurnRecord
@@ -106,15 +105,7 @@ def _choice(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> tuple
     return is_own, f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
 
 
-def reopen(
-    turn_id: TurnId,
-    ended: TurnId,
-    how: Rerun,
-    conversation_id: ConversationId,
-    server_id: str,
-    is_alive: Callable[[str | None], bool],
-    now: str,
-) -> Reopened:
+def reopen(writer: Writer, turn_id: TurnId, ended: TurnId, how: Rerun, conversation_id: ConversationId) -> Reopened:
     """Begins the turn `turn_id` with the user's message of an ended one; a retry hides that one's answer. In a fork the
     ended turn may be one of the conversation it was forked from, where nothing changes then.
 
@@ -124,7 +115,8 @@ def reopen(
     if (made := made_by(ended, how, conversation_id)) is not None:
         return Reopened(made, None, False)
     is_own, request_id = _choice(ended, how, conversation_id)
-    lease, _ = turns.take(conversation_id, server_id, leases.TURN, is_alive, now)
+    lease, _ = turns.take(writer, conversation_id, leases.TURN)
+    now = writer.now
     row = _resolvable(ended, conversation_id)
     is_whole = row.state is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF
     if how is Resolution.CONTINUE and is_whole:

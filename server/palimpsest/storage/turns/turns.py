@@ -1,4 +1,4 @@
-"""Turns and their steps: admission, the journal, the one commit, recovery (invariants 2, 3, 10).
+"""Turns and their steps: admission, the journal, the one commit, recovery.
 
 A step's messages are committed exactly once, in one transaction that inserts them, marks the step and prunes its
 journal. Every write of a running turn checks the lease in the same transaction.
@@ -7,7 +7,7 @@ journal. Every write of a running turn checks the lease in the same transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,10 +19,10 @@ from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, Numbered, shown_text, to_messages
 from palimpsest.domain.turns.states import ENDING_STATES, FINAL_STATES, TurnState, may_follow
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.conversation.conversations import Counts
-from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.tables import execute, execute_many
 
 
@@ -92,6 +92,18 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class StepMessages:
+    """What a step has said, and how it is taken into the context."""
+
+    contents: Sequence[Content]
+    counts: Counts
+    previews: Mapping[int, Content]
+    """By index into `contents`: what the context has in place of a message that is too large."""
+    cut_version: int
+    """Of the cut that the previews belong to."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepEnd:
     """What is written when a step is committed."""
 
@@ -103,14 +115,12 @@ class StepEnd:
 
 
 def admit(
+    writer: Writer,
     turn_id: TurnId,
     conversation_id: ConversationId,
     request_id: str,
     content: Content,
     counts: Counts,
-    server_id: str,
-    is_alive: Callable[[str | None], bool],
-    now: str,
     new: ConversationRecord | None = None,
 ) -> Admission:
     """Commits the user's message and begins the turn. Raises ConversationBusy or NotFound. `new`: the conversation,
@@ -121,10 +131,11 @@ def admit(
     existing = execute(f"{_TURNS} WHERE request_id = ?", request_id).fetchone()
     if existing is not None:
         return Admission(_record(existing), None, None)
+    now = writer.now
     if new is not None:
         conversations.create(conversation_id, new.title, new.model, now)
     record = conversations.get(conversation_id)
-    lease, has_closed = take(conversation_id, server_id, leases.TURN, is_alive, now)
+    lease, has_closed = take(writer, conversation_id, leases.TURN)
     if record.draft:
         conversations.set_draft(conversation_id, "", now)
     stored = conversations.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
@@ -136,13 +147,11 @@ def admit(
     return Admission(find(turn_id), lease, None if has_closed else stored[0])
 
 
-def take(
-    conversation_id: ConversationId, server_id: str, holder: str, is_alive: Callable[[str | None], bool], now: str
-) -> tuple[HeldLease, bool]:
+def take(writer: Writer, conversation_id: ConversationId, holder: str) -> tuple[HeldLease, bool]:
     """The lease for `holder`, as `leases.acquire`, and whether a dead server had left something open. That is closed:
     who gives the lease back leaves nothing behind that nobody runs."""
-    lease = leases.acquire(conversation_id, server_id, holder, is_alive, now)
-    return lease, bool(close_open_turns(conversation_id, now))
+    lease = leases.acquire(writer, conversation_id, holder)
+    return lease, bool(close_open_turns(conversation_id, writer.now))
 
 
 def begin_step(
@@ -196,25 +205,15 @@ def append_events(
 
 
 def commit_step(
-    lease: HeldLease,
-    turn_id: TurnId,
-    step_id: StepId,
-    contents: Sequence[Content],
-    counts: Counts,
-    previews: Mapping[int, Content],
-    cut_version: int,
-    end: StepEnd,
-    now: str,
+    lease: HeldLease, turn_id: TurnId, step_id: StepId, said: StepMessages, end: StepEnd, now: str
 ) -> list[StoredMessage]:
     """The step's messages, its mark and the pruning of its journal, at once. Ends the turn and frees the
-    conversation when `end` says so.
-
-    `previews`: by index into `contents`, what stands in the context for a message that is too large.
-    """
+    conversation when `end` says so."""
     leases.check(lease)
-    stored = conversations.append(lease.conversation_id, contents, now, turn_id=turn_id, step_id=step_id, counts=counts)
-    by_id = {stored[index].id: preview for index, preview in previews.items()}
-    contexts.write_previews(lease.conversation_id, cut_version, by_id)
+    at = lease.conversation_id
+    stored = conversations.append(at, said.contents, now, turn_id=turn_id, step_id=step_id, counts=said.counts)
+    by_id = {stored[index].id: preview for index, preview in said.previews.items()}
+    cuts.write_previews(at, said.cut_version, by_id)
     _finish_step(turn_id, step_id, end.ending, end.usage, now)
     if end.turn_end is not None:
         end_turn(lease, turn_id, end.turn_end, now)
@@ -231,7 +230,7 @@ def end_turn(lease: HeldLease, turn_id: TurnId, end: TurnEnd, now: str) -> None:
     leases.release(lease)
 
 
-def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
+def recover(writer: Writer) -> list[TurnId]:
     """Closes the turns that dead servers left open: what they had shown is kept as messages.
 
     Running it again changes nothing: a closed turn is not open any more.
@@ -239,8 +238,8 @@ def recover(is_alive: Callable[[str | None], bool], now: str) -> list[TurnId]:
     recovered: list[TurnId] = []
     for turn in [_record(row) for row in execute(f"{_TURNS} WHERE {_IS_OPEN}")]:
         lease = leases.holder_of(turn.conversation_id)
-        if lease is None or not is_alive(lease.server_id):
-            recovered += close_open_turns(turn.conversation_id, now)
+        if lease is None or not writer.is_alive(lease.server_id):
+            recovered += close_open_turns(turn.conversation_id, writer.now)
             if lease is not None:
                 leases.release(lease)
     return recovered

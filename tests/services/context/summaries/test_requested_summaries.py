@@ -19,7 +19,7 @@ async def talk(bench: Opener) -> tuple[Bench, HeldLease]:
     for number in range(6):
         await b.ask(f"Question {number}. " * 30)
     store = b.store
-    return b, await store.run(leases.acquire, b.conversation_id, store.server_id, "a test", store.is_alive, utc_now())
+    return b, await store.run(leases.acquire, store.writer(utc_now()), b.conversation_id, "a test")
 
 
 async def test_what_is_asked_for_is_the_first_run_of_the_ids_with_its_numbers(bench: Opener) -> None:

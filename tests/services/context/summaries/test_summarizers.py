@@ -1,5 +1,4 @@
-"""Summarizers: what a model gives is checked and asked for once more, and the deterministic text always comes
-(invariants 4 and 7)."""
+"""Summarizers: what a model gives is checked and asked for once more, and the deterministic text always comes."""
 
 from __future__ import annotations
 
