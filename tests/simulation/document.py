@@ -73,6 +73,8 @@ class Document:
     version: int = 1
     typed: dict[str, bool] = field(default_factory=dict)
     """Words of the user, and whether they should still stand somewhere."""
+    shown: set[str] = field(default_factory=set)
+    """Words that the server has written into it: of messages, and of what was put back into the input."""
     is_scribbled: bool = False
     """Whether the user has changed what stands above the input."""
     is_open: bool = True
@@ -168,6 +170,7 @@ class Document:
         for edit in edits:
             start, end = (self.offset(edit["range"][each]) for each in ("start", "end"))
             self.replace(start, end, edit["newText"])
+            self.shown.update(WORD.findall(edit["newText"]))
         return {"result": {"applied": True}}
 
 

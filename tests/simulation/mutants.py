@@ -52,7 +52,7 @@ MUTANTS: Final = (
     Mutant(
         "a dead server's turn is left open when another takes its conversation over",
         "storage/turns/turns.py",
-        "bool(close_open_turns(conversation_id, now))",
+        "bool(close_open_turns(conversation_id, writer.now))",
         "False",
         profile="deaths",
     ),

@@ -116,6 +116,7 @@ def _open(world: World, op: Op) -> None:
         if (before := documents.saved.get(path)) is not None:
             document.typed = {word: stands and word in document.text for word, stands in before.typed.items()}
             document.is_scribbled, document.version_before = before.is_scribbled, before.version
+            document.shown |= before.shown
         documents.all.append(document)
         document.open()
 
@@ -219,6 +220,7 @@ def _reopened(document: Document) -> Document:
     text = document.path.read_text()
     again = Document(document.editor, document.uri, document.path, document.habit, text, document.conversation_id)
     again.typed, again.is_scribbled = dict(document.typed), document.is_scribbled
+    again.shown |= document.shown
     again.version_before = document.version
     return again
 
@@ -241,9 +243,11 @@ def look(world: World, oracle: Oracle) -> None:
 def _look_at(world: World, oracle: Oracle, document: Document) -> None:
     rows = sorted(oracle.view.messages_of(document.conversation_id), key=lambda row: row.id)
     sent = {word for row in rows if row.role is Role.USER for word in row.words}
+    has_purged = any(row.is_purged for row in rows)
     for word, stands in document.typed.items():
         n_there = len([each for each in WORD.findall(document.text) if each == word])
-        if stands and not n_there and word not in sent:
+        is_purged = has_purged and word in document.shown  # sent and purged between two looks
+        if stands and not n_there and word not in sent and not is_purged:
             world.problem("typed text lost", f"{word} {document.habit}")
         n_below = document.text.partition(MARKER)[2].count(word)
         if not document.is_scribbled and n_below > 1:

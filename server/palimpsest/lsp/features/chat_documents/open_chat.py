@@ -107,6 +107,8 @@ class OpenChat:
         gone when there is a newer one."""
         self._remains = before
         """What it may still hold and should not, from when it was open before on."""
+        self._draft = ""
+        """The conversation's draft when it was last read for the view."""
         self._read_at: NewestHidden | None = None
         """What was gone when the conversation was last read for the view."""
         self._placed_at: NewestHidden | None = None
@@ -171,15 +173,13 @@ class OpenChat:
     async def show(self) -> None:
         """Writes the conversation as it is, whatever stood there; the input stays, unless it was sent before the
         document was saved. For an empty input, the draft."""
-        conversations = (await self.session()).conversations
-        draft = (await conversations.read(self.conversation_id, 0, 1)).record.draft
         shown = await self._load()
         while self._placement is not None and not self.is_closed:  # somebody else may have begun to write meanwhile
             await self._settled.wait()
             shown = await self._load()
         if self.is_closed:
             return
-        self.view = render(shown)
+        self.view, draft = render(shown), self._draft  # as it is now: what was waited for may have sent it
         parsed = self.parsed
         if parsed.marker_line is None:
             change = change_between(self.text, whole(self.view, rescued(self.text, self.view).strip("\n") or draft))
@@ -227,7 +227,7 @@ class OpenChat:
         state = await session.contexts.state(self.conversation_id)
         self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
         visible = [each for each in page.messages if each.id not in page.hidden]
-        self._read_at = gone
+        self._read_at, self._draft = gone, page.record.draft
         if self._remains.shown_at is None:
             self._remains = replace(self._remains, shown_at=gone)
         return Shown(page.record.title, visible, self.summaries, self._asides)
