@@ -59,11 +59,13 @@ def _serve(environment: dict[str, str], descriptors: list[int]) -> NoReturn:
 def _run(path: str, vocabularies: Path) -> None:
     for module in _MODULES:
         importlib.import_module(module)
+    from palimpsest.lsp import features
     from palimpsest.lsp.runtime import methods
     from palimpsest.services.models.tokenizers import load_tokenizer
 
     # A tenth of a second of each start, and the same for every server.
     methods.make_converter()
+    features.load()
     for name in ("cl100k_base", "o200k_base"):  # tiktoken keeps what it has loaded, for a fork too
         load_tokenizer(name, vocabularies)
 

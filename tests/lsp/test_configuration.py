@@ -18,6 +18,7 @@ from tests.waiting import WAIT_S
 from palimpsest.app.compose import load_folders
 from palimpsest.app.stored_keys import stored_keys
 from palimpsest.app.trusted_folders import trusted_folders
+from palimpsest.lsp.features.parts.configuration import EditorConfiguration
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folder.folders import Folders
 
@@ -54,7 +55,7 @@ def connect(tmp_path: Path, folders: list[Path]) -> Iterator[Connect]:
         """`settings`: what the editor answers for each folder; a function of the folder's URI, or a value.
         `shared`: the services of a server that other editors use too."""
         server = build_server(lambda: shared or load(environ), owns_folders=shared is None)
-        server.configuration.wait_s = wait_s
+        server.part(EditorConfiguration).wait_s = wait_s
         async with served(server) as client:
             client.handlers["workspace/configuration"] = lambda params: [
                 settings(item["scopeUri"]) if callable(settings) else settings for item in params["items"]

@@ -17,7 +17,7 @@ from tests.lsp.real_server import Editor, editor, home
 from tests.waiting import WAIT_S
 
 from palimpsest.app.compose import load_folders
-from palimpsest.lsp.features.editor_models import OfferedModels
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folder.folders import Folders
 

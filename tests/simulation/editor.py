@@ -18,12 +18,19 @@ from tests.simulation.scheduler import Node
 from tests.simulation.world import Server, World
 
 from palimpsest.domain.errors import NO_HANDLES, StoreError
+from palimpsest.lsp.features import load
 from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
+from palimpsest.lsp.features.parts.changes import Changes
+from palimpsest.lsp.features.parts.configuration import EditorConfiguration
+from palimpsest.lsp.features.parts.fact_notes import FactNotes
+from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.runtime.transport import serve
 from palimpsest.lsp.server import PalimpsestServer, build_server
 from palimpsest.services.folder.folders import Folders
 
 Message = dict[str, Any]
+
+load()  # now: else the first world of a process would load on a thread what the others find
 
 
 def pieces_of(data: bytes, number: int) -> list[bytes]:
@@ -269,13 +276,14 @@ class Editor:
         if self.is_over:
             return False
         ls = self.ls
-        waits = (ls._telling, ls.fact_notes._pushing, *ls.chats._opening.values(), *ls.chats._closing)
+        chats = ls.part(OpenChats)
+        waits = (ls.part(Changes).telling, ls.part(FactNotes).pushing, *chats.opening.values(), *chats.closing)
         return bool(
             self.manners.n_open
             or ls.protocol._running
             or ls.protocol._background
-            or ls.configuration._telling
-            or any(_is_writing(chat) for chat in ls.chats._chats.values())
+            or ls.part(EditorConfiguration).telling
+            or any(_is_writing(chat) for chat in chats.chats.values())
             or any(task is not None and not task.done() for task in waits)
         )
 

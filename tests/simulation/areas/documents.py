@@ -18,6 +18,7 @@ from tests.simulation.world import World
 
 from palimpsest.domain.chat_documents.document import MARKER, escape
 from palimpsest.domain.messages import Role
+from palimpsest.lsp.features.parts.open_chats import OpenChats
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle
@@ -252,7 +253,7 @@ def _look_at(world: World, oracle: Oracle, document: Document) -> None:
         n_below = document.text.partition(MARKER)[2].count(word)
         if not document.is_scribbled and n_below > 1:
             world.problem("typed text doubled", f"{word} {document.habit}")
-    chat = document.editor.ls.chats._chats.get(document.uri)
+    chat = document.editor.ls.part(OpenChats).chats.get(document.uri)
     if chat is None:
         return
     if chat.text != document.text:

@@ -1,1 +1,208 @@
-"""What editors can ask, an area a module."""
+"""What an editor may ask for, and the function that answers it.
+
+`HANDLERS` is the only list of methods and commands. pygls computes from it what the server can do, so it is read before
+`initialize` is answered; the modules that it names are not. Each is imported when one of its functions is first wanted,
+or by `load`, whichever comes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types as lsp
+
+from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.errors import NO_HANDLES, StoreError, is_out_of_handles
+from palimpsest.lsp.errors import answers, to_rpc
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+
+Handler = Callable[..., Any]
+
+HANDLERS: Final[dict[str, str]] = {
+    # Requests and notifications of our own.
+    "palimpsest/adoption/list": "adoption:list_left",
+    "palimpsest/adoption/resolve": "adoption:resolve",
+    "palimpsest/approval/list": "tools:list_approvals",
+    "palimpsest/approval/revoke": "tools:revoke_approval",
+    "palimpsest/attachments/estimate": "attachments:estimate",
+    "palimpsest/chat": "chat:chat",
+    "palimpsest/command/run": "commands:run",
+    "palimpsest/conversation/archive": "history:archive",
+    "palimpsest/conversation/create": "conversations:create",
+    "palimpsest/conversation/export": "transfer:export",
+    "palimpsest/conversation/fork": "history:fork",
+    "palimpsest/conversation/import": "transfer:import_",
+    "palimpsest/conversation/layout": "history:set_layout",
+    "palimpsest/conversation/list": "conversations:list_all",
+    "palimpsest/conversation/purge": "purge:purge",
+    "palimpsest/conversation/read": "conversations:read",
+    "palimpsest/conversation/rename": "history:rename",
+    "palimpsest/conversation/rollback": "history:rollback",
+    "palimpsest/conversation/search": "search:search",
+    "palimpsest/credentials/set": "credentials:set_credentials",
+    "palimpsest/didChangeEditorModels": "editor_models:did_change_editor_models",
+    "palimpsest/didChangeTrust": "configuration:did_change_trust",
+    "palimpsest/draft/set": "history:set_draft",
+    "palimpsest/editorModel/delta": "editor_models:hear_delta",
+    "palimpsest/facts/forget": "facts.requests:forget_fact",
+    "palimpsest/facts/forgotten": "facts.requests:list_forgotten",
+    "palimpsest/facts/list": "facts.requests:list_facts",
+    "palimpsest/facts/pin": "facts.requests:pin_fact",
+    "palimpsest/facts/restore": "facts.requests:restore_fact",
+    "palimpsest/facts/search": "facts.requests:search_facts",
+    "palimpsest/facts/update": "facts.requests:update_fact",
+    "palimpsest/facts/verify": "facts.requests:verify_fact",
+    "palimpsest/ledger/list": "rules:list_rules",
+    "palimpsest/ledger/pin": "rules:pin",
+    "palimpsest/ledger/withdraw": "rules:withdraw",
+    "palimpsest/mentions/complete": "commands:complete",
+    "palimpsest/model/list": "models:list_models",
+    "palimpsest/model/status": "models:status",
+    "palimpsest/model/switch": "models:switch",
+    "palimpsest/prepareContext": "context:prepare_context",
+    "palimpsest/recovery/list": "recovery:list_broken",
+    "palimpsest/recovery/resolve": "recovery:resolve",
+    "palimpsest/stats": "context:stats",
+    "palimpsest/summarize": "context:summarize",
+    "palimpsest/summary/expand": "history:expand",
+    "palimpsest/summary/redo": "history:redo",
+    "palimpsest/summary/regenerate": "history:regenerate",
+    "palimpsest/summary/undo": "history:undo",
+    "palimpsest/tools/register": "tools:register_tools",
+    "palimpsest/turn/attach": "chat:attach",
+    "palimpsest/turn/cancel": "chat:cancel",
+    "palimpsest/turn/continue": "recovery:go_on",
+    "palimpsest/turn/retry": "recovery:retry",
+    "palimpsest/usage": "context:usage",
+    # The standard's.
+    lsp.TEXT_DOCUMENT_CODE_ACTION: "contributions:code_actions",
+    lsp.TEXT_DOCUMENT_CODE_LENS: "contributions:code_lenses",
+    lsp.TEXT_DOCUMENT_COMPLETION: "chat_documents.shown:complete",
+    lsp.TEXT_DOCUMENT_DIAGNOSTIC: "contributions:pull",
+    lsp.TEXT_DOCUMENT_DID_CHANGE: "documents:did_change",
+    lsp.TEXT_DOCUMENT_DID_CLOSE: "documents:did_close",
+    lsp.TEXT_DOCUMENT_DID_OPEN: "documents:did_open",
+    lsp.TEXT_DOCUMENT_DID_SAVE: "documents:did_save",
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: "chat_documents.shown:folding",
+    lsp.TEXT_DOCUMENT_HOVER: "contributions:hover",
+    lsp.WORKSPACE_DIAGNOSTIC: "contributions:pull_all",
+    lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: "configuration:did_change_configuration",
+    lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: "documents:did_change_watched_files",
+    lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: "configuration:did_change_workspace_folders",
+    lsp.WORKSPACE_DID_RENAME_FILES: "documents:did_rename_files",
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: "facts.actions:facts_document",
+    # Commands of `workspace/executeCommand`. A purge by slash command is left out: `palimpsest.conversation.purge` asks
+    # first.
+    "palimpsest.approval.revoke": "confirmed_commands:revoke_approval",
+    "palimpsest.chat.expand": "chat_documents.commands:expand",
+    "palimpsest.chat.open": "chat_documents.commands:open_",
+    "palimpsest.chat.send": "chat_documents.commands:send",
+    "palimpsest.chat.show": "chat_documents.commands:show",
+    "palimpsest.chat.stop": "chat_documents.commands:stop",
+    "palimpsest.conversation.purge": "confirmed_commands:purge",
+    "palimpsest.credentials.set": "confirmed_commands:set_credentials",
+    "palimpsest.fact.ask": "facts.actions:ask",
+    "palimpsest.fact.forget": "facts.actions:forget",
+    "palimpsest.fact.pin": "facts.actions:pin",
+    "palimpsest.fact.restore": "facts.actions:restore",
+    "palimpsest.fact.update": "facts.actions:update",
+    "palimpsest.fact.verify": "facts.actions:verify",
+    "palimpsest.facts.show": "facts.actions:show_facts",
+    **{f"palimpsest.command.{each}": f"commands:slash.{each}" for each in CommandName if each is not CommandName.PURGE},
+}
+"""By method or command, `module:function`: a module of this package, and where the function is in it."""
+
+FACTS_SCHEME: Final = "palimpsest-facts"
+"""Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
+SOURCE: Final = "palimpsest"
+"""Who says a diagnostic."""
+_OPTIONS: Final[dict[str, Any]] = {
+    lsp.TEXT_DOCUMENT_CODE_ACTION: lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, "palimpsest"]),
+    lsp.TEXT_DOCUMENT_CODE_LENS: lsp.CodeLensOptions(resolve_provider=False),
+    lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=["/", "@"]),
+    lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.DiagnosticOptions(
+        inter_file_dependencies=False, workspace_diagnostics=True, identifier=SOURCE
+    ),
+    lsp.WORKSPACE_DID_RENAME_FILES: lsp.FileOperationRegistrationOptions(
+        [lsp.FileOperationFilter(lsp.FileOperationPattern("**"), "file")]
+    ),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: lsp.TextDocumentContentOptions([FACTS_SCHEME]),
+}
+"""What the server says of a method beside that it is there."""
+
+_found: dict[str, Handler] = {}
+"""By target, what was imported already; shared by all connections, and filled on any thread."""
+
+
+def load() -> None:
+    """Imports every module that the table names. Call it on a thread, where the services are loaded too."""
+    for target in HANDLERS.values():
+        find(target)
+
+
+def find(target: str) -> Handler:
+    """The function that a target of the table names, its module imported. Raises StoreError when no file handle is left
+    to read it with; then it may be there the next time."""
+    found = _found.get(target)
+    if found is None:
+        module, _, name = target.partition(":")
+        try:
+            found = attrgetter(name)(importlib.import_module(f"{__name__}.{module}"))
+        except OSError as error:
+            if is_out_of_handles(error):
+                raise StoreError(NO_HANDLES) from error
+            raise
+        _found[target] = found
+    return found
+
+
+def register(server: PalimpsestServer) -> None:
+    """Tells pygls of every method and command."""
+    for name, target in HANDLERS.items():
+        method = server.protocol.methods.find(name)
+        if method is None:
+            server.command(name)(_command(target))
+        else:
+            handler = _request(target) if method.is_request else _notification(target)
+            server.feature(name, _OPTIONS.get(name))(handler)
+
+
+def _request(target: str) -> Handler:
+    """Its module is imported on a thread where it is not there yet: other messages are taken meanwhile."""
+
+    @answers
+    async def answer(ls: PalimpsestServer, params: Any) -> Any:
+        function = _found.get(target)
+        if function is None:
+            function = await asyncio.to_thread(find, target)
+        return await function(ls, params)
+
+    return answer
+
+
+def _notification(target: str) -> Handler:
+    """It is heard before the next message is looked at. What its module imports is there at the start, or small."""
+
+    def hear(ls: PalimpsestServer, params: Any) -> Any:
+        return find(target)(ls, params)
+
+    return hear
+
+
+def _command(target: str) -> Handler:
+    """It is begun before the next message is looked at: it may mean a document as that is now."""
+
+    def begin(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+        try:
+            function = find(target)
+        except StoreError as error:
+            raise to_rpc(error) from error
+        return function(ls, *arguments)
+
+    return begin

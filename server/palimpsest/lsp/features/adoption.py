@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.folder.adoption import adopt, decline, offered, require_offered
 from palimpsest.wire.areas.adoption import (
     AdoptionAction,
     AdoptionResult,
@@ -14,20 +13,10 @@ from palimpsest.wire.areas.adoption import (
     ResolveAdoptionParams,
 )
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/adoption/list")(list_left)
-    server.feature("palimpsest/adoption/resolve")(resolve)
-
-
-@answers
 async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdoptionResult:
     uris = [root.as_uri() for root in ls.roots()] if params.folder_uri is None else [params.folder_uri]
     sessions = [await ls.session(uri) for uri in uris]
-    from palimpsest.services.folder.adoption import offered
 
     found = [(session.folder.root, await offered(session.folder.store)) for session in sessions]
     return ListAdoptionResult(
@@ -35,10 +24,8 @@ async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdo
     )
 
 
-@answers
 async def resolve(ls: PalimpsestServer, params: ResolveAdoptionParams) -> AdoptionResult:
     session = await ls.session(params.folder_uri)
-    from palimpsest.services.folder.adoption import adopt, decline, require_offered
 
     left = await require_offered(session.folder.store, params.store)
     if params.action is AdoptionAction.DECLINE:

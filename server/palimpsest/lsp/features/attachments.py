@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.folder_editor import FolderEditor
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.chat import attachments as service
+from palimpsest.services.chat.attachments import (
+    FileAttachment,
+    OpenEditorsAttachment,
+    Problem,
+    ProblemsAttachment,
+    SelectionAttachment,
+    estimate_tokens,
+    take_snapshots,
+)
+from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.texts import WorkspaceTexts
 from palimpsest.wire.areas.attachments import (
     AttachedDiagnostic,
     Attachment,
@@ -17,21 +31,10 @@ from palimpsest.wire.areas.attachments import (
     EstimateAttachmentsResult,
 )
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.chat import attachments as service
-    from palimpsest.services.folder.session import FolderSession
-
 T = TypeVar("T")
 
 
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/attachments/estimate")(estimate)
-
-
-@answers
 async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> EstimateAttachmentsResult:
-    from palimpsest.services.chat.attachments import estimate_tokens
 
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     if conversation_id is None:
@@ -53,10 +56,6 @@ async def snapshots_of(
     ls: PalimpsestServer, session: FolderSession, wanted: Sequence[Attachment]
 ) -> list[service.Snapshot]:
     """What is attached, as it is now. Of several editors that hold a file the one that asks counts."""
-    from palimpsest.lsp.features.tools import FolderEditor
-    from palimpsest.services.chat.attachments import take_snapshots
-    from palimpsest.services.workspace.files import WorkspaceFiles
-    from palimpsest.services.workspace.texts import WorkspaceTexts
 
     held = {**session.folder.editors.texts(), **FolderEditor(ls, session.folder.root).texts()}
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), held)
@@ -65,12 +64,6 @@ async def snapshots_of(
 
 def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachment) -> service.Attachment:
     """Raises InvalidRequest where a field is missing that its type needs."""
-    from palimpsest.services.chat.attachments import (
-        FileAttachment,
-        OpenEditorsAttachment,
-        ProblemsAttachment,
-        SelectionAttachment,
-    )
 
     path = None if wanted.path is None else _path_below(ls, session, wanted.path)
     match wanted.type:
@@ -93,7 +86,6 @@ def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachm
 
 
 def _to_problem(ls: PalimpsestServer, session: FolderSession, given: AttachedDiagnostic) -> service.Problem:
-    from palimpsest.services.chat.attachments import Problem
 
     path = _path_below(ls, session, given.path)
     return Problem(path, given.line, given.severity, given.message, given.source, given.code)

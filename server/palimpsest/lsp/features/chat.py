@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content, ConversationId, TurnId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.attachments import snapshots_of
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.features.search_notice import tell_of_search
+from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_status, to_usage
+from palimpsest.services.chat.attachments import user_content
+from palimpsest.services.context.reports import usage_status
+from palimpsest.services.conversation.conversations import TurnOutcome
+from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.turns.running import RunningTurn, begun
 from palimpsest.wire.areas.turns import (
     AttachParams,
     CancelParams,
@@ -19,28 +28,14 @@ from palimpsest.wire.areas.turns import (
     TurnDelta,
 )
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.progress import Token
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.conversation.conversations import TurnOutcome
-    from palimpsest.services.folder.session import FolderSession
-    from palimpsest.services.turns.running import RunningTurn
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/chat")(chat)
-    server.feature("palimpsest/turn/attach")(attach)
-    server.feature("palimpsest/turn/cancel")(cancel)
-
-
-@answers
 async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
     session, known, content = await _target(ls, params)
     if known is None:
         new = session.conversations.blank()
-        starting = session.turns.begin(new, params.request_id, content, ls.editor_models.id)
+        starting = session.turns.begin(new, params.request_id, content, ls.part(OfferedModels).id)
     else:
-        starting = session.turns.start(known, params.request_id, content, ls.editor_models.id)
+        starting = session.turns.start(known, params.request_id, content, ls.part(OfferedModels).id)
     conversation_id = new.id if known is None else known
     return await follow_to_the_end(
         ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token
@@ -56,8 +51,6 @@ async def follow_to_the_end(
     work_done_token: Token | None,
 ) -> ChatResult:
     """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
-    from palimpsest.lsp.progress import SummaryProgress
-    from palimpsest.services.turns.running import RunningTurn, begun
 
     progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.folder.listeners.add(progress.hear)
@@ -96,8 +89,6 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
 
     A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
     """
-    from palimpsest.lsp.features.attachments import snapshots_of
-    from palimpsest.services.chat.attachments import user_content
 
     if not params.text.strip():
         raise InvalidRequest("The message is empty. Write something, then send it.")
@@ -110,7 +101,6 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
     return session, conversation_id or known, content
 
 
-@answers
 async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
     running = session.folder.running.get(TurnId(params.turn_id))
@@ -126,9 +116,7 @@ async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
         raise
 
 
-@answers
 async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
-    from palimpsest.lsp.to_wire import to_status
 
     session = await ls.session_of_turn(params.turn_id)
     running = session.folder.running.get(TurnId(params.turn_id))
@@ -144,7 +132,6 @@ async def _follow(
     ls: PalimpsestServer, session: FolderSession, running: RunningTurn, token: Token | None, after_seq: int
 ) -> ChatResult:
     """Streams a running turn to its end."""
-    from palimpsest.lsp.progress import DeltaStream
 
     stream = DeltaStream(ls, token)
     stream.send(_first_delta(running.id, running.conversation_id, running.user_message_id))
@@ -153,7 +140,7 @@ async def _follow(
         await running.wait()
     finally:
         unfollow()
-    await ls.tell_of_search(session, running.id)
+    await tell_of_search(ls, session, running.id)
     return await _result(session, running.id, has_stream=token is not None)
 
 
@@ -162,7 +149,6 @@ async def _elsewhere(
 ) -> ChatResult:
     """A turn that this server does not run. One that is over: its committed text as one delta. One that another server
     runs: streamed to its end."""
-    from palimpsest.lsp.progress import DeltaStream
 
     outcome = await session.conversations.outcome(turn_id)
     stream = DeltaStream(ls, token)
@@ -189,8 +175,6 @@ async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) 
 
 async def result_of(session: FolderSession, outcome: TurnOutcome, text: str | None) -> ChatResult:
     """The outcome of a turn as an answer, with that text."""
-    from palimpsest.lsp.to_wire import to_status, to_usage
-    from palimpsest.services.context.reports import usage_status
 
     turn = outcome.turn
     return ChatResult(

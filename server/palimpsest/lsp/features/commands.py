@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 from lsprotocol import types as lsp
 
@@ -12,6 +12,12 @@ from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.parts.mentions import KnownMentions
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.features.parts.open_chats import OpenChats
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.chat.run_command import Commanding
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.commands import (
     CompleteMentionsParams,
     CompleteMentionsResult,
@@ -21,53 +27,27 @@ from palimpsest.wire.areas.commands import (
     RunCommandResult,
 )
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.chat.mentions import Mentions
-    from palimpsest.services.folder.session import FolderSession
+
+async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> CompleteMentionsResult:
+    session = await _session(ls, params.conversation_id, params.folder_uri)
+    mentions = ls.part(KnownMentions).of(session.folder.root)
+    found = await mentions.complete(params.text, _to_characters(params.text, params.position))
+    return CompleteMentionsResult(
+        start=_n_units(params.text[: found.start]),
+        items=[
+            MentionItem(MentionKind(item.kind.value), item.label, item.insert_text, item.detail, item.path)
+            for item in found.items
+        ],
+        is_incomplete=found.is_incomplete,
+    )
 
 
-def register(server: PalimpsestServer) -> None:
-    known: dict[Path, Mentions] = {}
-
-    @answers
-    async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> CompleteMentionsResult:
-        session = await _session(ls, params.conversation_id, params.folder_uri)
-        from palimpsest.services.chat.mentions import Mentions
-        from palimpsest.services.workspace.files import WorkspaceFiles
-
-        if session.folder.root not in known:
-            known[session.folder.root] = Mentions(WorkspaceFiles(session.folder.root))
-        found = await known[session.folder.root].complete(params.text, _to_characters(params.text, params.position))
-        return CompleteMentionsResult(
-            start=_n_units(params.text[: found.start]),
-            items=[
-                MentionItem(MentionKind(item.kind.value), item.label, item.insert_text, item.detail, item.path)
-                for item in found.items
-            ],
-            is_incomplete=found.is_incomplete,
-        )
-
-    server.feature("palimpsest/mentions/complete")(complete)
-    server.feature("palimpsest/command/run")(run)
-    for name in CommandName:
-        if name is CommandName.PURGE:  # `palimpsest.conversation.purge` asks first
-            continue
-        server.command(f"palimpsest.command.{name}")(_executed(name))
-
-
-@answers
 async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
-    return await _run(ls, params)
-
-
-async def _run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
     await (await ls.folders()).look_for_keys()
     session = await _session(ls, params.conversation_id, params.folder_uri)
-    from palimpsest.services.chat.run_command import Commanding
 
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
-    reply = await Commanding(session, conversation_id, ls.editor_models.id).run(params.text)
+    reply = await Commanding(session, conversation_id, ls.part(OfferedModels).id).run(params.text)
     return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id)
 
 
@@ -85,14 +65,18 @@ def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
         text = f"/{name} {texts.get('argument', '')}".rstrip()
         if "uri" in texts:
             await ls.folders()
-            return await (await ls.chats.get(texts["uri"])).run(text)
+            return await (await ls.part(OpenChats).get(texts["uri"])).run(text)
         params = RunCommandParams(text, texts.get("conversationId"), texts.get("folderUri"))
-        done = await _run(ls, params)
+        done = await run(ls, params)
         if not ls.hears_changes:  # an editor that knows nothing of us shows no answer of a command
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, done.text))
         return {"text": done.text, "conversationId": done.conversation_id, "turnId": done.turn_id}
 
     return execute
+
+
+slash: Final = SimpleNamespace(**{name: _executed(name) for name in CommandName})
+"""Each slash command as a command, by its name."""
 
 
 async def _session(ls: PalimpsestServer, conversation_id: str | None, folder_uri: str | None) -> FolderSession:

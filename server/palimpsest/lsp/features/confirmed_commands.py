@@ -6,33 +6,21 @@ Such a command takes one argument, the request's parameters; `isConfirmed` says 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import credentials, tools
 from palimpsest.lsp.features import purge as purging
 from palimpsest.lsp.questions import require_consent
+from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.wire.areas.credentials import SetCredentialsParams
 from palimpsest.wire.areas.purge import PurgeParams
 from palimpsest.wire.areas.tools import RevokeApprovalParams
 from palimpsest.wire.codec.convert import WireError, from_json, to_json
 from palimpsest.wire.declare import Wire
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-
 P = TypeVar("P", bound=Wire)
-
-
-def register(server: PalimpsestServer) -> None:
-    server.command("palimpsest.conversation.purge")(_command(PurgeParams, _purge_question, "Purge", _purge))
-    server.command("palimpsest.approval.revoke")(
-        _command(RevokeApprovalParams, _revoke_question, "Take it back", tools.revoke_approval)
-    )
-    server.command("palimpsest.credentials.set")(
-        _command(SetCredentialsParams, _key_question, "Go on", credentials.set_credentials)
-    )
 
 
 def _command(
@@ -73,3 +61,8 @@ async def _key_question(ls: PalimpsestServer, params: SetCredentialsParams) -> s
     if params.key is None:
         return f"Take back the key of {params.provider}?"
     return f"Use another key for {params.provider}? What is said is then paid for with that."
+
+
+purge = _command(PurgeParams, _purge_question, "Purge", _purge)
+revoke_approval = _command(RevokeApprovalParams, _revoke_question, "Take it back", tools.revoke_approval)
+set_credentials = _command(SetCredentialsParams, _key_question, "Go on", credentials.set_credentials)

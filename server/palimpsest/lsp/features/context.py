@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.progress import SummaryProgress
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_context_status, to_usage
+from palimpsest.services.context import reports as context_reports
+from palimpsest.services.context.reports import Plan, explain, usage_status
 from palimpsest.wire.areas.context import (
     ContextMoment,
     ContextSegment,
@@ -21,31 +25,14 @@ from palimpsest.wire.areas.context import (
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
 from palimpsest.wire.areas.usage import ContextUsage, Counting
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.context.reports import Plan
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/prepareContext")(prepare_context)
-    server.feature("palimpsest/summarize")(summarize)
-    server.feature("palimpsest/usage")(usage)
-    server.feature("palimpsest/stats")(stats)
-
-
-@answers
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
-    from palimpsest.services.context.reports import explain
 
     session = await ls.session_of(params.conversation_id)
     return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
 
 
-@answers
 async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
-    from palimpsest.lsp.progress import SummaryProgress
-    from palimpsest.lsp.to_wire import to_usage
-    from palimpsest.services.context.reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
@@ -53,7 +40,7 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     progress = SummaryProgress(ls, params.work_done_token, params.conversation_id)
     unsubscribe = session.folder.listeners.add(progress.hear)
     try:
-        done = await session.conversations.summarize(conversation_id, wanted, ls.editor_models.id)
+        done = await session.conversations.summarize(conversation_id, wanted, ls.part(OfferedModels).id)
     finally:
         unsubscribe()
         progress.end()
@@ -68,18 +55,13 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     )
 
 
-@answers
 async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
-    from palimpsest.lsp.to_wire import to_usage
-    from palimpsest.services.context.reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     return to_usage(await usage_status(session.contexts, ConversationId(params.conversation_id)))
 
 
-@answers
 async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult:
-    from palimpsest.services.context import reports as context_reports
 
     session = await ls.session_of(params.conversation_id)
     found = await context_reports.stats(session.contexts, ConversationId(params.conversation_id))
@@ -99,8 +81,6 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
 
 
 def _to_result(plan: Plan) -> PrepareContextResult:
-    from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
-    from palimpsest.lsp.to_wire import to_context_status
 
     needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
     too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.models import doubt_model
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_conversation, to_message
 from palimpsest.wire.areas.conversations import (
     ConversationInfo,
     CreateConversationParams,
@@ -16,31 +16,18 @@ from palimpsest.wire.areas.conversations import (
     RunningTurn,
 )
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/conversation/create")(create)
-    server.feature("palimpsest/conversation/list")(list_all)
-    server.feature("palimpsest/conversation/read")(read)
-
-
-@answers
 async def create(ls: PalimpsestServer, params: CreateConversationParams) -> ConversationInfo:
-    from palimpsest.lsp.to_wire import to_conversation
 
     await (await ls.folders()).look_for_keys()
     session = await ls.session(params.folder)
     record = await session.conversations.create(params.title, params.model)
     if params.model is not None:
-        ls.doubt_model(session, params.model)
+        doubt_model(ls, session, params.model)
     return to_conversation(record, session.folder.root, None)
 
 
-@answers
 async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> ListConversationsResult:
-    from palimpsest.lsp.to_wire import to_conversation
 
     uris = [root.as_uri() for root in ls.roots()] if params.folder is None else [params.folder]
     found = [
@@ -51,9 +38,7 @@ async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> Lis
     return ListConversationsResult(sorted(found, key=lambda info: info.updated_at, reverse=True))
 
 
-@answers
 async def read(ls: PalimpsestServer, params: ReadConversationParams) -> ReadConversationResult:
-    from palimpsest.lsp.to_wire import to_conversation, to_message
 
     session = await ls.session_of(params.conversation_id)
     page = await session.conversations.read(ConversationId(params.conversation_id), params.start, params.limit)

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.wire.areas.credentials import KeySource, SetCredentialsParams, SetCredentialsResult
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/credentials/set")(set_credentials)
-
-
-@answers
 async def set_credentials(ls: PalimpsestServer, params: SetCredentialsParams) -> SetCredentialsResult:
     folders = await ls.folders()
     if folders.keys is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_conversation, to_usage
+from palimpsest.services.context.reports import usage_status
+from palimpsest.services.conversation.history import Recut
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.context import RecutResult, SummaryParams
 from palimpsest.wire.areas.conversations import (
     ArchiveParams,
@@ -19,37 +22,15 @@ from palimpsest.wire.areas.conversations import (
 )
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.conversation.history import Recut
-    from palimpsest.services.folder.session import FolderSession
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/conversation/rename")(rename)
-    server.feature("palimpsest/conversation/archive")(archive)
-    server.feature("palimpsest/conversation/layout")(set_layout)
-    server.feature("palimpsest/conversation/fork")(fork)
-    server.feature("palimpsest/conversation/rollback")(rollback)
-    server.feature("palimpsest/draft/set")(set_draft)
-    server.feature("palimpsest/summary/expand")(expand)
-    server.feature("palimpsest/summary/regenerate")(regenerate)
-    server.feature("palimpsest/summary/undo")(undo)
-    server.feature("palimpsest/summary/redo")(redo)
-
-
-@answers
 async def rename(ls: PalimpsestServer, params: RenameParams) -> ConversationInfo:
-    from palimpsest.lsp.to_wire import to_conversation
 
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.rename(ConversationId(params.conversation_id), params.title)
     return to_conversation(record, session.folder.root, None)
 
 
-@answers
 async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationInfo:
-    from palimpsest.lsp.to_wire import to_conversation
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -57,9 +38,7 @@ async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationIn
     return to_conversation(record, session.folder.root, None)
 
 
-@answers
 async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> ConversationInfo:
-    from palimpsest.lsp.to_wire import to_conversation
 
     session = await ls.session_of(params.conversation_id)
     layout = None if params.layout is None else params.layout.value
@@ -67,18 +46,14 @@ async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> Conversat
     return to_conversation(record, session.folder.root, None)
 
 
-@answers
 async def set_draft(ls: PalimpsestServer, params: SetDraftParams) -> ConversationInfo:
-    from palimpsest.lsp.to_wire import to_conversation
 
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.set_draft(ConversationId(params.conversation_id), params.text)
     return to_conversation(record, session.folder.root, None)
 
 
-@answers
 async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
-    from palimpsest.lsp.to_wire import to_conversation
 
     session = await ls.session_of(params.conversation_id)
     after = None if params.message_id is None else MessageId(params.message_id)
@@ -86,10 +61,7 @@ async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
     return to_conversation(record, session.folder.root, None)
 
 
-@answers
 async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:
-    from palimpsest.lsp.to_wire import to_usage
-    from palimpsest.services.context.reports import usage_status
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -99,7 +71,6 @@ async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResu
     return RollbackResult(MessageRange(done.start, done.end), done.draft, usage)
 
 
-@answers
 async def expand(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -107,15 +78,15 @@ async def expand(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
     return await _to_result(session, conversation_id, done)
 
 
-@answers
 async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
-    done = await session.conversations.regenerate(conversation_id, SummaryId(params.summary_id), ls.editor_models.id)
+    done = await session.conversations.regenerate(
+        conversation_id, SummaryId(params.summary_id), ls.part(OfferedModels).id
+    )
     return await _to_result(session, conversation_id, done)
 
 
-@answers
 async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -123,7 +94,6 @@ async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
     return await _to_result(session, conversation_id, done)
 
 
-@answers
 async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -132,8 +102,6 @@ async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
 
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
-    from palimpsest.lsp.to_wire import to_usage
-    from palimpsest.services.context.reports import usage_status
 
     usage = to_usage(await usage_status(session.contexts, conversation_id))
     return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from palimpsest.domain.context.model_switch import Expanding, NoChange, Shrinking
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_usage
+from palimpsest.services.context.model_status import model_status
+from palimpsest.services.context.reports import usage_status
+from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.models.catalog import ModelChoice
 from palimpsest.wire.areas.models import (
     ListModelsParams,
     ListModelsResult,
@@ -19,27 +23,14 @@ from palimpsest.wire.areas.models import (
 )
 from palimpsest.wire.areas.usage import LimitsSource
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.models.catalog import ModelChoice
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/model/list")(list_models)
-    server.feature("palimpsest/model/status")(status)
-    server.feature("palimpsest/model/switch")(switch)
-
-
-@answers
 async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListModelsResult:
     await (await ls.folders()).look_for_keys()
     session = await ls.session(None)
     return ListModelsResult([_to_info(choice) for choice in session.contexts.models.choices()])
 
 
-@answers
 async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:
-    from palimpsest.services.context.model_status import model_status
 
     await (await ls.folders()).look_for_keys()
     if params.conversation_id is None:
@@ -57,17 +48,13 @@ async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatus
     )
 
 
-@answers
 async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModelResult:
-    from palimpsest.domain.context.model_switch import Expanding, NoChange, Shrinking
-    from palimpsest.lsp.to_wire import to_usage
-    from palimpsest.services.context.reports import usage_status
 
     await (await ls.folders()).look_for_keys()
     conversation_id = ConversationId(params.conversation_id)
     session = await ls.session_of(conversation_id)
     done = await session.conversations.switch_model(conversation_id, params.model)
-    ls.doubt_model(session, params.model)
+    doubt_model(ls, session, params.model)
     usage = to_usage(await usage_status(session.contexts, conversation_id))
     model = done.model.name
     match done.adaptation:
@@ -77,6 +64,12 @@ async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModel
             return SwitchModelResult(SwitchOutcome.SHRINKING, model, old, new, usage, needs_summarization=needs)
         case Expanding(old, new, n_restored):
             return SwitchModelResult(SwitchOutcome.EXPANDING, model, old, new, usage, can_restore=n_restored)
+
+
+def doubt_model(ls: PalimpsestServer, session: FolderSession, name: str) -> None:
+    """Tells the user that a model's name looks like a slip; it counts all the same."""
+    if (doubt := session.contexts.models.doubt(name)) is not None:
+        ls.warn(doubt)
 
 
 def _to_info(choice: ModelChoice) -> ModelInfo:

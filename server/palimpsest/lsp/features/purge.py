@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_usage
+from palimpsest.services.context.reports import usage_status
+from palimpsest.services.conversation.purge import Purging, set_aside
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.places import MessageRange
 from palimpsest.wire.areas.purge import PurgeParams, PurgeResult
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.conversation.purge import Purging
-    from palimpsest.services.folder.session import FolderSession
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/conversation/purge")(purge)
-
-
-@answers
 async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
-    from palimpsest.lsp.to_wire import to_usage
-    from palimpsest.services.context.reports import usage_status
-    from palimpsest.services.conversation.purge import set_aside
 
     session, purging, wanted = await _purging(ls, params)
     conversation_id = ConversationId(params.conversation_id)

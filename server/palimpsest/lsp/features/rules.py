@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from palimpsest.domain.context.rules.front import StandingRules
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.context.pinning import Pinning, is_ordinary, message_of
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.places import ConversationParams
 from palimpsest.wire.areas.rules import ListRulesResult, PinParams, RuleState, StandingRule, WithdrawParams
 
-if TYPE_CHECKING:
-    from palimpsest.domain.context.rules.front import StandingRules
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.session import FolderSession
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/ledger/list")(list_rules)
-    server.feature("palimpsest/ledger/pin")(pin)
-    server.feature("palimpsest/ledger/withdraw")(withdraw)
-
-
-@answers
 async def list_rules(ls: PalimpsestServer, params: ConversationParams) -> ListRulesResult:
-    from palimpsest.services.context.pinning import Pinning
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     return await _to_result(session, conversation_id, await Pinning(session.contexts).rules(conversation_id))
 
 
-@answers
 async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
-    from palimpsest.services.context.pinning import Pinning
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -40,9 +26,7 @@ async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
     return await _to_result(session, conversation_id, done)
 
 
-@answers
 async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesResult:
-    from palimpsest.services.context.pinning import Pinning
 
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
@@ -51,7 +35,6 @@ async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesRes
 
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, rules: StandingRules) -> ListRulesResult:
-    from palimpsest.services.context.pinning import is_ordinary, message_of
 
     state = await session.contexts.state(conversation_id)
     part = state.cut.estimator.part

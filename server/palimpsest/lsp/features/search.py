@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.conversation.search import DEFAULT_HITS, Wanted, find
 from palimpsest.wire.areas.conversations import MessageRole
 from palimpsest.wire.areas.search import SearchHit, SearchParams, SearchResult
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
 
-
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/conversation/search")(search)
-
-
-@answers
 async def search(ls: PalimpsestServer, params: SearchParams) -> SearchResult:
-    from palimpsest.services.conversation.search import DEFAULT_HITS, Wanted, find
 
     if params.conversation_id is not None:
         sessions = [await ls.session_of(params.conversation_id)]

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pygls.uris import to_fs_path
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.errors import answers
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.lsp.to_wire import to_conversation
+from palimpsest.services.conversation.transfer import Transfers
 from palimpsest.wire.areas.transfer import ExportParams, ExportResult, ImportOutcome, ImportParams, ImportResult
-
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
 
 _MAX_ANSWER_BYTES: Final = 16 << 20
 """An export that is larger goes to a file: an answer is held in memory at both ends."""
 
 
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/conversation/export")(export)
-    server.feature("palimpsest/conversation/import")(import_)
-
-
-@answers
 async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
-    from palimpsest.services.conversation.transfer import Transfers
 
     session = await ls.session_of(params.conversation_id)
     transfers, conversation_id = Transfers(session.conversations), ConversationId(params.conversation_id)
@@ -42,10 +34,7 @@ async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
     return ExportResult(done.n_messages, done.size_bytes, jsonl=done.text)
 
 
-@answers
 async def import_(ls: PalimpsestServer, params: ImportParams) -> ImportResult:
-    from palimpsest.lsp.to_wire import to_conversation
-    from palimpsest.services.conversation.transfer import Transfers
 
     session = await ls.session(params.folder_uri)
     transfers = Transfers(session.conversations)

@@ -12,7 +12,8 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -36,19 +37,25 @@ from palimpsest.domain.chat_documents.document import (
     without_sent,
 )
 from palimpsest.domain.chat_documents.placement import Change, Placement, change_between
+from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
+from palimpsest.domain.turns.journal import Numbered
+from palimpsest.lsp.abilities import can_apply, takes_versions
+from palimpsest.lsp.features.chat import stop_turn
+from palimpsest.lsp.features.chat_documents.mentions import attached, is_command
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.features.parts.open_chats import OpenChats
+from palimpsest.lsp.features.search_notice import tell_of_search
+from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
+from palimpsest.services.chat.attachments import user_content
+from palimpsest.services.chat.run_command import Commanding
 from palimpsest.services.conversation.conversations import NewestHidden
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from palimpsest.domain.context.summaries.node import Summary
-    from palimpsest.domain.turns.journal import Numbered
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.session import FolderSession
-    from palimpsest.services.turns.running import RunningTurn
+from palimpsest.services.conversation.documents import ChatDocuments
+from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.turns.running import RunningTurn, begun
 
 log = logging.getLogger(__name__)
 
@@ -217,7 +224,6 @@ class OpenChat:
         self._look_again()
 
     async def _load(self) -> Shown:
-        from palimpsest.domain.context.cut import Block
 
         session = await self.session()
         gone = await self._forget_asides(session)
@@ -296,7 +302,6 @@ class OpenChat:
         return parsed.message
 
     async def _send(self, message: str) -> dict[str, Any]:
-        from palimpsest.lsp.features.chat_documents.mentions import is_command
 
         try:
             return await (self._command(message) if is_command(message) else self._ask_model(message))
@@ -310,10 +315,9 @@ class OpenChat:
 
     async def _command(self, message: str) -> dict[str, Any]:
         """Carries out a slash command; its answer stands in the document and is no message."""
-        from palimpsest.services.chat.run_command import Commanding
 
         session = await self.session()
-        reply = await Commanding(session, self.conversation_id, self._ls.editor_models.id).run(message)
+        reply = await Commanding(session, self.conversation_id, self._ls.part(OfferedModels).id).run(message)
         await self._forget_asides(session)
         n_messages = (await session.contexts.state(self.conversation_id)).n_messages
         self._asides.append((n_messages, aside(n_messages, message, reply.text)))
@@ -325,15 +329,11 @@ class OpenChat:
         return answer if reply.turn_id is None else answer | {"turnId": reply.turn_id}
 
     async def _ask_model(self, message: str) -> dict[str, Any]:
-        from palimpsest.lsp.features.chat import stop_turn
-        from palimpsest.lsp.features.chat_documents.mentions import attached
-        from palimpsest.services.chat.attachments import user_content
-        from palimpsest.services.turns.running import begun
 
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
         content = user_content(message, await attached(self._ls, session, message))
-        asked_by = self._ls.editor_models.id
+        asked_by = self._ls.part(OfferedModels).id
 
         def stop(turn: RunningTurn) -> None:
             """The request is cancelled, and the message is sent all the same."""
@@ -368,7 +368,7 @@ class OpenChat:
             self._write(stream.end())
             self._advance()
             session = await self.session()
-            await self._ls.tell_of_search(session, turn.id)
+            await tell_of_search(self._ls, session, turn.id)
             await session.conversations.require_success(turn.id)
         except PalimpsestError as error:
             self._ls.warn(str(error))
@@ -421,7 +421,6 @@ class OpenChat:
     async def _leave_nothing(self, session: FolderSession, message: str) -> None:
         """The file may hold what was purged: the editor has saved what it was never seen to take out. Then it is
         emptied, and `message`, which stands in it, is the draft."""
-        from palimpsest.services.conversation.documents import ChatDocuments
 
         gone, path = await session.conversations.newest_hidden(self.conversation_id), self._ls.resolve(self.uri)
         if path is None or not self._remains.may_hold(gone):
@@ -602,7 +601,7 @@ class OpenChat:
         added = change.text.replace("\n", "\r\n") if "\r\n" in document.source else change.text
         place = lsp.Range(self.position(self.text, change.start), self.position(self.text, change.end))
         edit = lsp.TextEdit(place, added)
-        if _takes_versions(self._ls):
+        if takes_versions(self._ls):
             identifier = lsp.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
             whole_edit = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, [edit])])
         else:
@@ -619,7 +618,7 @@ class OpenChat:
 
     def _look_again(self) -> None:
         """What can be done in the document, or is wrong in it, may be something else now."""
-        self._ls.chats.look_again(self.uri)
+        self._ls.part(OpenChats).look_again(self.uri)
 
     def _start(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(_logged(work))
@@ -640,13 +639,3 @@ async def _logged(work: Any) -> None:
 def normal(text: str) -> str:
     """Every line ending as LSP knows them is `\\n`."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def can_apply(ls: PalimpsestServer) -> bool:
-    workspace = ls.client_capabilities.workspace
-    return workspace is not None and bool(workspace.apply_edit)
-
-
-def _takes_versions(ls: PalimpsestServer) -> bool:
-    workspace = ls.client_capabilities.workspace
-    return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lsprotocol import types as lsp
 
+from palimpsest.domain.chat_documents.document import Parsed, Unsendable
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.lsp.errors import answers
-
-if TYPE_CHECKING:
-    from palimpsest.domain.chat_documents.document import Parsed
-    from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.chat.mentions import Item, Mentions
+from palimpsest.lsp.abilities import can_apply
+from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, OPEN, SEND, SHOW, STOP
+from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
+from palimpsest.lsp.features.parts.mentions import KnownMentions
+from palimpsest.lsp.features.parts.open_chats import OpenChats
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.chat.mentions import Item
+from palimpsest.services.context.reports import explain
 
 _SOURCE: Final = "palimpsest"
 _LOOKED_AT: Final = 2_000
 """Characters from which a message is counted before it is sent."""
 
 
-def register(server: PalimpsestServer) -> None:
-    server.contributions.code_lenses.append(code_lenses)
-    server.contributions.code_actions.append(code_actions)
-    server.contributions.hovers.append(hover)
-    server.contributions.diagnostics.append(diagnostics)
-    server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)(folding)
-    known: dict[Path, Mentions] = {}
-
-    @answers
-    async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
-        return await _complete(ls, params, known)
-
-    server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["/", "@"]))(complete)
-
-
 def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
     """What can be done, each with the line it belongs to; for one line only what is about it or about no line."""
-    from palimpsest.lsp.features.chat_documents.documents import EXPAND, SEND, SHOW, STOP
 
     given: dict[str, Any] = {"uri": chat.uri}
     at = parsed.marker_line or 0
@@ -54,23 +39,21 @@ def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[in
 
 
 async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-    from palimpsest.lsp.features.chat_documents.open_chat import can_apply
 
-    chat = await ls.chats.find(params.text_document.uri)
+    chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None or not can_apply(ls):
         return []
     return [lsp.CodeLens(_line(line), command) for line, command in _commands(chat, chat.parsed, None)]
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    from palimpsest.lsp.features.chat_documents.open_chat import can_apply
 
     uri = params.text_document.uri
-    chat = await ls.chats.find(uri)
+    chat = await ls.part(OpenChats).find(uri)
     if not can_apply(ls):
         return []
     if chat is None:
-        return [_begin(uri)] if ls.chats.could_begin(uri) else []
+        return [_begin(uri)] if ls.part(OpenChats).could_begin(uri) else []
     return [
         lsp.CodeAction(command.title, command.command, command=command)
         for _, command in _commands(chat, chat.parsed, params.range.start.line)
@@ -79,7 +62,6 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
 
 def _begin(uri: str) -> lsp.CodeAction:
     """For a document that looks like a chat and belongs to no conversation: also where nobody can be asked."""
-    from palimpsest.lsp.features.chat_documents.documents import BEGIN, OPEN
 
     command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
     return lsp.CodeAction(f"{BEGIN} in this document", OPEN, command=command)
@@ -87,7 +69,7 @@ def _begin(uri: str) -> lsp.CodeAction:
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
     """What a summary stands for."""
-    chat = await ls.chats.find(params.text_document.uri)
+    chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None:
         return None
     line = params.position.line
@@ -103,10 +85,9 @@ async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | No
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said))
 
 
-@answers
 async def folding(ls: PalimpsestServer, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
     """Every message but the last, and every call, result and summary."""
-    chat = await ls.chats.find(params.text_document.uri)
+    chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None:
         return []
     return [
@@ -117,10 +98,9 @@ async def folding(ls: PalimpsestServer, params: lsp.FoldingRangeParams) -> list[
 
 
 async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
-    chat = await ls.chats.find(uri)
+    chat = await ls.part(OpenChats).find(uri)
     if chat is None:
         return []
-    from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, can_apply
 
     parsed = chat.parsed
     severity = lsp.DiagnosticSeverity
@@ -138,8 +118,6 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
 
 async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
     """Why what stands in the input cannot be sent now."""
-    from palimpsest.domain.chat_documents.document import Unsendable
-    from palimpsest.services.context.reports import explain
 
     severity = lsp.DiagnosticSeverity
     if chat.is_answering:
@@ -171,24 +149,17 @@ def _line(line: int) -> lsp.Range:
     return lsp.Range(lsp.Position(line, 0), lsp.Position(line, 10_000))
 
 
-async def _complete(
-    ls: PalimpsestServer, params: lsp.CompletionParams, known: dict[Path, Mentions]
-) -> lsp.CompletionList | None:
+async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
     """Files behind an `@` and commands behind a leading `/`, in the input only."""
-    chat = await ls.chats.find(params.text_document.uri)
+    chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None:
         return None
-    from palimpsest.services.chat.mentions import Mentions
-    from palimpsest.services.workspace.files import WorkspaceFiles
 
     parsed, at = chat.parsed, chat.offset(chat.text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:
         return None
-    root = chat.root
-    if root not in known:
-        known[root] = Mentions(WorkspaceFiles(root))
     text = chat.text
-    found = await known[root].complete(text[parsed.input_start :], at - parsed.input_start)
+    found = await ls.part(KnownMentions).of(chat.root).complete(text[parsed.input_start :], at - parsed.input_start)
     place = lsp.Range(chat.position(text, parsed.input_start + found.start), chat.position(text, at))
     items = [_item(each, place, number) for number, each in enumerate(found.items)]
     return lsp.CompletionList(is_incomplete=found.is_incomplete, items=items)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactId, StoredFact
+from palimpsest.domain.facts.fact import FactId, StoredFact, Wanted
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.lsp.errors import answers
-from palimpsest.lsp.features.facts.diagnostics import SOURCE, PlacedFact, placed_facts, session_of_document
-from palimpsest.lsp.features.facts.requests import file_uri, folder_uri, to_info
+from palimpsest.lsp.features import FACTS_SCHEME, SOURCE
+from palimpsest.lsp.features.facts.diagnostics import PlacedFact, placed_facts
+from palimpsest.lsp.features.facts.requests import to_info
+from palimpsest.lsp.places import file_uri, folder_uri, session_of_document
 from palimpsest.lsp.questions import require_consent
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wording import counted
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.session import FolderSession
-
-SCHEME: Final = "palimpsest-facts"
-"""Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
 _KEPT_RIGHT: Final = "palimpsest.fact.verify"
 """The one action that an editor may carry out together with all other quick fixes: it removes nothing, changes no words
 and can be said again. Each of the others is of a kind of its own, its command, so that a person chooses it."""
@@ -36,17 +34,6 @@ _TITLES: Final = {
 SHOW: Final = "palimpsest.facts.show"
 _SHORT: Final = 60
 """Characters of a fact in a title."""
-
-
-def register(server: PalimpsestServer) -> None:
-    server.contributions.code_actions.append(code_actions)
-    server.contributions.hovers.append(hover)
-    server.contributions.code_lenses.append(code_lens)
-    content = lsp.TextDocumentContentOptions([SCHEME])
-    server.feature(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, content)(facts_document)
-    for name, do in _COMMANDS.items():
-        server.command(name)(_command(do))
-    server.command(SHOW)(show_facts)
 
 
 # ------------------------------------------------------------------------------------------------------ what is offered
@@ -148,7 +135,6 @@ def _lens(placed: list[PlacedFact]) -> str:
 # --------------------------------------------------------------------------------------------------------- the document
 
 
-@answers
 async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
     """The facts of a folder, stale ones first, as Markdown."""
     parts = urlsplit(params.uri)
@@ -159,7 +145,6 @@ async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentPa
 
 async def _document(session: FolderSession) -> str:
     found = await session.folder.facts.librarian.all_facts()
-    from palimpsest.domain.facts.fact import Wanted
 
     found = await session.folder.facts.librarian.select(Wanted(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]
@@ -181,7 +166,7 @@ def _item(fact: StoredFact) -> str:
 # --------------------------------------------------------------------------------------------------------- the commands
 
 
-Do = Callable[["PalimpsestServer", "FolderSession", FactId, dict[str, Any]], Awaitable[Any]]
+Do = Callable[[PalimpsestServer, FolderSession, FactId, dict[str, Any]], Awaitable[Any]]
 
 
 def _command(do: Do) -> Callable[..., Awaitable[Any]]:
@@ -198,15 +183,18 @@ def _command(do: Do) -> Callable[..., Awaitable[Any]]:
     return run
 
 
-async def _verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+@_command
+async def verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return await _settled(ls, session, await session.folder.facts.librarian.verify(fact_id))
 
 
-async def _update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+@_command
+async def update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return await _settled(ls, session, await session.folder.facts.librarian.update(fact_id))
 
 
-async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
+@_command
+async def forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
     """Asks first. The answer says whether it was forgotten, and what is left."""
     librarian = session.folder.facts.librarian
     fact = await librarian.get(fact_id)
@@ -219,11 +207,13 @@ async def _forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId,
     return {"isForgotten": is_wanted, "open": counts.n_open, "stale": counts.n_stale}
 
 
-async def _restore(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+@_command
+async def restore(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return to_info(ls, session, await session.folder.facts.librarian.restore(fact_id))
 
 
-async def _pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+@_command
+async def pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     return await _settled(ls, session, await session.folder.facts.librarian.pin_again(fact_id))
 
 
@@ -241,7 +231,8 @@ async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFac
     return to_info(ls, session, fact)
 
 
-async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+@_command
+async def ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     """A conversation with the question as its draft: nothing is sent before the user has read it."""
     fact = await session.folder.facts.librarian.get(fact_id)
     where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
@@ -251,16 +242,6 @@ async def _ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _g
     message = "The question stands as a draft in a new conversation. Read it over and send it."
     ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
     return {"conversationId": record.id, "draft": text}
-
-
-_COMMANDS: Final[dict[str, Do]] = {
-    "palimpsest.fact.verify": _verify,
-    "palimpsest.fact.update": _update,
-    "palimpsest.fact.forget": _forget,
-    "palimpsest.fact.restore": _restore,
-    "palimpsest.fact.pin": _pin,
-    "palimpsest.fact.ask": _ask,
-}
 
 
 @answers
@@ -273,6 +254,6 @@ async def show_facts(ls: Any, *arguments: Any) -> str:
     workspace = ls.client_capabilities.workspace
     has_content = workspace is not None and workspace.text_document_content is not None
     if has_content and window is not None and window.show_document is not None and window.show_document.support:
-        uri = f"{SCHEME}:/facts.md?{quote(folder_uri(ls, session), safe='')}"
+        uri = f"{FACTS_SCHEME}:/facts.md?{quote(folder_uri(ls, session), safe='')}"
         ls.window_show_document(lsp.ShowDocumentParams(uri, take_focus=True))
     return await _document(session)

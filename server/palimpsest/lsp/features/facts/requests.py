@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactId, FactType, Place, Span, StoredFact
-from palimpsest.lsp.errors import answers
+from palimpsest.domain.facts.fact import FactId, FactType, Place, Span, StoredFact, Wanted
+from palimpsest.lsp.places import file_uri, folder_uri, path_below
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.facts import (
     FactInfo,
     FactKind,
@@ -24,10 +24,6 @@ from palimpsest.wire.areas.facts import (
     SourceCondition,
 )
 
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.folder.session import FolderSession
-
 _KINDS = {
     FactKind.ENTITY: FactType.ENTITY,
     FactKind.DECISION: FactType.DECISION,
@@ -39,21 +35,8 @@ _TYPES = {fact_type: kind for kind, fact_type in _KINDS.items()}
 MOST_LISTED = 1_000
 
 
-def register(server: PalimpsestServer) -> None:
-    server.feature("palimpsest/facts/list")(list_facts)
-    server.feature("palimpsest/facts/search")(search_facts)
-    server.feature("palimpsest/facts/pin")(pin_fact)
-    server.feature("palimpsest/facts/verify")(verify_fact)
-    server.feature("palimpsest/facts/update")(update_fact)
-    server.feature("palimpsest/facts/forget")(forget_fact)
-    server.feature("palimpsest/facts/forgotten")(list_forgotten)
-    server.feature("palimpsest/facts/restore")(restore_fact)
-
-
-@answers
 async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResult:
     session = await ls.session(params.folder_uri)
-    from palimpsest.domain.facts.fact import Wanted
 
     limit = 100 if params.limit is None else params.limit
     if not 1 <= limit <= MOST_LISTED:
@@ -69,14 +52,12 @@ async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResu
     return await _result(ls, session, await session.folder.facts.librarian.select(wanted))
 
 
-@answers
 async def search_facts(ls: PalimpsestServer, params: SearchFactsParams) -> FactsResult:
     session = await ls.session(params.folder_uri)
     limit = 20 if params.limit is None else params.limit
     return await _result(ls, session, await session.folder.facts.librarian.search(params.query, limit))
 
 
-@answers
 async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
     session = await ls.session(params.folder_uri or params.file_uri)
     place = None
@@ -95,33 +76,28 @@ async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
     return to_info(ls, session, fact)
 
 
-@answers
 async def verify_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
     return to_info(ls, session, await session.folder.facts.librarian.verify(FactId(params.fact_id)))
 
 
-@answers
 async def update_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
     return to_info(ls, session, await session.folder.facts.librarian.update(FactId(params.fact_id)))
 
 
-@answers
 async def forget_fact(ls: PalimpsestServer, params: FactParams) -> ForgetFactResult:
     session = await ls.session(params.folder_uri)
     counts = await session.folder.facts.librarian.forget(FactId(params.fact_id))
     return ForgetFactResult(counts.n_open, counts.n_stale)
 
 
-@answers
 async def list_forgotten(ls: PalimpsestServer, params: ListForgottenParams) -> ForgottenResult:
     session = await ls.session(params.folder_uri)
     found = await session.folder.facts.librarian.forgotten()
     return ForgottenResult([ForgottenFact(each.id, each.content, each.forgotten_at) for each in found])
 
 
-@answers
 async def restore_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
     return to_info(ls, session, await session.folder.facts.librarian.restore(FactId(params.fact_id)))
@@ -167,23 +143,3 @@ def to_info(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> F
         superseded_by=fact.superseded_by,
         verified_at=fact.verified_at,
     )
-
-
-def folder_uri(ls: PalimpsestServer, session: FolderSession) -> str:
-    """As the editor names the folder."""
-    return ls.folder_uris().get(session.folder.root, session.folder.root.as_uri())
-
-
-def file_uri(ls: PalimpsestServer, session: FolderSession, path: str) -> str:
-    """As the editor would name the file."""
-    from urllib.parse import quote
-
-    return f"{folder_uri(ls, session).rstrip('/')}/{quote(path)}"
-
-
-def path_below(ls: PalimpsestServer, session: FolderSession, uri: str) -> str | None:
-    """The file below the folder, with `/`; None where it is not in it."""
-    path = ls.resolve(uri) if uri.startswith("file:") else None
-    if path is None or not path.is_relative_to(session.folder.root):
-        return None
-    return path.relative_to(session.folder.root).as_posix()

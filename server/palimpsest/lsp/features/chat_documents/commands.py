@@ -1,0 +1,127 @@
+"""The commands of chat documents: `NAME.chat.md` is sent, stopped, made and shown with what any editor can do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from palimpsest.domain.chat_documents.document import parse
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.abilities import can_apply
+from palimpsest.lsp.errors import answers
+from palimpsest.lsp.features.chat_documents.names import SUFFIX
+from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat, normal
+from palimpsest.lsp.features.parts.open_chats import OpenChats
+from palimpsest.lsp.runtime.documents import open_document
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.conversation.documents import ChatDocuments
+
+Do = Callable[[PalimpsestServer, dict[str, Any]], Awaitable[Any]]
+
+
+def _command(do: Do) -> Callable[..., Awaitable[Any]]:
+    """A command of at most one argument, an object."""
+
+    @answers
+    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+        if len(arguments) > 1 or not all(isinstance(each, dict) for each in arguments):
+            raise InvalidRequest("The command takes at most one argument, an object.")
+        return await do(ls, arguments[0] if arguments else {})
+
+    return run
+
+
+def _text(given: dict[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidRequest(f"`{name}` must be a string.")
+    return value
+
+
+def _message_in(ls: PalimpsestServer, uri: str | None) -> str:
+    """What stands in the input of the document now, whether or not its chat is open yet; without a URI, of the only
+    chat. Empty where there is none."""
+    if uri is None:
+        chats = list(ls.part(OpenChats).chats.values())
+        uri = chats[0].uri if len(chats) == 1 else ""
+    document = open_document(ls.workspace, uri)
+    return "" if document is None else parse(normal(document.source)).message
+
+
+def send(ls: Any, *arguments: Any) -> Awaitable[Any]:
+    """Sends what stands in the input as this is called: a coroutine begins later, and the editor may have told by then
+    what its user typed after sending."""
+    uri = arguments[0].get("uri") if arguments and isinstance(arguments[0], dict) else None
+    asked = _message_in(ls, uri if isinstance(uri, str) else None)
+
+    async def _send(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+        return await (await _chat(ls, given)).send(asked)
+
+    return _command(_send)(ls, *arguments)
+
+
+@_command
+async def stop(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+    await (await _chat(ls, given)).stop()
+
+
+@_command
+async def expand(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+    summary_id = given.get("summaryId")
+    if not isinstance(summary_id, int):
+        raise InvalidRequest("Say which summary, by `summaryId`.")
+    await (await _chat(ls, given)).expand(summary_id)
+
+
+@_command
+async def show(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+    await (await _chat(ls, given)).show()
+
+
+async def _chat(ls: PalimpsestServer, given: dict[str, Any]) -> OpenChat:
+    await ls.folders()
+    if not can_apply(ls):
+        raise InvalidRequest(NO_EDITS)
+    return await ls.part(OpenChats).get(_text(given, "uri"))
+
+
+@_command
+async def open_(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+    """Arguments, all optional: `conversationId`, or `folderUri` and `title` for a new one; `inFolder`; or the `uri` of
+    a document to begin a conversation in. The answer names the document, whether or not it could be shown."""
+    conversation_id, uri = _text(given, "conversationId"), _text(given, "uri")
+    if conversation_id is not None:
+        session = await ls.session_of(conversation_id)
+        record = (await session.conversations.read(ConversationId(conversation_id), 0, 1)).record
+    else:
+        session = await ls.session(_text(given, "folderUri") or uri)
+        record = await session.conversations.create(_text(given, "title"), None)
+    documents = ChatDocuments(session.folder.root, session.folder.store)
+    if uri is not None:
+        path = ls.resolve(uri)
+        if path is None or not path.name.endswith(SUFFIX):
+            raise InvalidRequest(f"A chat document is a file whose name ends with {SUFFIX}.")
+        await documents.bind(path, record.id)
+        await ls.part(OpenChats).bind(session, uri, record.id)
+        return {"uri": uri, "path": str(path), "conversationId": record.id}
+    path = await documents.document_of(record.id)
+    if path is None:
+        path = await documents.create(record.id, record.title, in_folder=given.get("inFolder") is True)
+    is_shown = await _show_document(ls, path.as_uri())
+    if not is_shown:
+        ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"The chat document is {path}. Open it."))
+    return {"uri": path.as_uri(), "path": str(path), "conversationId": record.id}
+
+
+async def _show_document(ls: PalimpsestServer, uri: str) -> bool:
+    window = ls.client_capabilities.window
+    if window is None or window.show_document is None or not window.show_document.support:
+        return False
+    try:
+        return (await ls.window_show_document_async(lsp.ShowDocumentParams(uri, take_focus=True))).success
+    except JsonRpcException:
+        return False

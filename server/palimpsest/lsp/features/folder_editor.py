@@ -1,0 +1,145 @@
+"""What services ask of the editor of one connection, for one folder."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.workspace import TextDocument
+
+from palimpsest.domain.approvals import Answer, ApprovalRequest
+from palimpsest.lsp.runtime.documents import split_lines
+from palimpsest.lsp.runtime.protocol import Phase
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.tools.editors import Change, EditorGone
+from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
+from palimpsest.wire.areas.tools import ApprovalRequestParams, ApprovalRequestResult, RunToolParams, RunToolResult
+
+
+class FolderEditor:
+    """The editor of one connection, for one folder: a `services.editors.AttachedEditor`."""
+
+    def __init__(self, server: PalimpsestServer, root: Path) -> None:
+        self._server = server
+        self._root = root
+        self._asked: dict[asyncio.Future[Any], None] = {}
+        """What the editor has not answered yet."""
+
+    def leave(self) -> None:
+        """It has closed the folder: nothing that it was asked counts any more, and it is told so."""
+        for answer in list(self._asked):
+            answer.cancel()
+
+    @property
+    def can_apply(self) -> bool:
+        workspace = self._server.client_capabilities.workspace
+        if workspace is None or workspace.workspace_edit is None:
+            return False
+        return bool(workspace.apply_edit and workspace.workspace_edit.document_changes)
+
+    def texts(self) -> Mapping[str, str]:
+        return {path: document.source for path, document in self._documents().items()}
+
+    async def approve(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+        params = ApprovalRequestParams(
+            scope.conversation_id,
+            scope.turn_id,
+            request.tool,
+            request.title,
+            request.shown,
+            request.covers,
+            request.may_be_always,
+        )
+        try:
+            result: ApprovalRequestResult = await self._ask("palimpsest/approval/request", params)
+        except JsonRpcException:
+            return None
+        return Answer(result.answer.value)
+
+    async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+        params = RunToolParams(scope.conversation_id, scope.turn_id, name, dict(arguments))
+        try:
+            result: RunToolResult = await self._ask("palimpsest/tools/run", params)
+        except JsonRpcException as error:
+            return ToolOutput(f"The editor could not run the tool: {error.message}", is_error=True)
+        return ToolOutput(result.text, bool(result.is_error))
+
+    async def apply(self, change: Change) -> str | None:
+        document = self._documents().get(change.path)
+        held = None if document is None else document.source
+        # Nothing awaits between this look and the request, and the version in it makes the editor look once more.
+        if held is not None and held != change.before:
+            return "The file has changed in the editor meanwhile. Read it again."
+        if change.before is None and not self._can_create():
+            return "It cannot create files. Ask the user to create it; then propose the edit."
+        params = lsp.ApplyWorkspaceEditParams(self._edit(change, document), label="Palimpsest")
+        try:
+            result: lsp.ApplyWorkspaceEditResult = await self._ask(lsp.WORKSPACE_APPLY_EDIT, params)
+        except JsonRpcException as error:
+            return f"It answered: {error.message}"
+        if result.applied:
+            return None
+        return f"It says: {result.failure_reason}" if result.failure_reason else "Read the file again."
+
+    def _edit(self, change: Change, document: TextDocument | None) -> lsp.WorkspaceEdit:
+        uri = self._uri(change.path) if document is None else document.uri
+        lines = split_lines(change.before or "")
+        starts = list(accumulate(map(len, lines), initial=0))
+        codec = self._server.workspace.position_codec
+
+        def position(offset: int) -> lsp.Position:
+            line = bisect_right(starts, offset) - 1
+            return codec.position_to_client_units(lines, lsp.Position(line, offset - starts[line]))
+
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, None if document is None else document.version)
+        edits = [
+            lsp.TextEdit(lsp.Range(position(each.start), position(each.end)), each.text) for each in change.replacements
+        ]
+        changed = lsp.TextDocumentEdit(identifier, list(edits))
+        if change.before is None:
+            options = lsp.CreateFileOptions(overwrite=False, ignore_if_exists=False)
+            return lsp.WorkspaceEdit(document_changes=[lsp.CreateFile(uri, options=options), changed])
+        return lsp.WorkspaceEdit(document_changes=[changed])
+
+    def _can_create(self) -> bool:
+        workspace = self._server.client_capabilities.workspace
+        known = workspace and workspace.workspace_edit and workspace.workspace_edit.resource_operations
+        return lsp.ResourceOperationKind.Create in (known or ())
+
+    def _documents(self) -> dict[str, TextDocument]:
+        """Those open below the folder, by path."""
+        found: dict[str, TextDocument] = {}
+        for document in self._server.workspace.text_documents.values():
+            path = self._server.resolve(document.uri) if document.uri.startswith("file:") else None
+            if path is not None and path.is_relative_to(self._root):
+                found[path.relative_to(self._root).as_posix()] = document
+        return found
+
+    def _uri(self, path: str) -> str:
+        """As the editor would name it: it knows the folder by a URI of its own, which may lead over links."""
+        folder = self._server.folder_uris().get(self._root, self._root.as_uri())
+        return f"{folder.rstrip('/')}/{quote(path)}"
+
+    async def _ask(self, method: str, params: Any) -> Any:
+        """The typed result. Raises JsonRpcException for an error, EditorGone when none will come."""
+        protocol = self._server.protocol
+        if protocol.phase is not Phase.RUNNING:
+            raise EditorGone
+        answer = asyncio.wrap_future(protocol.send_request(method, params))
+        self._asked[answer] = None
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise EditorGone from None  # it was the answer that was cancelled: the connection or the folder is closed
+        finally:
+            del self._asked[answer]

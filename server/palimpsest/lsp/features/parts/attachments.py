@@ -1,0 +1,64 @@
+"""The folders that the editor of one connection is attached to, and the tools that it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from palimpsest.lsp.features.feature import Feature
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.features.folder_editor import FolderEditor
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.folder.session import FolderSession
+    from palimpsest.services.tools.editors import Editors, EditorTool
+
+
+@dataclass(frozen=True, slots=True)
+class _Attached:
+    """The editor among those that have a folder open."""
+
+    editors: Editors
+    editor: FolderEditor
+    remove: Callable[[], None]
+
+    def detach(self) -> None:
+        self.remove()
+        self.editor.leave()
+
+
+class Attachments(Feature):
+    """The editor is attached to the folders that it has used. What it brings, it brings to all."""
+
+    def __init__(self, server: PalimpsestServer) -> None:
+        super().__init__(server)
+        self._tools: tuple[EditorTool, ...] = ()
+        self._attached: dict[Path, _Attached] = {}
+
+    def on_session(self, session: FolderSession) -> None:
+        """Attaches once to a folder that is open."""
+        root, editors = session.folder.root, session.folder.editors
+        if (before := self._attached.get(root)) is not None:
+            if before.editors is editors:
+                return
+            before.detach()
+        # There is a session, so services are loaded.
+        from palimpsest.lsp.features.folder_editor import FolderEditor
+
+        editor = FolderEditor(self._server, root)
+        self._attached[root] = _Attached(editors, editor, editors.attach(editor, self._tools))
+
+    def bring(self, tools: list[EditorTool]) -> None:
+        self._tools = tuple(tools)
+        for attached in self._attached.values():
+            attached.editors.bring(attached.editor, self._tools)
+
+    def on_left(self, root: Path) -> None:
+        if (attached := self._attached.pop(root, None)) is not None:
+            attached.detach()
+
+    async def on_stop(self) -> None:
+        for attached in self._attached.values():
+            attached.detach()

@@ -1,0 +1,91 @@
+"""Notifications of ours about what happens in the folders of one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.features.feature import Feature
+from palimpsest.wire.areas.usage import ConversationChangedParams, UsageChangedParams
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.folder.session import FolderSession
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Changes(Feature):
+    """Tells an editor that has asked for it what has changed."""
+
+    def __init__(self, server: PalimpsestServer) -> None:
+        super().__init__(server)
+        self._changed: dict[tuple[Path, ConversationId], None] = {}
+        """What is still to be told of, in its order; so is the next."""
+        self._facts_changed: dict[Path, None] = {}
+        self.telling: asyncio.Task[None] | None = None
+
+    def on_event(self, session: FolderSession, event: FolderEvent) -> None:
+        # Events come from services, so these are loaded.
+        from palimpsest.lsp.to_wire import to_context_event
+        from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
+
+        if not self._server.hears_changes:
+            return
+        if isinstance(event, ContextEvent):
+            self._server.protocol.notify("palimpsest/contextEvent", to_context_event(event))
+            if event.type is not ContextEventType.RECUT:
+                return
+        if isinstance(event, FactsChanged):
+            self._facts_changed[session.folder.root] = None
+        else:
+            self._changed[session.folder.root, event.conversation_id] = None
+        if self.telling is None or self.telling.done():
+            self.telling = asyncio.create_task(self._tell())
+
+    def on_left(self, root: Path) -> None:
+        self._facts_changed.pop(root, None)
+        self._changed = {each: None for each in self._changed if each[0] != root}
+
+    async def on_stop(self) -> None:
+        if self.telling is not None:
+            self.telling.cancel()
+
+    async def _tell(self) -> None:
+        """Tells of changed facts and conversations, each once however often it changed meanwhile."""
+        # As in `on_event`.
+        from palimpsest.lsp.features.facts.requests import changed_params
+        from palimpsest.lsp.to_wire import to_usage
+        from palimpsest.services.context.reports import usage_status
+
+        server = self._server
+        folders = await server.folders()
+        while (self._facts_changed or self._changed) and not server.is_leaving:
+            if self._facts_changed:
+                session = await folders.get(_first(self._facts_changed))
+                server.protocol.notify("palimpsest/didChangeFacts", await changed_params(server, session))
+                continue
+            root, conversation_id = _first(self._changed)
+            try:
+                session = await folders.get(root)
+                report = await usage_status(session.contexts, conversation_id)
+                seq = (await session.contexts.state(conversation_id)).record.change_seq
+            except PalimpsestError as error:
+                log.warning("a change could not be told: %s", error.kind)
+                continue
+            server.protocol.notify("palimpsest/didChangeConversation", ConversationChangedParams(conversation_id, seq))
+            server.protocol.notify("palimpsest/didChangeUsage", UsageChangedParams(conversation_id, to_usage(report)))
+
+
+def _first(waiting: dict[T, None]) -> T:
+    """The one that has waited longest; it waits no more."""
+    found = next(iter(waiting))
+    del waiting[found]
+    return found

@@ -1,0 +1,96 @@
+"""Diagnostics that the editor of one connection was sent, and telling it that they have changed.
+
+Editors that can pull are told to pull again; to the others what has changed is pushed, document by document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from lsprotocol import types as lsp
+
+from palimpsest.lsp.abilities import refreshes_diagnostics, refreshes_lenses
+from palimpsest.lsp.features.feature import Feature
+from palimpsest.lsp.places import kept_sessions
+from palimpsest.lsp.runtime.documents import open_document
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.folder.session import FolderSession
+
+_DEBOUNCE_S: Final = 0.15
+"""From the last key to the look, for editors that are pushed to."""
+
+
+class FactNotes(Feature):
+    """What one connection's editor was told of stale facts, and telling it what is new."""
+
+    def __init__(self, server: PalimpsestServer) -> None:
+        super().__init__(server)
+        self._told: dict[str, str] = {}
+        """By document, what was pushed last."""
+        self._touched: set[str] = set()
+        self.pushing: asyncio.Task[None] | None = None
+        self._is_stopped = False
+
+    @property
+    def can_pull(self) -> bool:
+        document = self._server.client_capabilities.text_document
+        return document is not None and document.diagnostic is not None
+
+    def touch(self, uri: str) -> None:
+        """The document may show other places now."""
+        if not self.can_pull and uri.startswith("file:"):
+            self._touched.add(uri)
+            self._wake(_DEBOUNCE_S)
+
+    def on_event(self, session: FolderSession, event: FolderEvent) -> None:
+        """Facts of a folder, or the condition of their places on disk, have changed."""
+        # Events come from services, so these are loaded.
+        from palimpsest.services.events import FactsChanged
+
+        if self._is_stopped or not isinstance(event, FactsChanged):
+            return
+        if not self.can_pull:
+            documents = self._server.workspace.text_documents.values()
+            self._touched |= self._told.keys() | {each.uri for each in documents}
+            self._touched.add(session.folder.root.as_uri())
+            self._wake(0)
+        elif refreshes_diagnostics(self._server):
+            self._server.workspace_diagnostic_refresh(None)
+        if refreshes_lenses(self._server):
+            self._server.workspace_code_lens_refresh(None)
+
+    def _wake(self, delay_s: float) -> None:
+        if self.pushing is None or self.pushing.done():
+            self.pushing = asyncio.create_task(self._push(delay_s))
+
+    async def _push(self, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        while self._touched and not self._is_stopped:
+            touched, self._touched = self._touched, set()
+            sessions = await kept_sessions(self._server)
+            # Services are loaded by now where any folder is open, and without one nothing is in a document's way.
+            from palimpsest.lsp.features.contributions import diagnostics_of, digest_of
+            from palimpsest.lsp.features.facts.diagnostics import stale_documents
+
+            for session in sessions:
+                if session.folder.root.as_uri() in touched:
+                    touched |= await stale_documents(self._server, session)
+            for uri in sorted(touched):
+                items = await diagnostics_of(self._server, uri)
+                digest = digest_of(items)
+                if digest == self._told.get(uri, digest_of([])) or self._is_stopped:
+                    continue
+                self._told[uri] = digest
+                document = open_document(self._server.workspace, uri)
+                version = None if document is None else document.version
+                self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, version))
+
+    async def on_stop(self) -> None:
+        self._is_stopped = True
+        if self.pushing is not None:
+            self.pushing.cancel()
+            await asyncio.gather(self.pushing, return_exceptions=True)

@@ -1,0 +1,32 @@
+"""The files that may be mentioned in the chats of one connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from palimpsest.lsp.features.feature import Feature
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.chat.mentions import Mentions
+
+
+class KnownMentions(Feature):
+    """What may be mentioned in each folder: every keystroke asks, so what a walk found is kept for a few seconds."""
+
+    def __init__(self, server: PalimpsestServer) -> None:
+        super().__init__(server)
+        self._known: dict[Path, Mentions] = {}
+
+    def of(self, root: Path) -> Mentions:
+        # Asked by requests only, so services are loaded.
+        from palimpsest.services.chat.mentions import Mentions
+        from palimpsest.services.workspace.files import WorkspaceFiles
+
+        if root not in self._known:
+            self._known[root] = Mentions(WorkspaceFiles(root))
+        return self._known[root]
+
+    def on_left(self, root: Path) -> None:
+        self._known.pop(root, None)

@@ -1,0 +1,241 @@
+"""The chat documents that the editor of one connection has open."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from lsprotocol import types as lsp
+
+from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError
+from palimpsest.domain.messages import ConversationId
+from palimpsest.lsp.abilities import can_apply, refreshes_diagnostics, refreshes_lenses
+from palimpsest.lsp.features.chat_documents.names import BEGIN, OPEN, SUFFIX
+from palimpsest.lsp.features.feature import Feature
+from palimpsest.lsp.features.parts.fact_notes import FactNotes
+from palimpsest.lsp.questions import CannotAsk, ask_user
+from palimpsest.lsp.runtime.documents import open_document
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.features.chat_documents.open_chat import OpenChat, Remains
+    from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.conversation.documents import ChatDocuments
+    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.folder.session import FolderSession, OpenFolder
+
+log = logging.getLogger(__name__)
+
+_HEAD: Final = "<!-- palimpsest-chat "
+_ASK: Final = (
+    "This looks like a chat document, but it belongs to no conversation of yours: it may have come with the folder. "
+    "Begin a new conversation in it? What stands above its input is replaced then."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A folder of which is heard what happens to its conversations."""
+
+    folder: OpenFolder
+    unsubscribe: Callable[[], None]
+
+
+class OpenChats(Feature):
+    """The chat documents that one connection's editor has open."""
+
+    def __init__(self, server: PalimpsestServer) -> None:
+        super().__init__(server)
+        self.chats: dict[str, OpenChat] = {}
+        """By unquoted URI, because editors quote one and the same URI in several ways."""
+        self.opening: dict[str, asyncio.Task[None]] = {}
+        self._heard: dict[Path, _Heard] = {}
+        """The folders of open chats. Each is heard of for as long as it is held, also when it has left the workspace
+        and no session of it is asked for."""
+        self.closing: dict[asyncio.Task[None], None] = {}
+        self._left: dict[str, OpenChat] = {}
+        """Those that were closed while something was on its way into the document, or was being sent."""
+        self._remains: dict[tuple[str, ConversationId], Remains] = {}
+        """Of documents that were closed, and what they showed."""
+        self._asking: dict[Path, asyncio.Task[None]] = {}
+        """Questions whether a conversation is to begin in a document, each asked once. Nothing waits for an answer."""
+
+    async def find(self, uri: str) -> OpenChat | None:
+        """The chat in that document, once it is opened; None for any other document."""
+        key = unquote(uri)
+        if (opening := self.opening.get(key)) is not None:
+            await asyncio.wait({opening})
+        return self.chats.get(key)
+
+    async def get(self, uri: str | None) -> OpenChat:
+        """As `find`; without a URI, the only one. Raises NotFound."""
+        if uri is None and len(self.chats) == 1:
+            return next(iter(self.chats.values()))
+        found = None if uri is None else await self.find(uri)
+        if found is None:
+            raise NotFound(f"That is no open chat document of a conversation. {OPEN} makes one.")
+        return found
+
+    def opened(self, uri: str) -> None:
+        if uri.endswith(SUFFIX):
+            task = self.opening[unquote(uri)] = asyncio.create_task(self._open(uri))
+            task.add_done_callback(lambda done: self._opened(unquote(uri), done))
+
+    def _opened(self, key: str, done: asyncio.Task[None]) -> None:
+        if self.opening.get(key) is done:  # it may be closed and open again
+            del self.opening[key]
+
+    def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        key = unquote(params.text_document.uri)
+        if (chat := self.chats.get(key)) is not None:
+            chat.hear(params)
+        elif (left := self._left.get(key)) is not None:
+            left.told_since.set()
+
+    def roots(self) -> set[Path]:
+        """The folders of open chats, which may have left the workspace meanwhile."""
+        return {chat.root for chat in self.chats.values()}
+
+    def on_session(self, session: FolderSession) -> None:
+        """From a folder that was opened anew nothing would be heard."""
+        heard = self._heard.get(session.folder.root)
+        if heard is not None and heard.folder is not session.folder:
+            self.on_left(session.folder.root)
+            self._hear(session.folder)
+
+    def on_left(self, root: Path) -> None:
+        """The editor has closed the folder, and no chat of it is open."""
+        if (heard := self._heard.pop(root, None)) is not None:
+            heard.unsubscribe()
+
+    def closed(self, uri: str) -> None:
+        if (opening := self.opening.get(unquote(uri))) is not None:
+            opening.cancel()
+        if (chat := self.chats.pop(unquote(uri), None)) is not None:
+            self._remains[unquote(uri), chat.conversation_id] = chat.remains
+            chat.is_closed = True  # at once: an edit from now on would be of what stands on disk
+            if chat.is_under_way:
+                self._left[unquote(uri)] = chat
+            task = asyncio.create_task(_quietly(chat.close()))
+            self.closing[task] = None
+            task.add_done_callback(self.closing.pop)
+            task.add_done_callback(lambda _: self._server.folders_changed())
+
+    def look_again(self, uri: str) -> None:
+        """Lenses and diagnostics of the document are to be asked for, or are sent, anew."""
+        self._server.part(FactNotes).touch(uri)
+        if refreshes_lenses(self._server):
+            self._server.workspace_code_lens_refresh(None)
+        if refreshes_diagnostics(self._server):
+            self._server.workspace_diagnostic_refresh(None)
+
+    async def on_stop(self) -> None:
+        for heard in self._heard.values():
+            heard.unsubscribe()
+        for task in (*self.opening.values(), *self._asking.values()):
+            task.cancel()
+        await asyncio.gather(*self.closing, *(chat.leave() for chat in self.chats.values()), return_exceptions=True)
+
+    async def _open(self, uri: str) -> None:
+        path = self._server.resolve(uri)
+        if path is None:
+            return
+        if (left := self._left.get(unquote(uri))) is not None:
+            await left.outlast()  # what it adds would be taken for the user's
+            self._left.pop(unquote(uri), None)
+        try:
+            for session in await self._sessions():
+                conversation_id = await _documents_of(session).conversation_of(path)
+                if conversation_id is not None and await session.conversations.holds(conversation_id):
+                    await self.bind(session, uri, conversation_id)
+                    return
+        except PalimpsestError as error:
+            self._server.warn(str(error))
+            return
+        root = self._server.root_of(path)
+        if root is not None and self.could_begin(uri) and path not in self._asking:
+            self._asking[path] = asyncio.create_task(self._offer(root, uri, path))
+
+    def could_begin(self, uri: str) -> bool:
+        """Whether the document is open, belongs to no conversation, and a conversation may begin in it."""
+        document = open_document(self._server.workspace, uri)
+        is_free = document is not None and uri.endswith(SUFFIX) and unquote(uri) not in self.chats
+        if document is None or not is_free or not can_apply(self._server):
+            return False
+        return not document.source.strip() or document.source.startswith(_HEAD)
+
+    async def _offer(self, root: Path, uri: str, path: Path) -> None:
+        """Begins a conversation in a document that belongs to none, when the user says so."""
+        try:
+            if await self._wants_new() and self.could_begin(uri):
+                session = await self._server.session(root.as_uri())
+                record = await session.conversations.create(None, None)
+                await _documents_of(session).bind(path, record.id)
+                await self.bind(session, uri, record.id)
+        except PalimpsestError as error:
+            self._server.warn(str(error))
+
+    async def bind(self, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
+        """The document, which is open, shows the conversation from now on."""
+        # There is a session, so services are loaded.
+        from palimpsest.lsp.features.chat_documents.open_chat import OpenChat, Remains
+
+        if unquote(uri) not in self._server.workspace.text_documents:
+            return
+        before = self._remains.pop((unquote(uri), conversation_id), Remains())
+        chat = self.chats[unquote(uri)] = OpenChat(self._server, session.folder.root, uri, conversation_id, before)
+        self._hear(session.folder)
+        await chat.show()
+        self.look_again(uri)
+
+    def _hear(self, folder: OpenFolder) -> None:
+        # There is a folder, so services are loaded.
+        from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
+
+        def hear(event: FolderEvent) -> None:
+            if isinstance(event, FactsChanged):
+                return
+            if isinstance(event, ContextEvent) and event.type is not ContextEventType.RECUT:
+                return
+            for chat in self.chats.values():
+                if chat.conversation_id == event.conversation_id or chat.has_asides:
+                    chat.changed_elsewhere()
+
+        if folder.root not in self._heard:
+            self._heard[folder.root] = _Heard(folder, folder.listeners.add(hear))
+
+    async def _wants_new(self) -> bool:
+        """What the user says. An editor that cannot ask them has the code action."""
+        try:
+            return await ask_user(self._server, _ASK, (BEGIN, "Leave it alone")) == BEGIN
+        except CannotAsk:
+            return False
+
+    async def _sessions(self) -> list[FolderSession]:
+        """Of the open folders of which something is kept."""
+        try:
+            roots = self._server.roots()
+        except InvalidRequest:
+            return []
+        folders = await self._server.folders()
+        return [await self._server.session(root.as_uri()) for root in roots if await folders.is_known(root)]
+
+
+def _documents_of(session: FolderSession) -> ChatDocuments:
+    # There is a session, so services are loaded.
+    from palimpsest.services.conversation.documents import ChatDocuments
+
+    return ChatDocuments(session.folder.root, session.folder.store)
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except PalimpsestError as error:
+        log.warning("a chat document was not closed in order: %s", error.kind)
+    except OSError as error:
+        log.warning("a chat document could not be emptied: %s", type(error).__name__)
