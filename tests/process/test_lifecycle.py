@@ -247,13 +247,49 @@ def test_without_an_input_the_server_says_so() -> None:
     assert b"no stdin" in ended.stderr
 
 
-def test_starting_needs_nothing_heavier_than_pygls() -> None:
-    code = (
-        "import sys; import palimpsest.lsp.runtime.stdio, palimpsest.lsp.runtime.tcp, palimpsest.lsp.server;"
-        "palimpsest.lsp.server.build_server(None, owns_folders=True);"
-        "heavy = {'psutil', 'httpx', 'peewee', 'tiktoken', 'hypothesis', 'rich', 'prompt_toolkit', 'websockets'};"
-        "own = {name for name in sys.modules if name.startswith(('palimpsest.services', 'palimpsest.storage'))};"
-        "sys.exit(', '.join(heavy & set(sys.modules) | own) or 0)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, timeout=60)
+_START = """
+import asyncio, importlib, json, sys
+import palimpsest.lsp.runtime.stdio, palimpsest.lsp.runtime.tcp
+from palimpsest.lsp.features import HANDLERS
+from palimpsest.lsp.runtime.transport import serve
+from palimpsest.lsp.server import build_server
+
+def loaded():
+    heavy = {'psutil', 'httpx', 'peewee', 'tiktoken', 'hypothesis', 'rich', 'prompt_toolkit', 'websockets'}
+    own = ('palimpsest.services', 'palimpsest.storage', 'palimpsest_clients')
+    return {name for name in sys.modules if name in heavy or name.startswith(own)}
+
+def named(names):
+    return {'palimpsest.lsp.features.' + HANDLERS[name].partition(':')[0] for name in names}
+
+class Writer:
+    def write(self, data):
+        message = json.loads(data.partition(b'\\r\\n\\r\\n')[2])
+        assert message['result']['capabilities'], message
+        found.append(loaded() | named(HANDLERS) & set(sys.modules))
+        server.request_stop(0)
+
+    async def finish(self, timeout_s):
+        pass
+
+async def read():
+    body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': {'capabilities': {}}}).encode()
+    return b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body if not found else await asyncio.Event().wait()
+
+found = []
+server = build_server(None, owns_folders=True)
+asyncio.run(serve(server, read, Writer()))
+# What these import, they import between two messages.
+methods = [known for name in HANDLERS if (known := server.protocol.methods.find(name)) is not None]
+for module in named(method.name for method in methods if not method.is_request):
+    importlib.import_module(module)
+found.append(loaded())
+assert len(found) == 2
+sys.exit('; '.join(', '.join(sorted(each)) for each in found if each) or 0)
+"""
+
+
+def test_until_initialize_is_answered_nothing_is_loaded_but_pygls_and_the_protocol() -> None:
+    """No module of the table of handlers, no service and no large library. What hears notifications stays as small."""
+    ended = subprocess.run([sys.executable, "-c", _START], env=environment(), capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, b"")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types as lsp
 
+from palimpsest.domain.turns.journal import Numbered
+from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_delta
 from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
 from palimpsest.wire.areas.turns import TurnDelta
 from palimpsest.wire.areas.usage import SUMMARIZING
 from palimpsest.wire.codec.convert import to_json
 from palimpsest.wording import counted
-
-if TYPE_CHECKING:
-    from palimpsest.domain.turns.journal import Numbered
-    from palimpsest.lsp.server import PalimpsestServer
 
 Token = int | str
 

@@ -17,7 +17,6 @@ from palimpsest.wire.areas.adoption import (
 async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdoptionResult:
     uris = [root.as_uri() for root in ls.roots()] if params.folder_uri is None else [params.folder_uri]
     sessions = [await ls.session(uri) for uri in uris]
-
     found = [(session.folder.root, await offered(session.folder.store)) for session in sessions]
     return ListAdoptionResult(
         [LeftBehind(root.as_uri(), left.directory.name, left.path) for root, left in found if left is not None]
@@ -26,7 +25,6 @@ async def list_left(ls: PalimpsestServer, params: ListAdoptionParams) -> ListAdo
 
 async def resolve(ls: PalimpsestServer, params: ResolveAdoptionParams) -> AdoptionResult:
     session = await ls.session(params.folder_uri)
-
     left = await require_offered(session.folder.store, params.store)
     if params.action is AdoptionAction.DECLINE:
         await decline(session.folder.store, left)

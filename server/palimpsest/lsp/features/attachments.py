@@ -35,7 +35,6 @@ T = TypeVar("T")
 
 
 async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> EstimateAttachmentsResult:
-
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     if conversation_id is None:
         session = await ls.session(params.folder_uri)
@@ -56,7 +55,6 @@ async def snapshots_of(
     ls: PalimpsestServer, session: FolderSession, wanted: Sequence[Attachment]
 ) -> list[service.Snapshot]:
     """What is attached, as it is now. Of several editors that hold a file the one that asks counts."""
-
     held = {**session.folder.editors.texts(), **FolderEditor(ls, session.folder.root).texts()}
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), held)
     return await take_snapshots(texts, [_to_attachment(ls, session, each) for each in wanted])
@@ -64,7 +62,6 @@ async def snapshots_of(
 
 def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachment) -> service.Attachment:
     """Raises InvalidRequest where a field is missing that its type needs."""
-
     path = None if wanted.path is None else _path_below(ls, session, wanted.path)
     match wanted.type:
         case AttachmentType.FILE:
@@ -86,7 +83,6 @@ def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachm
 
 
 def _to_problem(ls: PalimpsestServer, session: FolderSession, given: AttachedDiagnostic) -> service.Problem:
-
     path = _path_below(ls, session, given.path)
     return Problem(path, given.line, given.severity, given.message, given.source, given.code)
 

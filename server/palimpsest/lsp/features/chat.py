@@ -51,7 +51,6 @@ async def follow_to_the_end(
     work_done_token: Token | None,
 ) -> ChatResult:
     """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
-
     progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.folder.listeners.add(progress.hear)
     try:
@@ -89,7 +88,6 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
 
     A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
     """
-
     if not params.text.strip():
         raise InvalidRequest("The message is empty. Write something, then send it.")
     await (await ls.folders()).look_for_keys()
@@ -117,7 +115,6 @@ async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
 
 
 async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
-
     session = await ls.session_of_turn(params.turn_id)
     running = session.folder.running.get(TurnId(params.turn_id))
     if running is not None:
@@ -132,7 +129,6 @@ async def _follow(
     ls: PalimpsestServer, session: FolderSession, running: RunningTurn, token: Token | None, after_seq: int
 ) -> ChatResult:
     """Streams a running turn to its end."""
-
     stream = DeltaStream(ls, token)
     stream.send(_first_delta(running.id, running.conversation_id, running.user_message_id))
     unfollow = running.follow(stream.show, after_seq)
@@ -149,7 +145,6 @@ async def _elsewhere(
 ) -> ChatResult:
     """A turn that this server does not run. One that is over: its committed text as one delta. One that another server
     runs: streamed to its end."""
-
     outcome = await session.conversations.outcome(turn_id)
     stream = DeltaStream(ls, token)
     turn = outcome.turn
@@ -175,7 +170,6 @@ async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) 
 
 async def result_of(session: FolderSession, outcome: TurnOutcome, text: str | None) -> ChatResult:
     """The outcome of a turn as an answer, with that text."""
-
     turn = outcome.turn
     return ChatResult(
         conversation_id=turn.conversation_id,

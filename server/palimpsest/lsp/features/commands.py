@@ -45,7 +45,6 @@ async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> Comp
 async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResult:
     await (await ls.folders()).look_for_keys()
     session = await _session(ls, params.conversation_id, params.folder_uri)
-
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     reply = await Commanding(session, conversation_id, ls.part(OfferedModels).id).run(params.text)
     return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id)

@@ -27,13 +27,11 @@ from palimpsest.wire.areas.usage import ContextUsage, Counting
 
 
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
-
     session = await ls.session_of(params.conversation_id)
     return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
 
 
 async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
-
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
     conversation_id = ConversationId(params.conversation_id)
@@ -56,13 +54,11 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
 
 
 async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
-
     session = await ls.session_of(params.conversation_id)
     return to_usage(await usage_status(session.contexts, ConversationId(params.conversation_id)))
 
 
 async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult:
-
     session = await ls.session_of(params.conversation_id)
     found = await context_reports.stats(session.contexts, ConversationId(params.conversation_id))
     return StatsResult(
@@ -81,7 +77,6 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
 
 
 def _to_result(plan: Plan) -> PrepareContextResult:
-
     needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
     too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None
     return PrepareContextResult(

@@ -18,7 +18,6 @@ from palimpsest.wire.areas.conversations import (
 
 
 async def create(ls: PalimpsestServer, params: CreateConversationParams) -> ConversationInfo:
-
     await (await ls.folders()).look_for_keys()
     session = await ls.session(params.folder)
     record = await session.conversations.create(params.title, params.model)
@@ -28,7 +27,6 @@ async def create(ls: PalimpsestServer, params: CreateConversationParams) -> Conv
 
 
 async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> ListConversationsResult:
-
     uris = [root.as_uri() for root in ls.roots()] if params.folder is None else [params.folder]
     found = [
         to_conversation(record, session.folder.root, running)
@@ -39,7 +37,6 @@ async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> Lis
 
 
 async def read(ls: PalimpsestServer, params: ReadConversationParams) -> ReadConversationResult:
-
     session = await ls.session_of(params.conversation_id)
     page = await session.conversations.read(ConversationId(params.conversation_id), params.start, params.limit)
     running = page.running

@@ -123,7 +123,6 @@ def _to_messages(context: PreparedContext) -> Iterator[EditorModelMessage]:
 
 
 def _to_parts(content: Content) -> Iterator[EditorModelPart]:
-
     for result in content.results:
         yield EditorModelPart(
             EditorModelPartType.TOOL_RESULT, result.text, result.call_id, result.name, is_error=result.is_error or None
@@ -149,7 +148,6 @@ def _to_parts(content: Content) -> Iterator[EditorModelPart]:
 
 def _to_events(delta: EditorModelDeltaParams, call_ids: set[str]) -> Iterator[StreamEvent]:
     """`call_ids`: of the calls that came before; this one's joins them. Raises CallFailed."""
-
     match delta.type:
         case EditorModelDeltaType.TEXT:
             if text := clean_text(delta.text or "")[0]:
@@ -173,7 +171,6 @@ def _to_finished(result: AskEditorModelResult) -> Finished:
 
 
 def _why(data: Any) -> Failing:
-
     try:
         return Failing(from_json(data, EditorModelErrorData).kind.value)
     except WireError:

@@ -24,14 +24,12 @@ from palimpsest.wire.areas.places import ConversationParams, MessageRange
 
 
 async def rename(ls: PalimpsestServer, params: RenameParams) -> ConversationInfo:
-
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.rename(ConversationId(params.conversation_id), params.title)
     return to_conversation(record, session.folder.root, None)
 
 
 async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationInfo:
-
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     record = await session.conversations.archive(conversation_id, is_archived=params.is_archived)
@@ -39,7 +37,6 @@ async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationIn
 
 
 async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> ConversationInfo:
-
     session = await ls.session_of(params.conversation_id)
     layout = None if params.layout is None else params.layout.value
     record = await session.conversations.set_layout(ConversationId(params.conversation_id), layout)
@@ -47,14 +44,12 @@ async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> Conversat
 
 
 async def set_draft(ls: PalimpsestServer, params: SetDraftParams) -> ConversationInfo:
-
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.set_draft(ConversationId(params.conversation_id), params.text)
     return to_conversation(record, session.folder.root, None)
 
 
 async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
-
     session = await ls.session_of(params.conversation_id)
     after = None if params.message_id is None else MessageId(params.message_id)
     record = await session.conversations.fork(ConversationId(params.conversation_id), after, params.title)
@@ -62,7 +57,6 @@ async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
 
 
 async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:
-
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     to = None if params.message_id is None else MessageId(params.message_id)
@@ -102,6 +96,5 @@ async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
 
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
-
     usage = to_usage(await usage_status(session.contexts, conversation_id))
     return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason)

@@ -31,7 +31,6 @@ async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListMod
 
 
 async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:
-
     await (await ls.folders()).look_for_keys()
     if params.conversation_id is None:
         found = await model_status((await ls.session(None)).contexts, None)
@@ -49,7 +48,6 @@ async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatus
 
 
 async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModelResult:
-
     await (await ls.folders()).look_for_keys()
     conversation_id = ConversationId(params.conversation_id)
     session = await ls.session_of(conversation_id)

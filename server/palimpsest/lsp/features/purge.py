@@ -13,7 +13,6 @@ from palimpsest.wire.areas.purge import PurgeParams, PurgeResult
 
 
 async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
-
     session, purging, wanted = await _purging(ls, params)
     conversation_id = ConversationId(params.conversation_id)
     scope = await purging.purge(conversation_id, wanted, is_confirmed=bool(params.confirm))
@@ -36,7 +35,6 @@ async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
 async def _purging(
     ls: PalimpsestServer, params: PurgeParams
 ) -> tuple[FolderSession, Purging, tuple[MessageId, MessageId] | None]:
-
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
     return session, session.purging, wanted

@@ -1,9 +1,6 @@
-"""`turn/continue`, `turn/retry`, `recovery/list`, `recovery/resolve`, and offering them when a folder is opened."""
+"""`turn/continue`, `turn/retry`, `recovery/list`, `recovery/resolve`."""
 
 from __future__ import annotations
-
-import logging
-from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
@@ -23,30 +20,18 @@ from palimpsest.wire.areas.recovery import (
     ListRecoveryParams,
     ListRecoveryResult,
     OpenToolCall,
-    RecoveryAction,
     ResolveParams,
 )
 from palimpsest.wire.areas.turns import ChatResult
 
-log = logging.getLogger(__name__)
-
-_CHOICES: Final = {
-    "Continue": RecoveryAction.CONTINUE,
-    "Keep": RecoveryAction.KEEP,
-    "Discard": RecoveryAction.DISCARD,
-    "Retry": RecoveryAction.RETRY,
-}
-
 
 async def go_on(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
     meant = await _meant(ls, params)
-
     return await _rerun(ls, meant, Resolution.CONTINUE, params.partial_result_token, params.work_done_token)
 
 
 async def retry(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
     meant = await _meant(ls, params)
-
     return await _rerun(ls, meant, Resolution.RETRY, params.partial_result_token, params.work_done_token)
 
 
@@ -57,7 +42,6 @@ async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSessio
     if params.conversation_id is None:
         raise InvalidRequest("Say which turn, by `turnId`, or which conversation's last one, by `conversationId`.")
     session = await ls.session_of(params.conversation_id)
-
     conversation_id = ConversationId(params.conversation_id)
     return session, await Recovery(session.turns).last_turn(conversation_id), conversation_id
 
@@ -69,7 +53,6 @@ async def _of_turn(session: FolderSession, turn_id: TurnId) -> tuple[FolderSessi
 async def list_broken(ls: PalimpsestServer, params: ListRecoveryParams) -> ListRecoveryResult:
     uris = [root.as_uri() for root in ls.roots()] if params.folder_uri is None else [params.folder_uri]
     sessions = [await ls.session(uri) for uri in uris]
-
     return ListRecoveryResult(
         [_to_broken(each) for session in sessions for each in await Recovery(session.turns).unresolved()]
     )
@@ -77,7 +60,6 @@ async def list_broken(ls: PalimpsestServer, params: ListRecoveryParams) -> ListR
 
 async def resolve(ls: PalimpsestServer, params: ResolveParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
-
     choice = Resolution(params.action.value)
     turn_id = TurnId(params.turn_id)
     if choice is Resolution.CONTINUE or choice is Resolution.RETRY:
@@ -119,7 +101,6 @@ def _to_broken(broken: services.BrokenAnswer) -> BrokenAnswer:
 
 
 def _to_call(call: BatchCall) -> OpenToolCall:
-
     fate = CallFate[call.fate.name]
     return OpenToolCall(
         call.call.call_id,

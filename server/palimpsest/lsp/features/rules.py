@@ -12,14 +12,12 @@ from palimpsest.wire.areas.rules import ListRulesResult, PinParams, RuleState, S
 
 
 async def list_rules(ls: PalimpsestServer, params: ConversationParams) -> ListRulesResult:
-
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     return await _to_result(session, conversation_id, await Pinning(session.contexts).rules(conversation_id))
 
 
 async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
-
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     done = await Pinning(session.contexts).pin(conversation_id, params.text)
@@ -27,7 +25,6 @@ async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
 
 
 async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesResult:
-
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     done = await Pinning(session.contexts).withdraw(conversation_id, params.rule_id)
@@ -35,7 +32,6 @@ async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesRes
 
 
 async def _to_result(session: FolderSession, conversation_id: ConversationId, rules: StandingRules) -> ListRulesResult:
-
     state = await session.contexts.state(conversation_id)
     part = state.cut.estimator.part
     open_texts = [entry.text for entry in rules.ledger.open_entries()]

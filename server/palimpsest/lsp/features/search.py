@@ -10,7 +10,6 @@ from palimpsest.wire.areas.search import SearchHit, SearchParams, SearchResult
 
 
 async def search(ls: PalimpsestServer, params: SearchParams) -> SearchResult:
-
     if params.conversation_id is not None:
         sessions = [await ls.session_of(params.conversation_id)]
     else:

@@ -42,12 +42,10 @@ async def revoke_approval(ls: PalimpsestServer, params: RevokeApprovalParams) ->
 
 
 def _approvals(session: FolderSession) -> Approvals:
-
     return Approvals(session.folder.store, session.folder.editors, session.folder.trust)
 
 
 async def _listed(approvals: Approvals) -> ListApprovalsResult:
-
     return ListApprovalsResult(
         [
             ApprovalRule(

@@ -19,7 +19,6 @@ _MAX_ANSWER_BYTES: Final = 16 << 20
 
 
 async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
-
     session = await ls.session_of(params.conversation_id)
     transfers, conversation_id = Transfers(session.conversations), ConversationId(params.conversation_id)
     if params.path is not None:
@@ -35,7 +34,6 @@ async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
 
 
 async def import_(ls: PalimpsestServer, params: ImportParams) -> ImportResult:
-
     session = await ls.session(params.folder_uri)
     transfers = Transfers(session.conversations)
     if params.path is not None and params.jsonl is None:

@@ -58,10 +58,10 @@ def send(ls: Any, *arguments: Any) -> Awaitable[Any]:
     uri = arguments[0].get("uri") if arguments and isinstance(arguments[0], dict) else None
     asked = _message_in(ls, uri if isinstance(uri, str) else None)
 
-    async def _send(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+    async def send_asked(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
         return await (await _chat(ls, given)).send(asked)
 
-    return _command(_send)(ls, *arguments)
+    return _command(send_asked)(ls, *arguments)
 
 
 @_command

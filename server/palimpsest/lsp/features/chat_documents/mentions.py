@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from palimpsest.lsp.features.attachments import snapshots_of
+from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.chat.attachments import Snapshot
+from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.attachments import Attachment, AttachmentType
-
-if TYPE_CHECKING:
-    from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.chat.attachments import Snapshot
-    from palimpsest.services.folder.session import FolderSession
 
 _COMMAND: Final = re.compile(r"/[A-Za-z]+(?:\s.*)?", re.DOTALL)
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])@(?:\"([^\"\n]+)\"|([^\s\"]+))")

@@ -224,7 +224,6 @@ class OpenChat:
         self._look_again()
 
     async def _load(self) -> Shown:
-
         session = await self.session()
         gone = await self._forget_asides(session)
         conversations = session.conversations
@@ -302,7 +301,6 @@ class OpenChat:
         return parsed.message
 
     async def _send(self, message: str) -> dict[str, Any]:
-
         try:
             return await (self._command(message) if is_command(message) else self._ask_model(message))
         except BaseException:
@@ -315,7 +313,6 @@ class OpenChat:
 
     async def _command(self, message: str) -> dict[str, Any]:
         """Carries out a slash command; its answer stands in the document and is no message."""
-
         session = await self.session()
         reply = await Commanding(session, self.conversation_id, self._ls.part(OfferedModels).id).run(message)
         await self._forget_asides(session)
@@ -329,7 +326,6 @@ class OpenChat:
         return answer if reply.turn_id is None else answer | {"turnId": reply.turn_id}
 
     async def _ask_model(self, message: str) -> dict[str, Any]:
-
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
         content = user_content(message, await attached(self._ls, session, message))
@@ -421,7 +417,6 @@ class OpenChat:
     async def _leave_nothing(self, session: FolderSession, message: str) -> None:
         """The file may hold what was purged: the editor has saved what it was never seen to take out. Then it is
         emptied, and `message`, which stands in it, is the draft."""
-
         gone, path = await session.conversations.newest_hidden(self.conversation_id), self._ls.resolve(self.uri)
         if path is None or not self._remains.may_hold(gone):
             return

@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 from palimpsest.domain.chat_documents.document import Parsed, Unsendable
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.lsp.abilities import can_apply
+from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, OPEN, SEND, SHOW, STOP
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
 from palimpsest.lsp.features.parts.mentions import KnownMentions
@@ -17,14 +18,12 @@ from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.chat.mentions import Item
 from palimpsest.services.context.reports import explain
 
-_SOURCE: Final = "palimpsest"
 _LOOKED_AT: Final = 2_000
 """Characters from which a message is counted before it is sent."""
 
 
 def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
     """What can be done, each with the line it belongs to; for one line only what is about it or about no line."""
-
     given: dict[str, Any] = {"uri": chat.uri}
     at = parsed.marker_line or 0
     title, name = ("Stop", STOP) if chat.is_answering else ("Send", SEND)
@@ -39,7 +38,6 @@ def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[in
 
 
 async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-
     chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None or not can_apply(ls):
         return []
@@ -47,7 +45,6 @@ async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-
     uri = params.text_document.uri
     chat = await ls.part(OpenChats).find(uri)
     if not can_apply(ls):
@@ -62,7 +59,6 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
 
 def _begin(uri: str) -> lsp.CodeAction:
     """For a document that looks like a chat and belongs to no conversation: also where nobody can be asked."""
-
     command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
     return lsp.CodeAction(f"{BEGIN} in this document", OPEN, command=command)
 
@@ -118,7 +114,6 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
 
 async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
     """Why what stands in the input cannot be sent now."""
-
     severity = lsp.DiagnosticSeverity
     if chat.is_answering:
         return _problem(line, severity.Hint, "chat-answering", "The answer is being written. Send when it is there.")
@@ -142,7 +137,7 @@ async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnost
 
 
 def _problem(line: int, severity: lsp.DiagnosticSeverity, code: str, said: str) -> lsp.Diagnostic:
-    return lsp.Diagnostic(_line(line), said, severity, code, source=_SOURCE)
+    return lsp.Diagnostic(_line(line), said, severity, code, source=SOURCE)
 
 
 def _line(line: int) -> lsp.Range:

@@ -145,7 +145,6 @@ async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentPa
 
 async def _document(session: FolderSession) -> str:
     found = await session.folder.facts.librarian.all_facts()
-
     found = await session.folder.facts.librarian.select(Wanted(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]
     lines = [f"# Facts of {_plain(session.folder.root.name)}", ""]

@@ -22,7 +22,6 @@ from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
 
-
 CODE: Final = "stale-fact"
 _LINE_END: Final = 10_000
 """A character behind the end of any line, which editors take for its end."""
@@ -107,12 +106,11 @@ async def _on_disk(keeping: FactKeeping, path: str) -> list[PlacedFact]:
 
 
 async def _facts_on(keeping: FactKeeping, path: str) -> list[StoredFact]:
-
     return await keeping.librarian.select(Wanted(path=path, limit=1_000))
 
 
 async def stale_documents(ls: PalimpsestServer, session: FolderSession) -> set[str]:
-
+    """Of the folder, what is open in the editor, and files with a stale fact, by their URIs."""
     found = await session.folder.facts.librarian.select(Wanted(is_stale=True, limit=1_000))
     stale = {path for fact in found for path in fact.stale_sources}
     open_documents = {

@@ -37,7 +37,6 @@ MOST_LISTED = 1_000
 
 async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResult:
     session = await ls.session(params.folder_uri)
-
     limit = 100 if params.limit is None else params.limit
     if not 1 <= limit <= MOST_LISTED:
         raise InvalidRequest(f"Ask for 1 to {MOST_LISTED} facts at a time.")

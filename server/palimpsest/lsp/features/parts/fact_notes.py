@@ -72,7 +72,9 @@ class FactNotes(Feature):
         while self._touched and not self._is_stopped:
             touched, self._touched = self._touched, set()
             sessions = await kept_sessions(self._server)
-            # Services are loaded by now where any folder is open, and without one nothing is in a document's way.
+            if not sessions:
+                await asyncio.wait({self._server.start_loading()})  # nobody else has waited for it
+            # Services are loaded by now.
             from palimpsest.lsp.features.contributions import diagnostics_of, digest_of
             from palimpsest.lsp.features.facts.diagnostics import stale_documents
 

@@ -101,7 +101,7 @@ class OpenChats(Feature):
         return {chat.root for chat in self.chats.values()}
 
     def on_session(self, session: FolderSession) -> None:
-        """From a folder that was opened anew nothing would be heard."""
+        """Hears of a folder that was opened anew, in the place of what was open before."""
         heard = self._heard.get(session.folder.root)
         if heard is not None and heard.folder is not session.folder:
             self.on_left(session.folder.root)
