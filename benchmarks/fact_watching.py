@@ -23,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.facts.fact import Fact, FactType, Place, Span
 from palimpsest.lsp.runtime.process import SWITCH_INTERVAL_S

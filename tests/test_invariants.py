@@ -61,7 +61,7 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         ENGINE,
     ),
     9: (
-        "domain/context/rules/test_ledger.py::test_every_open_rule_is_present_once_through_random_cuts",
+        "domain/context/rules/test_rule_set.py::test_every_open_rule_is_present_once_through_random_cuts",
         "services/context/test_contexts.py::test_what_the_user_ruled_stays_in_every_request_verbatim",
         ENGINE,
     ),

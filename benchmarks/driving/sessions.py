@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from benchmarks.conversation import Conversation, open_conversation
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.previews import with_preview
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.conversation.chain import StoredMessage
@@ -92,7 +92,7 @@ class SessionSystem:
         state = self._conversation.state
         stored = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
         size = state.tokenizer.count(content.text)
-        return with_preview(Live(stored, size), self._budget // 2, state.tokenizer.count).content
+        return with_preview(MessagePiece(stored, size), self._budget // 2, state.tokenizer.count).content
 
     async def _context(self) -> list[Message]:
         conversation, limit = self._conversation, self._budget

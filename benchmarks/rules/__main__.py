@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from palimpsest.domain.context.rules.detection import detect
-from palimpsest.domain.context.rules.ledger import EntryState, build
+from palimpsest.domain.context.rules.rule_set import RuleState, build
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role, user_message
 from palimpsest.services.conversation.recordings import load_recording
@@ -52,7 +52,7 @@ _CHANGE_WORDS: Final = re.compile(
 
 def product(messages: Sequence[str]) -> list[tuple[str, bool]]:
     stored = [_stored(2 * number, text) for number, text in enumerate(messages)]
-    return [(entry.text, entry.state is EntryState.OPEN) for entry in build(stored, (), ()).entries]
+    return [(entry.text, entry.state is RuleState.OPEN) for entry in build(stored, (), ()).entries]
 
 
 def keywords(messages: Sequence[str]) -> list[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""Makes the weights of `palimpsest.domain.context.rules.judging` of the sentences in `sentences`.
+"""Makes the weights of `palimpsest.domain.context.rules.judgment` of the sentences in `sentences`.
 
     python -m benchmarks.rules.train [--check] [LANGUAGE ...]
 
@@ -30,7 +30,7 @@ import palimpsest.domain.context.rules
 from palimpsest.domain.context.rules import features
 from palimpsest.domain.context.rules.detection import Reading, typed_sentences
 from palimpsest.domain.context.rules.forms import Forms
-from palimpsest.domain.context.rules.judging import SCALE
+from palimpsest.domain.context.rules.judgment import SCALE
 from palimpsest.domain.context.rules.languages import LANGUAGES, has_han, languages_of
 
 SENTENCES: Final = Path(__file__).parent / "sentences"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import hypothesis.strategies as st
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.tokens import count_bytes, count_content
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import (
@@ -47,10 +47,10 @@ histories = st.lists(exchanges(), min_size=1, max_size=15)
 """Conversations as exchanges."""
 
 
-def as_lives(contents: Sequence[Content], first_id: int = 0) -> list[Live]:
+def as_lives(contents: Sequence[Content], first_id: int = 0) -> list[MessagePiece]:
     """The contents as live messages, counted in bytes."""
     return [
-        Live(
+        MessagePiece(
             StoredMessage(ConversationId("c"), MessageId(first_id + index), content, "", None, Digest("")),
             count_content(content, count_bytes),
         )

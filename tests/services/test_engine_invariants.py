@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from tests.properties import examples
 from tests.services.scripted import Bench, calls, open_bench, says
 
-from palimpsest.domain.context.cut import Block, CutCause, is_partition
+from palimpsest.domain.context.cut import CutCause, SummaryPiece, is_partition
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.context.tokens import count_content, count_tools
 from palimpsest.domain.conversation.chain import content_digest, first_broken
@@ -29,7 +29,7 @@ from palimpsest.domain.errors import InvalidRequest, RecentMessagesTooLarge
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, SummaryId
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.conversation.transfer import Outcome, Transfers
@@ -136,7 +136,7 @@ class World:
             self.is_purged = True
 
     async def pin(self) -> None:
-        pinning = Pinning(self.b.session.contexts)
+        pinning = RuleCommands(self.b.session.contexts)
         rules = await pinning.pin(self.b.conversation_id, f"Keep promise {self.chance.randint(1, 3)}.")
         if self.chance.random() < 0.5:
             await pinning.withdraw(self.b.conversation_id, str(self.chance.choice(rules.whole.open_entries()).id))
@@ -148,7 +148,7 @@ class World:
         assert (await transfers.import_text(text)).outcome is Outcome.PRESENT
 
     async def _any_summary(self) -> SummaryId | None:
-        found = [piece.summary.id for piece in (await self.state).pieces if isinstance(piece, Block)]
+        found = [piece.summary.id for piece in (await self.state).pieces if isinstance(piece, SummaryPiece)]
         return self.chance.choice(found) if found else None
 
 

@@ -11,7 +11,7 @@ from tests.services.scripted import Bench, Opener, open_bench, says
 from tests.slow import slow
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.context.cut import Block, is_partition
+from palimpsest.domain.context.cut import SummaryPiece, is_partition
 from palimpsest.domain.errors import (
     ConversationBusy,
     ErrorKind,
@@ -59,7 +59,7 @@ async def undo(b: Bench) -> object:
 
 async def expand(b: Bench) -> object:
     state = await b.session.contexts.state(b.conversation_id)
-    block = next(piece for piece in state.pieces if isinstance(piece, Block))
+    block = next(piece for piece in state.pieces if isinstance(piece, SummaryPiece))
     return await b.session.conversations.expand(b.conversation_id, block.summary.id)
 
 

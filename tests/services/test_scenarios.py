@@ -14,7 +14,7 @@ from tests.services.scripted import Action, Bench, Opener, calls, says
 from tests.services.summary_writers import let_write
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.context.cut import Block, CutCause, Live, Piece
+from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.summaries.node import OPENING
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
@@ -224,7 +224,7 @@ async def test_repeated_tool_calls(bench: Opener, window: int) -> None:
     assert_sound(b.provider.seen)
     assert "tool_calls" in strategies(b)
     state = await b.session.contexts.state(b.conversation_id)
-    blocks = [piece for piece in state.pieces if isinstance(piece, Block)]
+    blocks = [piece for piece in state.pieces if isinstance(piece, SummaryPiece)]
     assert blocks
     page = await b.session.conversations.read(b.conversation_id, 0, 1000)
     covered = [m.content for each in blocks for m in page.messages[each.start : each.end]]
@@ -393,14 +393,14 @@ async def bring_back(b: Bench, message_id: int) -> None:
     switches to a model with a larger window, as the refusal advises."""
     await b.session.conversations.summarize(b.conversation_id, None)
     try:
-        while isinstance(piece := await piece_of(b, message_id), Block):
+        while isinstance(piece := await piece_of(b, message_id), SummaryPiece):
             await b.session.conversations.expand(b.conversation_id, piece.summary.id)
     except InvalidRequest:
         engine = b.session.contexts
         large = replace(with_window(engine.models.get("offline"), 200_000), name="offline-large")
         engine.models = with_override(engine.models, large)
         await b.session.conversations.switch_model(b.conversation_id, large.name)
-    assert isinstance(await piece_of(b, message_id), Live)
+    assert isinstance(await piece_of(b, message_id), MessagePiece)
 
 
 async def piece_of(b: Bench, message_id: int) -> Piece:
@@ -427,7 +427,7 @@ async def test_summarization_quality(bench: Opener, window: int, is_written_by_m
     summaries = await b.store.read(stored.read_summaries, b.conversation_id)
     assert {summary.author for summary in summaries} == {"claude-haiku-4-5" if is_written_by_model else "palimpsest"}
     assert is_written_by_model or max(summary.level for summary in summaries) >= 2
-    assert not any(isinstance(piece, Live) and piece.start < 8 for piece in (await state_of(b)).pieces)
+    assert not any(isinstance(piece, MessagePiece) and piece.start < 8 for piece in (await state_of(b)).pieces)
     for number, (sentence, exact) in enumerate(EARLY):
         if not all(word in text_of(b.provider.seen[-1]) for word in exact):
             await bring_back(b, 2 * number)

@@ -93,9 +93,9 @@ REQUESTS: Final[Mapping[str, Make]] = {
     "palimpsest/summary/regenerate": lambda v, c, _: {"conversationId": c, "summaryId": v.randint(1, 6)},
     "palimpsest/summary/undo": _of_conversation,
     "palimpsest/summary/redo": _of_conversation,
-    "palimpsest/ledger/list": _of_conversation,
-    "palimpsest/ledger/pin": lambda v, c, _: {"conversationId": c, "text": f"Keep promise {v.randrange(4)}."},
-    "palimpsest/ledger/withdraw": lambda v, c, _: {
+    "palimpsest/rules/list": _of_conversation,
+    "palimpsest/rules/pin": lambda v, c, _: {"conversationId": c, "text": f"Keep promise {v.randrange(4)}."},
+    "palimpsest/rules/withdraw": lambda v, c, _: {
         "conversationId": c,
         "ruleId": f"{v.randint(-1, 3)}.{v.randrange(3)}",
     },

@@ -211,7 +211,7 @@ MUTANTS: Final = (
     # ---------------------------------------------------------------------------------------------- summaries, forks
     Mutant(
         "no rule stands at the head of a summary",
-        "domain/context/rules/ledger.py",
+        "domain/context/rules/rule_set.py",
         'return "\\n".join([HEADING, *items]) if items else ""',
         'return ""',
         profile="cuts",
@@ -423,7 +423,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the fact of a rule that a command takes back stays",
-        "services/context/pinning.py",
+        "services/context/rule_commands.py",
         "                facts.close_ruled(conversation_id, entry.id.message_id, entry.text, utc_now())\n",
         "                pass\n",
         profile="minds",

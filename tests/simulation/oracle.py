@@ -17,9 +17,9 @@ from tests.simulation.service import WORD, raw_tokens
 from tests.simulation.store_view import StoreView
 from tests.simulation.world import FOLDER, World
 
-from palimpsest.domain.context.cut import Live, is_partition
+from palimpsest.domain.context.cut import MessagePiece, is_partition
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns.states import FINAL_STATES
@@ -31,7 +31,7 @@ from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.maintenance import health
 
-_TOO_LARGE = ("recent_messages_too_large", "context_too_long", "ledger_too_large")
+_TOO_LARGE = ("recent_messages_too_large", "context_too_long", "rules_too_large")
 _ON_ITS_WAY = 30
 """Steps of a server between its last look at what is sent to a helper, and the sending, with what else it does."""
 _OF_THE_END = re.compile(r"zqword9\d{3}u")
@@ -282,7 +282,7 @@ class Oracle:
             self.world.problem("no partition", f"{at} of {state.n_messages} without {sorted(absent)}")
         rules = await read_rules(session.folder.store, state)
         # Behind a message, or what the next turn is told first.
-        told = [piece.injection for piece in state.pieces if isinstance(piece, Live)]
+        told = [piece.injection for piece in state.pieces if isinstance(piece, MessagePiece)]
         told.append(news_of(state, rules))
         absent_rules = missing(rules.ledger, state.pieces, state.front.text)
         if lost := [each for each in absent_rules if not any(each.text in text for text in told)]:

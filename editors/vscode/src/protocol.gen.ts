@@ -60,7 +60,7 @@ export type ContextEventType =
     /** Summaries are switched off, and the oldest messages are not sent any more. They stay stored. */
     | "context_left_out"
     /** Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do. */
-    | "context_ledger_cap"
+    | "context_rules_cap"
     /** Something was found for the message that the context does not hold, and there was no room to add it. */
     | "context_not_recalled"
     /** The guard stopped a model call or a tool result. */
@@ -1810,13 +1810,13 @@ export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutRe
 export const SummaryRedoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/redo");
 
 /** The user's standing rules. */
-export const LedgerListRequest = new lc.RequestType<ConversationParams, ListRulesResult, void>("palimpsest/ledger/list");
+export const RulesListRequest = new lc.RequestType<ConversationParams, ListRulesResult, void>("palimpsest/rules/list");
 
 /** Make a rule hold in every conversation of a folder. */
-export const LedgerPinRequest = new lc.RequestType<PinParams, ListRulesResult, void>("palimpsest/ledger/pin");
+export const RulesPinRequest = new lc.RequestType<PinParams, ListRulesResult, void>("palimpsest/rules/pin");
 
 /** Take a standing rule or a pin back. */
-export const LedgerWithdrawRequest = new lc.RequestType<WithdrawParams, ListRulesResult, void>("palimpsest/ledger/withdraw");
+export const RulesWithdrawRequest = new lc.RequestType<WithdrawParams, ListRulesResult, void>("palimpsest/rules/withdraw");
 
 /** List the facts of a folder. */
 export const FactsListRequest = new lc.RequestType<ListFactsParams, FactsResult, void>("palimpsest/facts/list");

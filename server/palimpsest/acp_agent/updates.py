@@ -149,7 +149,7 @@ def context_note(event: ContextEvent) -> Update | None:
         case ContextEventType.LEFT_OUT if event.left_out:
             ranges = ", ".join(f"{start} to {after - 1}" for start, after in event.left_out)
             return note(f"the context is full, so messages {ranges} are not sent to the model any more; they are kept.")
-        case ContextEventType.LEDGER_CAP:
+        case ContextEventType.RULES_CAP:
             return note("there are more standing rules than fit; the oldest are ordinary text from now on.")
         case _:
             return None

@@ -30,9 +30,9 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.context.debug_log import LOGGER_NAME
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.context.recall import Recall
 from palimpsest.services.context.requests import Requests
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.summaries.choice import SummarizerChoice
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.purge import resume
@@ -190,7 +190,7 @@ class Composer:
                 folder.root.as_posix(),
                 model,
                 folder.background,
-                Pinning(contexts).rules,
+                RuleCommands(contexts).rules,
                 settings.librarian.enabled,
                 folder.facts.changed,
             )

@@ -8,7 +8,7 @@
     ├── ContextError        the context cannot be built within its limit
     │   ├── SummarizationNeeded
     │   ├── RecentMessagesTooLarge
-    │   └── LedgerTooLarge      pins take more than their share of the budget
+    │   └── RulesTooLarge      pins take more than their share of the budget
     ├── StoreError          the folder's store cannot be opened, read or written
     └── ProviderError       a model's service failed; its kind says how
 
@@ -65,7 +65,7 @@ class ErrorKind(StrEnum):
     LEASE_LOST = "lease_lost"
     NEEDS_SUMMARIZATION = "needs_summarization"
     RECENT_MESSAGES_TOO_LARGE = "recent_messages_too_large"
-    LEDGER_TOO_LARGE = "ledger_too_large"
+    RULES_TOO_LARGE = "rules_too_large"
     STORE = "store"
     AUTH = "auth"
     RATE_LIMITED = "rate_limited"
@@ -185,10 +185,10 @@ class RecentMessagesTooLarge(ContextError):
         )
 
 
-class LedgerTooLarge(ContextError):
+class RulesTooLarge(ContextError):
     """The user's pins, which are never left out, would take more than their share of the budget."""
 
-    kind = ErrorKind.LEDGER_TOO_LARGE
+    kind = ErrorKind.RULES_TOO_LARGE
 
     def __init__(self, required_tokens: int, cap_tokens: int) -> None:
         self.required_tokens = required_tokens

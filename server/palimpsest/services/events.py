@@ -17,7 +17,7 @@ class ContextEventType(StrEnum):
     SUMMARIZATION_FALLBACK = "context_summarization_fallback"
     RECUT = "context_recut"
     LEFT_OUT = "context_left_out"
-    LEDGER_CAP = "context_ledger_cap"
+    RULES_CAP = "context_rules_cap"
     NOT_RECALLED = "context_not_recalled"
     GUARD = "context_guard"
 

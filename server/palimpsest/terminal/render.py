@@ -107,7 +107,7 @@ def lasting(event: ContextEvent) -> str | None:
     if event.type is ContextEventType.LEFT_OUT:
         left_out = ", ".join(f"{each.start} to {each.end - 1}" for each in event.left_out or ())
         return f"Summaries are switched off: messages {left_out} are not sent any more." if left_out else None
-    if event.type is ContextEventType.LEDGER_CAP:
+    if event.type is ContextEventType.RULES_CAP:
         return "Your standing rules take too much room: the oldest count as ordinary text now. /pin keeps one for good."
     return None
 

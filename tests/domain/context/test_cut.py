@@ -11,9 +11,9 @@ from hypothesis import given
 from tests.domain.histories import as_lives, histories
 
 from palimpsest.domain.context.cut import (
-    Block,
-    Live,
+    MessagePiece,
     Piece,
+    SummaryPiece,
     adopt,
     choose,
     is_partition,
@@ -42,8 +42,8 @@ from palimpsest.domain.messages import (
 from palimpsest.services.maintenance.replay import pairs_are_whole
 
 
-def summary_of(pieces: Sequence[Piece], number: int, text: str = "s", target: int | None = None) -> Block:
-    lower = [piece.summary for piece in pieces if isinstance(piece, Block)]
+def summary_of(pieces: Sequence[Piece], number: int, text: str = "s", target: int | None = None) -> SummaryPiece:
+    lower = [piece.summary for piece in pieces if isinstance(piece, SummaryPiece)]
     if target is not None:
         text = summarize_extractively(pieces, target, count_bytes)
     summary = Summary(
@@ -58,7 +58,7 @@ def summary_of(pieces: Sequence[Piece], number: int, text: str = "s", target: in
         "",
         tuple(each.id for each in lower),
     )
-    return Block(summary, count_content(render_summary(summary), count_bytes))
+    return SummaryPiece(summary, count_content(render_summary(summary), count_bytes))
 
 
 @given(histories)
@@ -108,12 +108,12 @@ def test_cutting_again_and_again_covers_every_message_once_and_splits_no_pair(
                 number += 1
                 pieces = adopt(pieces, summary_of(pieces[first:after], number))
             if data.draw(st.booleans(), "merge"):
-                boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, Block)), default=-1)
+                boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, SummaryPiece)), default=-1)
                 stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
                 for stretch in stretches:
                     number += 1
                     pieces = adopt(pieces, summary_of(stretch, number))
-            assert protected <= {p.message.id for p in pieces if isinstance(p, Live)}
+            assert protected <= {p.message.id for p in pieces if isinstance(p, MessagePiece)}
         assert is_partition(pieces, n_messages)
         assert pairs_are_whole(tuple(piece.content for piece in pieces))
 

@@ -8,7 +8,15 @@ import hypothesis.strategies as st
 from hypothesis import given
 from tests.domain.histories import as_lives, histories
 
-from palimpsest.domain.context.cut import Block, Piece, is_partition, keep_from, leave_out, piece_starts, total_tokens
+from palimpsest.domain.context.cut import (
+    Piece,
+    SummaryPiece,
+    is_partition,
+    keep_from,
+    leave_out,
+    piece_starts,
+    total_tokens,
+)
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import Content, MessageId, SummaryId
 from palimpsest.services.context.recut_plan import joined
@@ -34,8 +42,8 @@ def situations(draw: st.DrawFn) -> tuple[list[Piece], int, int, frozenset[Messag
         after = draw(st.sampled_from(starts))
         if after:
             summary = Summary(SummaryId(1), MessageId(0), MessageId(after), 1, "extractive", "s", 9, "palimpsest", "")
-            pieces = [Block(summary, 9), *pieces[after:]]
-    ids = [piece.start for piece in pieces if not isinstance(piece, Block)]
+            pieces = [SummaryPiece(summary, 9), *pieces[after:]]
+    ids = [piece.start for piece in pieces if not isinstance(piece, SummaryPiece)]
     protected = frozenset(draw(st.lists(st.sampled_from(ids), max_size=2)) if ids else [])
     target = draw(st.integers(0, total_tokens(pieces) + 10))
     return pieces, target, draw(st.integers(1, 5)), protected

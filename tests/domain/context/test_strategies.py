@@ -8,12 +8,12 @@ import hypothesis.strategies as st
 from hypothesis import given
 from tests.domain.histories import as_lives, histories
 
-from palimpsest.domain.context.cut import Live, keep_from, piece_starts, running_request
+from palimpsest.domain.context.cut import MessagePiece, keep_from, piece_starts, running_request
 from palimpsest.domain.context.strategies import STRATEGIES, Situation, choose_strategy, threshold, tool_calls
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result, user_message
 
 
-def situation(pieces: list[Live], **changes: int) -> Situation:
+def situation(pieces: list[MessagePiece], **changes: int) -> Situation:
     defaults = {"keep_tokens": 100, "preserve_recent": 2, "tool_age": 2, "isolated_min_tokens": 0} | changes
     return Situation(pieces, running_request(pieces), **defaults)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.domain.histories import as_lives, histories
 
 from palimpsest.domain.context.apportionment import apportion
-from palimpsest.domain.context.cut import Block, Live, Piece, total_tokens
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, total_tokens
 from palimpsest.domain.context.measured import Measured, Part
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, lay_out, segments_of
@@ -51,7 +51,7 @@ def cuts(draw: st.DrawFn) -> list[Piece]:
     if n_summarized:
         first = pieces[0].start
         summary = Summary(SummaryId(1), as_lives(contents)[0].start, first, 1, "llm", "It rained.", 500, "m", "")
-        pieces.insert(0, Block(summary, draw(st.integers(1, 300))))
+        pieces.insert(0, SummaryPiece(summary, draw(st.integers(1, 300))))
     return pieces
 
 
@@ -109,7 +109,7 @@ def test_segments_add_up_to_the_request_in_every_state(
     assert adds_up(request) == estimate.mean
     assert adds_up(request.counted_as(estimate.upper + 7, estimate.upper + 7)) == estimate.upper + 7
     of_injections = [segment for segment in segments if segment.type == "injection"]
-    assert len(of_injections) == sum(isinstance(piece, Live) and bool(piece.injection) for piece in pieces)
+    assert len(of_injections) == sum(isinstance(piece, MessagePiece) and bool(piece.injection) for piece in pieces)
 
 
 def test_the_overhead_of_a_request_is_a_part_of_its_own() -> None:

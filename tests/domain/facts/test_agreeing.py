@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from tests.domain.telling import in_store
 
-from palimpsest.domain.context.rules.ledger import EntryState, build
+from palimpsest.domain.context.rules.rule_set import RuleState, build
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.facts.extraction.admission import admit
-from palimpsest.domain.facts.extraction.agreeing import agree
+from palimpsest.domain.facts.extraction.agreement import agree
 from palimpsest.domain.facts.extraction.by_rules import proposals
 from palimpsest.domain.facts.extraction.exchange import Exchange
 from palimpsest.domain.facts.fact import StoredFact
@@ -52,7 +52,7 @@ def after(said: Sequence[str]) -> tuple[set[str], set[str]]:
         closed = {fact_id for fact_id, _ in (*admission.closes, *admission.taken_back)}
         kept = [replace(each, closed_at="then") if each.id in closed else each for each in known]
         known = kept + in_store(admission.new, len(known) + 1)
-    rules = {entry.text for entry in ledger.entries if entry.state is EntryState.OPEN}
+    rules = {entry.text for entry in ledger.entries if entry.state is RuleState.OPEN}
     return rules, {each.evidence.quote for each in known if each.is_open and each.evidence is not None}
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palimpsest.domain.facts.extraction.restating import Unusable, read_restated, to_request
+from palimpsest.domain.facts.extraction.restatement import Unusable, read_restated, to_request
 from palimpsest.domain.facts.fact import LONGEST_FACT, Fact, FactType
 
 KNOWN = Fact(FactType.ENTITY, "TIMEOUT in src/auth.py is 30 seconds.", ("TIMEOUT", "src/auth.py"))

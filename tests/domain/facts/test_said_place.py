@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from palimpsest.domain.facts.fact import Span
 from palimpsest.domain.facts.staleness.file_lines import split_lines
-from palimpsest.domain.facts.staleness.said_place import said_place
+from palimpsest.domain.facts.staleness.statement_place import said_place
 
 AUTH = """\
 TIMEOUT = 30

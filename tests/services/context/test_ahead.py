@@ -15,7 +15,7 @@ from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
-from palimpsest.domain.context.cut import Block, CutCause, Piece
+from palimpsest.domain.context.cut import CutCause, Piece, SummaryPiece
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -105,7 +105,7 @@ async def written(b: Bench) -> list[Summary]:
 
 async def blocks(b: Bench) -> list[Summary]:
     state = await b.session.contexts.state(b.conversation_id)
-    return [piece.summary for piece in state.pieces if isinstance(piece, Block)]
+    return [piece.summary for piece in state.pieces if isinstance(piece, SummaryPiece)]
 
 
 async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_by_the_recut_alone(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 
-from palimpsest.domain.context.cut import Block, CutCause, Piece
+from palimpsest.domain.context.cut import CutCause, Piece, SummaryPiece
 from palimpsest.domain.context.strategies import EVERY_NAME
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import PalimpsestError
@@ -152,7 +152,7 @@ async def change(b: Bench, chance: random.Random, unreliable: Unreliable) -> Non
     """What a user asks of the summaries; one that never comes is cancelled."""
     engine = b.session.contexts
     state = await engine.state(b.conversation_id)
-    blocks = [piece.summary.id for piece in state.pieces if isinstance(piece, Block)]
+    blocks = [piece.summary.id for piece in state.pieces if isinstance(piece, SummaryPiece)]
     conversations = b.session.conversations
     unreliable.waits.clear()
     work: Coroutine[Any, Any, object]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.context.cut import Block, Live, is_partition
+from palimpsest.domain.context.cut import MessagePiece, SummaryPiece, is_partition
 from palimpsest.domain.context.model_switch import Expanding, Shrinking
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.summaries.node import OPENING
@@ -142,12 +142,12 @@ async def test_a_switch_up_restores_originals_and_a_switch_down_still_fits(bench
     large = with_window(small, 200_000)
     contexts.models = with_override(contexts.models, replace(large, name="offline-large"))
     before = await contexts.state(b.conversation_id)
-    n_covered = sum(p.end - p.start for p in before.pieces if isinstance(p, Block))
+    n_covered = sum(p.end - p.start for p in before.pieces if isinstance(p, SummaryPiece))
     up = await b.session.conversations.switch_model(b.conversation_id, "offline-large")
     small_budget, large_budget = before.budget.budget, contexts.models.budget(large).budget
     assert up.adaptation == Expanding(small_budget, large_budget, n_covered)
     state = await contexts.state(b.conversation_id)
-    assert all(isinstance(piece, Live) for piece in state.pieces)
+    assert all(isinstance(piece, MessagePiece) for piece in state.pieces)
     down = await b.session.conversations.switch_model(b.conversation_id, "offline")
     assert down.adaptation == Shrinking(large_budget, small_budget, needs_summarization=False)
     b.provider.replies = [says("here")]

@@ -11,7 +11,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, ScriptedProvider, says
 from tests.slow import slow
 
-from palimpsest.domain.context.cut import Block, Live
+from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.tokens import Estimator
@@ -20,10 +20,10 @@ from palimpsest.domain.messages import Content, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.context.acceptance import Accepted
 from palimpsest.services.context.admission import Admission, Beside
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.previews import Accepted
 from palimpsest.services.context.reports import explain, usage_status
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import cuts as stored
@@ -183,7 +183,7 @@ async def test_what_is_told_beside_a_measured_conversation_is_counted_as_it_will
     b.session.contexts.models = replace(models, providers={**models.providers, "offline": service})
     assert await b.ask("first " + text(random.Random(3), 100)) == "committed"
     state = await b.session.contexts.state(b.conversation_id)
-    (turn_id,) = {each for piece in state.pieces if isinstance(piece, Live) and (each := piece.message.turn_id)}
+    (turn_id,) = {each for piece in state.pieces if isinstance(piece, MessagePiece) and (each := piece.message.turn_id)}
     count = state.tokenizer.count
     assert state.measured.request
     for n_words in (5, 40, 300):
@@ -194,7 +194,7 @@ async def test_what_is_told_beside_a_measured_conversation_is_counted_as_it_will
 async def test_what_a_user_expanded_gives_way_to_a_message_that_was_admitted(bench: Opener) -> None:
     b = await talked(bench, 40, window=4_500, reserve=500)
     state = await b.session.contexts.state(b.conversation_id)
-    oldest = next(piece for piece in state.pieces if isinstance(piece, Block))
+    oldest = next(piece for piece in state.pieces if isinstance(piece, SummaryPiece))
     await b.store.run(stored.expand, b.conversation_id, oldest.start, oldest.end)
     b.session.contexts.forget(b.conversation_id)
     assert await check(b, "the " * 3_000) == "compacted"
@@ -203,7 +203,7 @@ async def test_what_a_user_expanded_gives_way_to_a_message_that_was_admitted(ben
 
 async def test_pins_and_rules_count_for_what_fits(bench: Opener) -> None:
     b = await talked(bench, 30, window=4_500, reserve=500)
-    await Pinning(b.session.contexts).pin(b.conversation_id, "The schema is frozen. " * 60)
+    await RuleCommands(b.session.contexts).pin(b.conversation_id, "The schema is frozen. " * 60)
     found = [await check(b, f"{n} " + "the " * n) for n in range(2_400, 3_700, 150)]
     assert found[-1] == "refused"
     assert found[0] != "refused"

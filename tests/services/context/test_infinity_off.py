@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
-from palimpsest.domain.context.cut import Block, Live, is_partition
-from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.context.cut import MessagePiece, SummaryPiece, is_partition
+from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
@@ -112,7 +112,7 @@ async def test_nothing_is_summarised_nor_deleted_however_long_it_goes_on(bench: 
         assert before.left_out
         assert after.left_out
         assert all(any(s <= start and end <= e for s, e in after.left_out) for start, end in before.left_out)
-    assert all(isinstance(piece, Live) for piece in state.pieces)
+    assert all(isinstance(piece, MessagePiece) for piece in state.pieces)
     assert await b.store.read(stored.read_summaries, b.conversation_id) == []
     assert len(await b.said()) == state.n_messages
 
@@ -150,7 +150,7 @@ async def test_a_rule_in_a_large_message_that_stays_is_never_shown_cut(bench: Op
     assert await b.ask(large) == "committed"
     assert await b.ask("Go on. " * 400) == "committed"
     state = await checked(b)
-    assert [isinstance(p, Live) and p.preview is not None for p in state.pieces] == [False, True, False, False]
+    assert [isinstance(p, MessagePiece) and p.preview is not None for p in state.pieces] == [False, True, False, False]
     assert state.cut.left_out == ()
     assert RULE in b.provider.seen[-1].messages[0].text
 
@@ -262,7 +262,7 @@ async def test_switching_summaries_on_again_brings_everything_back(tmp_path: Pat
             await talk(on, 1, 1)
         state = await checked(on)
         assert state.cut.left_out == ()
-        assert (state.pieces[0].start, isinstance(state.pieces[0], Block)) == (0, True)
+        assert (state.pieces[0].start, isinstance(state.pieces[0], SummaryPiece)) == (0, True)
         await talk(on, 3, 2)
         state = await checked(on)
         assert RULE in "\n".join(message.text for message in on.provider.seen[-1].messages)

@@ -14,17 +14,17 @@ import pytest
 from tests.services.scripted import Bench, Opener, ScriptedProvider, open_bench, says
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
-from palimpsest.domain.context.rules.front import HEAD, NEWS_HEAD
-from palimpsest.domain.context.rules.ledger import EntryState, missing
+from palimpsest.domain.context.rules.rule_set import RuleState, missing
+from palimpsest.domain.context.rules.standing import HEAD, NEWS_HEAD
 from palimpsest.domain.context.tokens import Estimator
-from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
+from palimpsest.domain.errors import InvalidRequest, NotFound, RulesTooLarge
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.machine import utc_now
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.rules import read_rules
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models.catalog import with_override
@@ -65,22 +65,22 @@ def front_of(context: PreparedContext) -> str:
     return "".join(content.text for s in context.segments if s.type == "pins" for content in s.contents)
 
 
-async def rule_states(b: Bench) -> list[tuple[str, EntryState]]:
-    rules = await Pinning(b.session.contexts).rules(b.conversation_id)
+async def rule_states(b: Bench) -> list[tuple[str, RuleState]]:
+    rules = await RuleCommands(b.session.contexts).rules(b.conversation_id)
     return [(entry.text, entry.state) for entry in rules.whole.entries]
 
 
 async def rule_id(b: Bench, text: str) -> str:
-    rules = await Pinning(b.session.contexts).rules(b.conversation_id)
+    rules = await RuleCommands(b.session.contexts).rules(b.conversation_id)
     return next(str(entry.id) for entry in rules.whole.open_entries() if entry.text == text)
 
 
 async def pin(b: Bench, text: str) -> None:
-    await Pinning(b.session.contexts).pin(b.conversation_id, text)
+    await RuleCommands(b.session.contexts).pin(b.conversation_id, text)
 
 
 async def withdraw(b: Bench, text: str) -> None:
-    await Pinning(b.session.contexts).withdraw(b.conversation_id, await rule_id(b, text))
+    await RuleCommands(b.session.contexts).withdraw(b.conversation_id, await rule_id(b, text))
 
 
 async def test_a_pin_is_told_to_the_next_turn_and_stands_in_front_after_the_next_recut(bench: Opener) -> None:
@@ -160,7 +160,7 @@ async def test_a_fork_knows_what_was_taken_back_before_it(bench: Opener) -> None
     await ask(b, rule, "Question.")
     await withdraw(b, rule)
     b.conversation_id = (await b.session.conversations.fork(b.conversation_id, None, None)).id
-    assert await rule_states(b) == [(rule, EntryState.WITHDRAWN)]
+    assert await rule_states(b) == [(rule, RuleState.WITHDRAWN)]
     await ask(b, "Go on.")
     assert b.provider.seen[-1].messages[-1].text.endswith(f"- {GONE}{rule}")
 
@@ -185,8 +185,8 @@ async def test_a_pin_over_the_cap_is_refused_with_the_numbers_and_not_stored(ben
     b = await bench([], window=4_000, reserve=500)
     await ask(b, "Hello.")
     await pin(b, PIN)
-    rules = await Pinning(b.session.contexts).rules(b.conversation_id)
-    with pytest.raises(LedgerTooLarge, match="The pins would take") as caught:
+    rules = await RuleCommands(b.session.contexts).rules(b.conversation_id)
+    with pytest.raises(RulesTooLarge, match="The pins would take") as caught:
         await pin(b, "Never touch the pump. " * 100)
     assert caught.value.cap_tokens == caught.value.detail.limit_tokens == rules.cap_tokens
     assert caught.value.required_tokens > rules.pin_tokens + 500
@@ -197,7 +197,7 @@ async def test_a_pin_over_the_cap_is_refused_with_the_numbers_and_not_stored(ben
     with pytest.raises(InvalidRequest, match="markers"):
         await pin(b, "[Earlier conversation summary] says so")
     with pytest.raises(NotFound, match="No standing rule"):
-        await Pinning(b.session.contexts).withdraw(b.conversation_id, "99.0")
+        await RuleCommands(b.session.contexts).withdraw(b.conversation_id, "99.0")
     assert [each.text for each in await b.store.read(stored.pins)] == [PIN]
 
 
@@ -210,7 +210,7 @@ async def test_a_switch_to_a_model_the_pins_do_not_fit_changes_nothing(bench: Op
     await pin(b, "Never touch the pump. " * 60)
     state = await b.session.contexts.state(b.conversation_id)
     before = (state.model, state.budget, state.cut, list(state.pieces))
-    with pytest.raises(LedgerTooLarge, match="pins"):
+    with pytest.raises(RulesTooLarge, match="pins"):
         await b.session.conversations.switch_model(b.conversation_id, "tiny")
     state = await b.session.contexts.state(b.conversation_id)
     assert (state.model, state.budget, state.cut, state.pieces) == before
@@ -255,7 +255,7 @@ async def test_a_text_that_is_pinned_again_holds_again(bench: Opener) -> None:
     await ask(b, "And on.", "And on again.")
     assert b.provider.seen[-2].messages[-1].text.endswith(f"- {PIN}")
     assert text_of(b.provider.seen[-1]).count(f"- {PIN}") == 2
-    assert await rule_states(b) == [(PIN, EntryState.OPEN)]
+    assert await rule_states(b) == [(PIN, RuleState.OPEN)]
     await until_recut(b)
     assert front_of(b.provider.seen[-1]) == f"{HEAD}\n- {PIN}"
 
@@ -267,12 +267,12 @@ async def test_a_pin_whose_text_was_typed_stands_in_its_message_and_in_front_els
     await pin(b, rule)
     await ask(b, "Please use tabs from now on.", "Go on.")
     assert text_of(b.provider.seen[-1]).count(rule) == 1
-    assert (rule, EntryState.OPEN) in await rule_states(b), "a sentence superseded a pin"
+    assert (rule, RuleState.OPEN) in await rule_states(b), "a sentence superseded a pin"
     await until_recut(b)
     assert rule not in front_of(b.provider.seen[-1])
     assert rule in text_of(b.provider.seen[-1])
     await withdraw(b, rule)
-    assert (rule, EntryState.WITHDRAWN) in await rule_states(b)
+    assert (rule, RuleState.WITHDRAWN) in await rule_states(b)
     assert await b.store.read(stored.pins) == []
 
 
@@ -286,9 +286,9 @@ async def test_a_rule_taken_back_by_command_is_told_and_then_stands_in_front_as_
     await until_recut(b)
     assert front_of(b.provider.seen[-1]) == f"{HEAD}\n- {GONE}{rule}"
     await ask(b, rule)
-    assert (rule, EntryState.OPEN) in await rule_states(b), "a rule said again holds again"
+    assert (rule, RuleState.OPEN) in await rule_states(b), "a rule said again holds again"
     with pytest.raises(NotFound):
-        await Pinning(b.session.contexts).withdraw(b.conversation_id, "0.0")
+        await RuleCommands(b.session.contexts).withdraw(b.conversation_id, "0.0")
 
 
 async def test_a_rule_that_holds_again_after_a_roll_back_stands_in_its_block_again(bench: Opener) -> None:
@@ -299,13 +299,13 @@ async def test_a_rule_that_holds_again_after_a_roll_back_stands_in_its_block_aga
     state = await b.session.contexts.state(b.conversation_id)
     n_before = state.n_messages
     await ask(b, new)
-    assert dict(await rule_states(b)) == {old: EntryState.SUPERSEDED, new: EntryState.OPEN}
+    assert dict(await rule_states(b)) == {old: RuleState.SUPERSEDED, new: RuleState.OPEN}
     await until_recut(b)
     await until_recut(b)
     state = await b.session.contexts.state(b.conversation_id)
-    assert isinstance(state.pieces[0], Block)
+    assert isinstance(state.pieces[0], SummaryPiece)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(n_before))
-    assert dict(await rule_states(b)) == {old: EntryState.OPEN}
+    assert dict(await rule_states(b)) == {old: RuleState.OPEN}
     state = await b.session.contexts.state(b.conversation_id)
     assert not missing((await read_rules(b.store, state)).ledger, state.pieces, state.front.text)
     await ask(b, "Go on.")
@@ -319,7 +319,7 @@ async def test_over_the_cap_the_oldest_rules_become_ordinary_text_and_the_user_i
     await ask(b, "\n".join(rules))
     await until_recut(b)
     await until_recut(b)
-    (told,) = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.LEDGER_CAP]
+    (told,) = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RULES_CAP]
     state = await b.session.contexts.state(b.conversation_id)
     found = await read_rules(b.store, state)
     n_ordinary = len(found.demoted)
@@ -373,10 +373,10 @@ async def test_a_rule_that_is_said_while_the_rules_are_read_is_not_missed(bench:
     async with while_reading(b):
         async with b.session.conversations._writing(b.conversation_id, "a test") as context:
             await b.session.contexts.push_message(context, user_message(rule))
-    assert await rule_states(b) == [(rule, EntryState.OPEN)]
+    assert await rule_states(b) == [(rule, RuleState.OPEN)]
     async with while_reading(b), while_reading(b):
         await ask(b, "Always check the valve.")
-    assert await rule_states(b) == [(rule, EntryState.OPEN), ("Always check the valve.", EntryState.OPEN)]
+    assert await rule_states(b) == [(rule, RuleState.OPEN), ("Always check the valve.", RuleState.OPEN)]
 
 
 async def test_a_rule_that_is_hidden_while_the_rules_are_read_does_not_come_back(bench: Opener) -> None:
@@ -398,7 +398,7 @@ async def test_what_is_pinned_between_admission_and_the_first_request_is_told_to
         nonlocal n_asked
         n_asked += 1
         if n_asked == 2:
-            await Pinning(contexts).pin(b.conversation_id, PIN)
+            await RuleCommands(contexts).pin(b.conversation_id, PIN)
         return b.frame
 
     b.frame_now = pins_when_the_turn_begins
@@ -406,7 +406,7 @@ async def test_what_is_pinned_between_admission_and_the_first_request_is_told_to
     first, second = (text_of(context) for context in b.provider.seen)
     assert PIN not in first
     assert second.count(PIN) == 1
-    assert (PIN, EntryState.OPEN) in await rule_states(b)
+    assert (PIN, RuleState.OPEN) in await rule_states(b)
 
 
 class Counting(ScriptedProvider):
@@ -426,7 +426,7 @@ async def test_a_pin_is_told_also_where_only_a_count_of_the_service_lets_the_req
     model = replace(models.get("offline"), estimator=Estimator(1.0, 0.06))
     b.session.contexts.models = replace(with_override(models, model), providers={"offline": service})
     assert await b.ask("q " + "wet " * 2_760, "first") == "committed"
-    await Pinning(b.session.contexts).pin(b.conversation_id, PIN)
+    await RuleCommands(b.session.contexts).pin(b.conversation_id, PIN)
     for number in range(3):
         assert await b.ask("And now? " + "dry " * 25, f"later {number}") == "committed"
         assert text_of(service.seen[-1]).count(PIN) == 1

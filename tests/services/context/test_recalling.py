@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.context.cut import Block, CutCause, Live
+from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
@@ -35,7 +35,7 @@ async def with_something_to_recall(bench: Opener, window: int = 8_000) -> Bench:
     assert (await conversations.summarize(b.conversation_id, (MessageId(0), MessageId(8)))).block is not None
     state = await engine.state(b.conversation_id)
     summary = state.pieces[0]
-    assert isinstance(summary, Block)
+    assert isinstance(summary, SummaryPiece)
     state.pieces[0] = replace(summary, summary=replace(summary.summary, text="They talked."))
     return b
 
@@ -75,7 +75,7 @@ async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_
     engine = b.session.contexts
     async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
         state = context.state
-        kept = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        kept = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
         await (await engine.compactor(state)).adopt(context, kept, CutCause.USER)
     await ask(b, f"{QUESTION} Again.")
     assert sum(text.count("Rosalind") for text in injections(b)) == 1
@@ -89,7 +89,7 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
     await b.store.run(facts.add, Fact(FactType.ENTITY, SECRET, ("pump",)), 1, evidence, utc_now())
     b.conversation_id = (await b.session.conversations.create("Another", None)).id
 
-    async def text(recall: Recall, state: ContextState, asked: Live, most_tokens: int) -> str:
+    async def text(recall: Recall, state: ContextState, asked: MessagePiece, most_tokens: int) -> str:
         found.append(await real(recall, state, asked, most_tokens))
         if len(found) == 1:
             await b.session.purging.purge(teller, (MessageId(0), MessageId(2)), is_confirmed=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 
-from palimpsest.domain.context.cut import Block, Live, is_partition
+from palimpsest.domain.context.cut import MessagePiece, SummaryPiece, is_partition
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
@@ -43,7 +43,7 @@ async def state_of(b: Bench) -> ContextState:
 
 
 def summary_ids(state: ContextState) -> list[SummaryId]:
-    return [piece.summary.id for piece in state.pieces if isinstance(piece, Block)]
+    return [piece.summary.id for piece in state.pieces if isinstance(piece, SummaryPiece)]
 
 
 async def test_a_roll_back_hides_a_suffix_and_offers_it_as_a_draft(bench: Opener) -> None:
@@ -83,7 +83,7 @@ async def test_a_roll_back_into_a_summary_brings_the_originals_before_it_back(be
     await b.session.conversations.roll_back(b.conversation_id, MessageId(4))
     state = await state_of(b)
     assert [piece.start for piece in state.pieces] == [0, 1, 2, 3]
-    assert all(isinstance(piece, Live) for piece in state.pieces), "a summary speaks of what is hidden"
+    assert all(isinstance(piece, MessagePiece) for piece in state.pieces), "a summary speaks of what is hidden"
 
 
 async def test_a_summary_may_later_reach_over_what_is_hidden(bench: Opener) -> None:

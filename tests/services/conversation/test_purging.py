@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Action, Bench, Opener, calls, open_bench, says
 
-from palimpsest.domain.context.cut import Block, is_partition
+from palimpsest.domain.context.cut import SummaryPiece, is_partition
 from palimpsest.domain.conversation.chain import StoredMessage, first_broken
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, Role
@@ -221,7 +221,7 @@ async def test_forks_lose_what_they_inherited(bench: Opener) -> None:
         messages = await check(b, each)
         assert [m.id for m in messages if m.purged] == [2, 3]
         state = await b.session.contexts.state(each)
-        assert not any(isinstance(piece, Block) for piece in state.pieces)
+        assert not any(isinstance(piece, SummaryPiece) for piece in state.pieces)
     assert not any(m.purged for m in await check(b, early.id))
     b.conversation_id = forks_fork.id
     b.provider.replies = [says("Elsewhere.")]

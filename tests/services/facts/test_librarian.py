@@ -13,7 +13,7 @@ from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, say
 from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
 from palimpsest.domain.facts.fact import FactId, FactState, FactType, Place, Span, StoredFact, Wanted
@@ -21,8 +21,8 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.services.background import Background
-from palimpsest.services.context.pinning import Pinning
 from palimpsest.services.context.requests import Requests
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.facts.checks import Tie
 from palimpsest.services.facts.librarian import ExtractionResult, Librarian
 from palimpsest.services.facts.librarian_model import LibrarianModel
@@ -50,7 +50,7 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
 
     store = b.store
     places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
-    return Librarian(store, places, folder.as_posix(), model, Background(), Pinning(b.session.contexts).rules)
+    return Librarian(store, places, folder.as_posix(), model, Background(), RuleCommands(b.session.contexts).rules)
 
 
 async def test_a_turn_is_read_once_and_its_rule_is_kept_with_the_words_it_rests_on(bench: Opener, folder: Path) -> None:
@@ -590,12 +590,12 @@ async def test_what_another_conversation_was_told_of_hidden_words_is_sent_no_mor
     (fact,) = await librarian.all_facts()
 
     async with b.session.contexts.writing(told, "a test", lambda _: None) as context:
-        (turn_id,) = {piece.message.turn_id for piece in context.state.pieces if isinstance(piece, Live)}
+        (turn_id,) = {piece.message.turn_id for piece in context.state.pieces if isinstance(piece, MessagePiece)}
         assert turn_id is not None
         await Requests(b.session.contexts)._inject(context, turn_id, "recall", f"Recalled: {fact.fact.content}")
     await b.session.conversations.roll_back(b.conversation_id, MessageId(0))
     pieces = (await b.session.contexts.state(told)).pieces
-    assert [piece.injection for piece in pieces if isinstance(piece, Live)] == ["", ""]
+    assert [piece.injection for piece in pieces if isinstance(piece, MessagePiece)] == ["", ""]
 
 
 async def test_what_holds_again_is_one_fact_with_what_says_the_same_by_then(bench: Opener, folder: Path) -> None:

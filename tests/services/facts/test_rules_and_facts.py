@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.context.rules.ledger import EntryState
+from palimpsest.domain.context.rules.rule_set import RuleState
 from palimpsest.domain.facts.fact import FactType, Wanted
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.background import Background
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.facts.librarian import Librarian
 from palimpsest.services.facts.librarian_model import LibrarianModel
 from palimpsest.services.facts.places import FactPlaces
@@ -26,7 +26,7 @@ def librarian_of(b: Bench, folder: Path) -> Librarian:
 
     store = b.store
     places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
-    return Librarian(store, places, folder.as_posix(), model, Background(), Pinning(b.session.contexts).rules)
+    return Librarian(store, places, folder.as_posix(), model, Background(), RuleCommands(b.session.contexts).rules)
 
 
 async def said(b: Bench, folder: Path, *texts: str) -> tuple[set[str], set[str]]:
@@ -36,8 +36,8 @@ async def said(b: Bench, folder: Path, *texts: str) -> tuple[set[str], set[str]]
         b.provider.replies = [says("Understood.")]
         assert await b.ask(text, f"request {number} of {b.conversation_id}") == "committed"
         await librarian.extract_and_store(b.conversation_id)
-    rules = await Pinning(b.session.contexts).rules(b.conversation_id)
-    held = {entry.text for entry in rules.whole.entries if entry.state is EntryState.OPEN}
+    rules = await RuleCommands(b.session.contexts).rules(b.conversation_id)
+    held = {entry.text for entry in rules.whole.entries if entry.state is RuleState.OPEN}
     facts = [each for each in await librarian.all_facts() if each.fact.fact_type in RULINGS]
     return held, {each.evidence.quote for each in facts if each.evidence is not None}
 
@@ -121,7 +121,7 @@ async def test_a_rule_that_a_command_takes_back_is_no_fact_any_more(
     librarian = librarian_of(b, tmp_path)
     if is_learned_first:
         await librarian.extract_and_store(b.conversation_id)
-    await Pinning(b.session.contexts).withdraw(b.conversation_id, "0.0")
+    await RuleCommands(b.session.contexts).withdraw(b.conversation_id, "0.0")
     await b.ask(REDIS, "second")
     await librarian.extract_and_store(b.conversation_id)
     assert [each.evidence.quote for each in await librarian.all_facts() if each.evidence is not None] == [REDIS]
@@ -135,6 +135,6 @@ async def test_what_a_command_took_back_stays_so_when_the_change_of_mind_beside_
     await said(b, tmp_path, REDIS)
     b.conversation_id = other
     await said(b, tmp_path, "Actually, drop Redis: RabbitMQ instead.")
-    await Pinning(b.session.contexts).withdraw(first, "0.0")
+    await RuleCommands(b.session.contexts).withdraw(first, "0.0")
     await b.session.conversations.roll_back(other, MessageId(0))
     assert await librarian_of(b, tmp_path).all_facts() == []

@@ -18,7 +18,7 @@ from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.folder.following import Following
+from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations

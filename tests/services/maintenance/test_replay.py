@@ -16,7 +16,7 @@ from tests.services.scripted import Opener
 from tests.slow import slow
 
 from palimpsest.cli.main import main
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content, Role, TextPart, ToolResultPart, user_message
 from palimpsest.domain.transfer.conversation import Transfer
@@ -126,7 +126,7 @@ async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener
     assert (report.violations, report.breaks) == ([], [])
 
     first = state.pieces[0]
-    assert isinstance(first, Live)
+    assert isinstance(first, MessagePiece)
     state.pieces[0] = replace(first, preview=user_message("something else"), preview_tokens=6)
     checker.check(await requests.prepare(context, state.budget.budget))
     assert report.violations == ["before message 3: the prefix broke without a re-cut"]

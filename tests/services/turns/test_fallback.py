@@ -14,7 +14,7 @@ from palimpsest.domain.models.limits import LimitsSource, with_window
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.events import ContextEvent, ContextEventType
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage import models as learned
@@ -205,7 +205,7 @@ async def test_targets_that_cannot_help_are_passed_over(bench: Opener) -> None:
 
 async def test_a_target_the_pins_do_not_fit_is_passed_over(bench: Opener) -> None:
     b = await talk(bench, 2)
-    await Pinning(b.session.contexts).pin(b.conversation_id, "The schema is frozen. " * 40)
+    await RuleCommands(b.session.contexts).pin(b.conversation_id, "The schema is frozen. " * 40)
     other = let_go_on(b, "tiny", "second", tiny=1_600, second=4_000)
     other.replies = [says("I can.")]
     b.provider.replies = [failure(ErrorKind.NETWORK)]

@@ -25,7 +25,7 @@ from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, Num
 from palimpsest.domain.turns.recovery import GO_ON, Break, CallFate, Rerun, Resolution, last_batch
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import quoting
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.helper import Check, unchecked
@@ -338,10 +338,10 @@ async def test_a_discarded_turn_becomes_the_draft_when_asked(bench: Opener) -> N
 
 async def test_a_rule_that_was_pinned_meanwhile_stands_in_the_continued_request(bench: Opener) -> None:
     b = await bench([says("first"), says("wer")])
-    await Pinning(b.session.contexts).pin(b.conversation_id, "never use tabs")
+    await RuleCommands(b.session.contexts).pin(b.conversation_id, "never use tabs")
     await b.ask("before")
     turn_id = await died(b, TEXT)
-    await Pinning(b.session.contexts).pin(b.conversation_id, "always answer in verse")
+    await RuleCommands(b.session.contexts).pin(b.conversation_id, "always answer in verse")
     await chosen(b, turn_id, Resolution.CONTINUE)
     request = "\n".join(b.provider.seen[-1].lines())
     assert request.count("never use tabs") == request.count("always answer in verse") == 1

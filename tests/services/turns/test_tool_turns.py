@@ -22,7 +22,7 @@ from palimpsest.domain.models.provider import Finished, StopReason, TokenUsage, 
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.chat.attachments import FileAttachment, take_snapshots, user_content
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers
 from palimpsest.services.tools.from_editor import to_editor_tool
@@ -364,7 +364,7 @@ RULE = "Never use semicolons."
 
 async def standing(b: ToolDesk) -> list[str]:
     """The rules that hold, by their text."""
-    rules = await Pinning(b.session.contexts).rules(b.conversation_id)
+    rules = await RuleCommands(b.session.contexts).rules(b.conversation_id)
     return [entry.text for entry in rules.whole.open_entries()]
 
 

@@ -11,9 +11,9 @@ from tests.simulation.operations import Kind, Op, of_conversation
 from tests.simulation.scheduler import name_of
 from tests.simulation.world import Request, Server, Woken, World
 
-from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations
@@ -105,7 +105,7 @@ async def _redo(world: World, request: Request, session: FolderSession, at: Conv
 
 
 async def _expand(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    found = [piece.summary.id for piece in (await session.contexts.state(at)).pieces if isinstance(piece, Block)]
+    found = [piece.summary.id for piece in (await session.contexts.state(at)).pieces if isinstance(piece, SummaryPiece)]
     if found:
         change = session.conversations.expand if op.kind == "expand" else session.conversations.regenerate
         await change(at, found[op.b % len(found)])
@@ -129,7 +129,7 @@ async def purge_those(
 
 
 async def _pin(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    pinning = Pinning(session.contexts)
+    pinning = RuleCommands(session.contexts)
     if op.kind == "pin":
         await pinning.pin(at, f"Keep promise {op.b % 4}.")
     elif entries := (await pinning.rules(at)).whole.open_entries():

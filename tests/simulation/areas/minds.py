@@ -12,7 +12,7 @@ from tests.simulation.world import Request, World
 
 from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.tables import execute
 
@@ -72,7 +72,7 @@ def _grounds() -> list[tuple[ConversationId, MessageId]]:
 
 
 async def _withdraw(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
-    pinning = Pinning(session.contexts)
+    pinning = RuleCommands(session.contexts)
     if said := [each for each in (await pinning.rules(at)).whole.open_entries() if not each.is_pin]:
         await pinning.withdraw(at, str(said[op.b % len(said)].id))
 

@@ -16,7 +16,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import decode
-from palimpsest.services.context.pinning import Pinning
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.conversation.transfer import Imported, Outcome, Transfers
 from palimpsest.services.folder import adoption
 from palimpsest.services.folder.session import FolderSession
@@ -157,7 +157,7 @@ def _change_elsewhere(world: World, op: Op) -> None:
             if op.a % 2:
                 await session.conversations.rename(at, f"Named {op.number}")
             else:
-                await Pinning(session.contexts).pin(at, f"Keep promise {op.b % 3}.")
+                await RuleCommands(session.contexts).pin(at, f"Keep promise {op.b % 3}.")
 
     world.request(op.kind, server_of(world, op), carry_out)
 

@@ -36,7 +36,7 @@
 ---| "context_summarization_fallback" # A model's summary could not be used, and the deterministic one stepped in. The operation goes on.
 ---| "context_recut" # A new cut was chosen; the prefix of the next request is new from some point on.
 ---| "context_left_out" # Summaries are switched off, and the oldest messages are not sent any more. They stay stored.
----| "context_ledger_cap" # Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do.
+---| "context_rules_cap" # Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do.
 ---| "context_not_recalled" # Something was found for the message that the context does not hold, and there was no room to add it.
 ---| "context_guard" # The guard stopped a model call or a tool result.
 
@@ -1078,11 +1078,11 @@ return {
     --- Take the last undo back, while no other change of summaries was made since.
     SummaryRedoRequest = "palimpsest/summary/redo",
     --- The user's standing rules.
-    LedgerListRequest = "palimpsest/ledger/list",
+    RulesListRequest = "palimpsest/rules/list",
     --- Make a rule hold in every conversation of a folder.
-    LedgerPinRequest = "palimpsest/ledger/pin",
+    RulesPinRequest = "palimpsest/rules/pin",
     --- Take a standing rule or a pin back.
-    LedgerWithdrawRequest = "palimpsest/ledger/withdraw",
+    RulesWithdrawRequest = "palimpsest/rules/withdraw",
     --- List the facts of a folder.
     FactsListRequest = "palimpsest/facts/list",
     --- Find facts of a folder, the best first.

@@ -30,7 +30,7 @@ export function describeEvent(event: ContextEvent): ContextEventLine | undefined
             return line("No room for what was recalled", `${event.projectedTokens ?? 0} of ${event.limitTokens ?? 0} tokens`);
         case "context_left_out":
             return line("Oldest messages left out", saved);
-        case "context_ledger_cap":
+        case "context_rules_cap":
             return line("Standing rules became ordinary text", `${event.rules?.length ?? 0} of them`);
         case "context_guard":
             return line("The guard stepped in", event.outcome ?? "", event.projectedTokens === undefined ? "" : `${event.projectedTokens} of ${event.limitTokens ?? 0} tokens`);

@@ -37,7 +37,7 @@ class CutCause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SummaryPiece:
     """A summary standing in the context."""
 
     summary: Summary
@@ -59,7 +59,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class MessagePiece:
     """A message standing for itself, or a preview of it when it is too large; the whole stays in the store."""
 
     message: StoredMessage
@@ -90,11 +90,11 @@ class Live:
         shown = self.original_tokens if self.preview is None else self.preview_tokens
         return shown + self.injection_tokens
 
-    def without_injection(self) -> Live:
+    def without_injection(self) -> MessagePiece:
         return replace(self, injection="", injection_tokens=0)
 
 
-Piece = Block | Live
+Piece = SummaryPiece | MessagePiece
 
 
 def is_partition(pieces: Sequence[Piece], n_messages: int, hidden: Collection[MessageId] = ()) -> bool:
@@ -123,12 +123,12 @@ def piece_starts(pieces: Sequence[Piece]) -> list[int]:
     starts: list[int] = []
     index = 0
     while index < len(pieces):
-        if isinstance(pieces[index], Block):
+        if isinstance(pieces[index], SummaryPiece):
             starts.append(index)
             index += 1
             continue
         run: list[Content] = []
-        while index + len(run) < len(pieces) and isinstance(piece := pieces[index + len(run)], Live):
+        while index + len(run) < len(pieces) and isinstance(piece := pieces[index + len(run)], MessagePiece):
             run.append(piece.message.content)
         starts.extend(index + offset for offset in exchange_starts(run))
         index += len(run)
@@ -140,7 +140,7 @@ def keep_from(pieces: Sequence[Piece], keep_tokens: int, preserve_recent: int) -
     those that hold the `preserve_recent` newest messages. A block ends the stretch."""
     boundary, kept_tokens, kept_messages = len(pieces), 0, 0
     for start in reversed(piece_starts(pieces)):
-        if isinstance(pieces[start], Block):
+        if isinstance(pieces[start], SummaryPiece):
             break
         size = total_tokens(pieces[start:boundary])
         if kept_messages >= preserve_recent and kept_tokens + size > keep_tokens:
@@ -159,12 +159,12 @@ def runs_to_summarize(
     Protected messages stay. A stretch in front of an existing block stays too while it is smaller than
     `isolated_min_tokens`: replacing it would rewrite the prefix for little.
     """
-    last_block = max((i for i, piece in enumerate(pieces[:boundary]) if isinstance(piece, Block)), default=-1)
+    last_block = max((i for i, piece in enumerate(pieces[:boundary]) if isinstance(piece, SummaryPiece)), default=-1)
     runs: list[tuple[int, int]] = []
     start: int | None = None
     for index in range(boundary + 1):
         piece = pieces[index] if index < boundary else None
-        if isinstance(piece, Live) and piece.message.id not in protected:
+        if isinstance(piece, MessagePiece) and piece.message.id not in protected:
             start = index if start is None else start
         elif start is not None:
             if start > last_block or total_tokens(pieces[start:index]) >= isolated_min_tokens:
@@ -186,7 +186,7 @@ def leave_out(
         if total <= target_tokens:
             break
         unit = pieces[first:after]
-        if not any(isinstance(piece, Live) and piece.message.id in protected for piece in unit):
+        if not any(isinstance(piece, MessagePiece) and piece.message.id in protected for piece in unit):
             gone.update(range(first, after))
             total -= total_tokens(unit)
     ranges: list[tuple[MessageId, MessageId]] = []
@@ -204,7 +204,7 @@ def stretches_to_merge(
 ) -> list[tuple[int, int]]:
     """Stretches [i, j) before `boundary` that become one higher block each: at least one block and two pieces."""
     stretches = between_verbatim(pieces, boundary, protected)
-    return [(i, j) for i, j in stretches if j - i > 1 and any(isinstance(each, Block) for each in pieces[i:j])]
+    return [(i, j) for i, j in stretches if j - i > 1 and any(isinstance(each, SummaryPiece) for each in pieces[i:j])]
 
 
 def between_verbatim(pieces: Sequence[Piece], boundary: int, verbatim: Collection[MessageId]) -> list[tuple[int, int]]:
@@ -213,7 +213,7 @@ def between_verbatim(pieces: Sequence[Piece], boundary: int, verbatim: Collectio
     start: int | None = None
     for index in range(boundary + 1):
         piece = pieces[index] if index < boundary else None
-        if piece is not None and not (isinstance(piece, Live) and piece.message.id in verbatim):
+        if piece is not None and not (isinstance(piece, MessagePiece) and piece.message.id in verbatim):
             start = index if start is None else start
         elif start is not None:
             stretches.append((start, index))
@@ -221,7 +221,7 @@ def between_verbatim(pieces: Sequence[Piece], boundary: int, verbatim: Collectio
     return stretches
 
 
-def adopt(pieces: Sequence[Piece], block: Block) -> list[Piece]:
+def adopt(pieces: Sequence[Piece], block: SummaryPiece) -> list[Piece]:
     """The pieces with `block` in place of what it covers.
 
     Raises ValueError when its range does not begin and end where pieces do, or would separate an exchange.
@@ -250,7 +250,7 @@ def widen(pieces: Sequence[Piece], start: MessageId, end: MessageId) -> tuple[in
 
 
 def choose(
-    messages: Sequence[Live],
+    messages: Sequence[MessagePiece],
     summaries: Sequence[Summary],
     count_block: Callable[[Summary], int],
     target_tokens: int,
@@ -277,7 +277,7 @@ def choose(
     index = len(pieces) - 1
     while index >= 0:
         piece = pieces[index]
-        if isinstance(piece, Block):
+        if isinstance(piece, SummaryPiece):
             finer = _refine(piece, messages, by_id, count_block, target_tokens - total + piece.tokens)
             if finer is not None:
                 total += total_tokens(finer) - piece.tokens
@@ -288,8 +288,8 @@ def choose(
 
 
 def _refine(
-    block: Block,
-    messages: Sequence[Live],
+    block: SummaryPiece,
+    messages: Sequence[MessagePiece],
     by_id: Mapping[SummaryId, Summary],
     count_block: Callable[[Summary], int],
     room: int,
@@ -306,7 +306,7 @@ def _refine(
 
 def _lay(
     nodes: Sequence[Summary],
-    messages: Sequence[Live],
+    messages: Sequence[MessagePiece],
     start: int,
     end: int,
     count_block: Callable[[Summary], int],
@@ -316,13 +316,13 @@ def _lay(
     position = start
     for node in nodes:
         pieces.extend(messages[position : _place(messages, node.start)])
-        pieces.append(Block(node, count_block(node)))
+        pieces.append(SummaryPiece(node, count_block(node)))
         position = _place(messages, node.end)
     pieces.extend(messages[position:end])
     return pieces
 
 
-def _place(messages: Sequence[Live], message_id: int) -> int:
+def _place(messages: Sequence[MessagePiece], message_id: int) -> int:
     """Where the first message of that id or a later one stands: ids have gaps where messages were rolled back."""
     return bisect.bisect_left(messages, message_id, key=lambda each: each.start)
 
@@ -330,6 +330,6 @@ def _place(messages: Sequence[Live], message_id: int) -> int:
 def running_request(pieces: Sequence[Piece]) -> frozenset[MessageId]:
     """The id of the newest user message, which every request of its turn holds verbatim; empty when there is none."""
     for piece in reversed(pieces):
-        if isinstance(piece, Live) and piece.message.content.role is Role.USER:
+        if isinstance(piece, MessagePiece) and piece.message.content.role is Role.USER:
             return frozenset((piece.message.id,))
     return frozenset()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_content
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -120,7 +120,7 @@ def _from_line_start(text: str) -> str:
     return text if begin < 0 else text[begin + 1 :]
 
 
-def with_preview(live: Live, cap_tokens: int, count: CountText) -> Live:
+def with_preview(live: MessagePiece, cap_tokens: int, count: CountText) -> MessagePiece:
     """`live` shown as a preview of at most about `cap_tokens`; unchanged when that would not make it smaller."""
     preview = make_preview(live.message.content, live.message.id, cap_tokens, count)
     tokens = count_content(preview, count)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from palimpsest.domain.context.apportionment import apportion
-from palimpsest.domain.context.cut import Block, Piece
+from palimpsest.domain.context.cut import Piece, SummaryPiece
 from palimpsest.domain.context.measured import Estimate
 from palimpsest.domain.context.prepared import PreparedContext, Segment, ToolChoice
-from palimpsest.domain.context.rules.front import render_front
+from palimpsest.domain.context.rules.standing import render_front
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_tools
 from palimpsest.domain.conversation.chain import content_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
@@ -129,7 +129,7 @@ def segments_of(
 
 def _weighted(piece: Piece, share: float, *, is_in_prefix: bool) -> list[tuple[Segment, float]]:
     ids = (piece.start, piece.end)
-    if isinstance(piece, Block):
+    if isinstance(piece, SummaryPiece):
         reason = f"stands for {counted(piece.end - piece.start, 'older message')}"
         return [(Segment("summary", 0, reason, (piece.content,), ids, piece.summary.id, is_in_prefix), share)]
     if piece.preview is not None:

@@ -12,7 +12,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.context.cut import Block, Live, Piece, keep_from, piece_starts, runs_to_summarize, total_tokens
+from palimpsest.domain.context.cut import (
+    MessagePiece,
+    Piece,
+    SummaryPiece,
+    keep_from,
+    piece_starts,
+    runs_to_summarize,
+    total_tokens,
+)
 from palimpsest.domain.messages import MessageId, Role
 
 _SMALLEST_STRETCH: Final = 200
@@ -32,7 +40,7 @@ class Situation:
     tool_age: int
     """Tool calls among this many newest exchanges are not old yet."""
     isolated_min_tokens: int
-    """Live messages in front of a block are summarised only when they take more."""
+    """MessagePiece messages in front of a block are summarised only when they take more."""
 
 
 Stretch = tuple[int, int]
@@ -54,14 +62,14 @@ def tool_calls(situation: Situation) -> list[Stretch]:
     users = {
         piece.message.id
         for piece in pieces[:boundary]
-        if isinstance(piece, Live) and piece.message.content.role is Role.USER
+        if isinstance(piece, MessagePiece) and piece.message.content.role is Role.USER
     }
     runs = runs_to_summarize(pieces, boundary, users.union(situation.kept), situation.isolated_min_tokens)
     return [(i, j) for i, j in runs if _has_tools(pieces[i:j]) and total_tokens(pieces[i:j]) >= _SMALLEST_STRETCH]
 
 
 def _has_tools(stretch: Sequence[Piece]) -> bool:
-    return any(isinstance(piece, Live) and piece.message.content.role is Role.TOOL for piece in stretch)
+    return any(isinstance(piece, MessagePiece) and piece.message.content.role is Role.TOOL for piece in stretch)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"tool_calls": tool_calls, "threshold": threshold}
@@ -112,4 +120,4 @@ def choose_strategy(names: Sequence[str], situation: Situation, target_tokens: i
 
 def blocks_tokens(pieces: Sequence[Piece]) -> int:
     """Raw tokens of all blocks together."""
-    return sum(piece.tokens for piece in pieces if isinstance(piece, Block))
+    return sum(piece.tokens for piece in pieces if isinstance(piece, SummaryPiece))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.services.context.pinning import Pinning, is_ordinary, message_of
+from palimpsest.services.context.rule_commands import RuleCommands, is_ordinary, message_of
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.places import ConversationParams
 from palimpsest.wire.areas.rules import ListRulesResult, PinParams, RuleState, StandingRule, WithdrawParams
@@ -14,20 +14,20 @@ from palimpsest.wire.areas.rules import ListRulesResult, PinParams, RuleState, S
 async def list_rules(ls: PalimpsestServer, params: ConversationParams) -> ListRulesResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
-    return await _to_result(session, conversation_id, await Pinning(session.contexts).rules(conversation_id))
+    return await _to_result(session, conversation_id, await RuleCommands(session.contexts).rules(conversation_id))
 
 
 async def pin(ls: PalimpsestServer, params: PinParams) -> ListRulesResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
-    done = await Pinning(session.contexts).pin(conversation_id, params.text)
+    done = await RuleCommands(session.contexts).pin(conversation_id, params.text)
     return await _to_result(session, conversation_id, done)
 
 
 async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
-    done = await Pinning(session.contexts).withdraw(conversation_id, params.rule_id)
+    done = await RuleCommands(session.contexts).withdraw(conversation_id, params.rule_id)
     return await _to_result(session, conversation_id, done)
 
 

@@ -164,7 +164,7 @@ def _may_exist(pid: int) -> bool:
 
 
 def _wait_for_end(pid: int) -> bool:
-    """Block until the process has ended; False when there was none to begin with."""
+    """SummaryPiece until the process has ended; False when there was none to begin with."""
     if sys.platform != "win32":
         time.sleep(PARENT_POLL_S)  # it was there a moment ago, and importing psutil would delay the first answers
     import psutil

@@ -14,8 +14,8 @@ from typing import Final, assert_never
 
 from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.context.model_switch import Expanding, Shrinking
-from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import EntryState
+from palimpsest.domain.context.rules.rule_set import RuleState
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.facts.fact import Wanted as FactsWanted
@@ -24,8 +24,8 @@ from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, Tur
 from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.services.chat.commands import COMMANDS, parse
 from palimpsest.services.context import reports as context_reports
-from palimpsest.services.context.pinning import Pinning, is_ordinary
 from palimpsest.services.context.reports import Plan
+from palimpsest.services.context.rule_commands import RuleCommands, is_ordinary
 from palimpsest.services.conversation.history import Recut
 from palimpsest.services.conversation.purge import set_aside
 from palimpsest.services.conversation.search import Wanted, find
@@ -140,8 +140,8 @@ class Commanding:
         return self.conversation_id
 
     @property
-    def _pinning(self) -> Pinning:
-        return Pinning(self.session.contexts)
+    def _pinning(self) -> RuleCommands:
+        return RuleCommands(self.session.contexts)
 
     async def _summarize(self, argument: str) -> str:
         done = await self.session.conversations.summarize(
@@ -377,9 +377,9 @@ def _rules(rules: StandingRules) -> str:
 
 
 _STATES = {
-    EntryState.OPEN: "holds",
-    EntryState.SUPERSEDED: "superseded",
-    EntryState.WITHDRAWN: "taken back",
+    RuleState.OPEN: "holds",
+    RuleState.SUPERSEDED: "superseded",
+    RuleState.WITHDRAWN: "taken back",
 }
 
 

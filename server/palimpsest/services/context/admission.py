@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.request_layout import Frame, FrameTokens
-from palimpsest.domain.context.rules.front import Commands, StandingRules
+from palimpsest.domain.context.rules.standing import Commands, StandingRules
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, Digest, MessageId
-from palimpsest.services.context.acceptance import Accepted
+from palimpsest.services.context.continuation import Continuation, read_continuation
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, Fitting, fitting
-from palimpsest.services.context.going_on import GoingOn, read_going_on
 from palimpsest.services.context.model_switch import as_with
+from palimpsest.services.context.previews import Accepted
 from palimpsest.services.context.recut_plan import distilled
 from palimpsest.services.context.rules import front_of, news_of, read_rules
 from palimpsest.services.context.state import ContextState
@@ -60,14 +60,14 @@ class Admission:
     async def try_out(self, state: ContextState, content: Content | None, frame: Frame) -> Trial:
         """What a turn with that message would begin with; None: without a new one. Changes nothing."""
         store = self.contexts.store
-        rules, going_on = await read_rules(store, state), await read_going_on(store, state.id)
+        rules, continuation = await read_rules(store, state), await read_continuation(store, state.id)
         news = news_of(state, rules)
         asked = [] if content is None else await _asked(state, content)
         if self.contexts.is_to_be_restored(state):
             pieces, gone = await self.contexts.chosen_anew(state, asked)
             cut = replace(state.cut, left_out=gone, estimator=state.model.estimator)
             state, asked = replace(state, pieces=pieces, cut=cut, n_sent=0), []
-        found = first = self._tried(state, rules, going_on, news, asked, frame)
+        found = first = self._tried(state, rules, continuation, news, asked, frame)
         if found.fitting.fit is not Fit.NEVER:
             return found
         for model in self.contexts.models.targets():
@@ -79,7 +79,7 @@ class Admission:
                 asked = [] if content is None else await _asked(with_model, content)
                 with_model.pieces, gone = await self.contexts.chosen_anew(with_model, asked)
                 with_model.cut = replace(with_model.cut, left_out=gone)
-                found = self._tried(with_model, rules, going_on, news, [], frame)
+                found = self._tried(with_model, rules, continuation, news, [], frame)
                 if found.fitting.fit is not Fit.NEVER:
                     return found
         return first
@@ -88,9 +88,9 @@ class Admission:
         self,
         state: ContextState,
         rules: StandingRules,
-        going_on: GoingOn,
+        continuation: Continuation,
         news: str,
-        asked: Sequence[Live],
+        asked: Sequence[MessagePiece],
         frame: Frame,
     ) -> Trial:
         tried = framed(replace(state, pieces=[*state.pieces, *asked]), frame)
@@ -98,15 +98,15 @@ class Admission:
             kept, gone = distilled(self.contexts.settings, tried)
             tried = replace(tried, pieces=kept, cut=replace(tried.cut, left_out=tuple(gone)))
             tried.front = front_of(tried, rules, gone)
-        limit = tried.budget.budget - going_on.tokens(tried)
+        limit = tried.budget.budget - continuation.tokens(tried)
         news_tokens = tried.tokenizer.count(news) if news else 0
         return Trial(tried, rules, fitting(self.contexts.settings, tried, rules, limit, news_tokens))
 
 
-async def _asked(state: ContextState, content: Content) -> list[Live]:
+async def _asked(state: ContextState, content: Content) -> list[MessagePiece]:
     """A message that is not stored, as it would stand behind the state's pieces."""
     (tokens,) = await state.tokenizer.count_contents([content])
-    return [Live(StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest("")), tokens)]
+    return [MessagePiece(StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest("")), tokens)]
 
 
 def framed(state: ContextState, frame: Frame) -> ContextState:

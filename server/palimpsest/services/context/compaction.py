@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.context.cut import (
-    Block,
     CutCause,
-    Live,
+    MessagePiece,
     Piece,
+    SummaryPiece,
     adopt,
     stretches_to_merge,
     total_tokens,
 )
-from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import Ledger, missing
+from palimpsest.domain.context.rules.rule_set import RuleSet, missing
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.context.strategies import (
     DISTILLING,
     HANDING_OVER,
@@ -41,9 +41,9 @@ from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context.fitting import foldable
-from palimpsest.services.context.handing_over import hand_over
 from palimpsest.services.context.least_cut import least_cut
 from palimpsest.services.context.operations import Operation, Operations
+from palimpsest.services.context.previews import hand_over
 from palimpsest.services.context.recut_plan import (
     ISOLATED_SHARE,
     Ranges,
@@ -127,7 +127,7 @@ class Compactor:
         def now(pieces: Sequence[Piece]) -> int:
             return state.estimate_of(front, pieces).mean
 
-        current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+        current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
         target = int(self.settings.target * state.budget_raw) - fixed
         sizes = sizes_of(self.settings, state, fixed)
         choice = choice_of(self.settings, situation_of(self.settings, state, current, sizes.keep), target)
@@ -237,7 +237,7 @@ class Compactor:
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
                 await self.writer.write_ahead(state, pending_summarization(self.settings, state, rest), rules.ledger)
 
-    async def on_request(self, context: WritableContext, pending: PendingSummarization) -> Block | None:
+    async def on_request(self, context: WritableContext, pending: PendingSummarization) -> SummaryPiece | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
         state = context.state
         rules = await read_rules_of_turn(self.store, state)
@@ -247,7 +247,9 @@ class Compactor:
             new = await self.writer.write(state, pending, rules.ledger, operation)
             return await self._put_in(context, new, adopt, operations)
 
-    async def write_again(self, context: WritableContext, old: Block, pending: PendingSummarization) -> Block | None:
+    async def write_again(
+        self, context: WritableContext, old: SummaryPiece, pending: PendingSummarization
+    ) -> SummaryPiece | None:
         """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
         `pending` says that it is made of."""
         state = context.state
@@ -258,7 +260,9 @@ class Compactor:
             new = await self.writer.write(state, pending, rules.ledger, operation)
             return await self._put_in(context, new, lambda pieces, new: _exchanged(pieces, old, new), operations)
 
-    async def complete(self, context: WritableContext, pending: PendingSummarization, written: Written) -> Block | None:
+    async def complete(
+        self, context: WritableContext, pending: PendingSummarization, written: Written
+    ) -> SummaryPiece | None:
         """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
         state = context.state
         rules = await read_rules_of_turn(self.store, state)
@@ -270,10 +274,10 @@ class Compactor:
     async def _put_in(
         self,
         context: WritableContext,
-        new: Block | None,
-        put: Callable[[Sequence[Piece], Block], list[Piece]],
+        new: SummaryPiece | None,
+        put: Callable[[Sequence[Piece], SummaryPiece], list[Piece]],
         operations: Operations,
-    ) -> Block | None:
+    ) -> SummaryPiece | None:
         state = context.state
         (operation,) = operations.begun
         if new is None:
@@ -314,12 +318,12 @@ class Compactor:
             operations = self.operations(state, state.budget.budget)
         rules = await read_rules_of_turn(self.store, state)
         front = front_of(state, rules, left_out)
-        plain = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
+        plain = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in pieces]
         lost = missing(rules.ledger, plain, front.text)
         if lost:
-            blocks = [piece for piece in plain if isinstance(piece, Block)]
+            blocks = [piece for piece in plain if isinstance(piece, SummaryPiece)]
             headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.ledger)}
-            plain = [headed[piece.start] if isinstance(piece, Block) else piece for piece in plain]
+            plain = [headed[piece.start] if isinstance(piece, SummaryPiece) else piece for piece in plain]
         after = state.estimate_of(front, plain).mean
         cut = CutRecord(
             state.cut.version + 1,
@@ -328,11 +332,11 @@ class Compactor:
             state.model.estimator,
             frame_digest or state.cut.frame_digest,
             MessageId(plain[-1].end if plain else 0),
-            tuple(piece.summary.id for piece in plain if isinstance(piece, Block)),
+            tuple(piece.summary.id for piece in plain if isinstance(piece, SummaryPiece)),
             front.text,
             tuple(left_out),
         )
-        previews = {p.message.id: p.preview for p in plain if isinstance(p, Live) and p.preview is not None}
+        previews = {p.message.id: p.preview for p in plain if isinstance(p, MessagePiece) and p.preview is not None}
         report = RecutReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
         has_left_out_others = cut.left_out != state.cut.left_out
         expansions = state.expansions if expanded is None else (*state.expansions, expanded)
@@ -361,7 +365,7 @@ class Compactor:
         if fresh := sorted(demoted - state.demoted):
             self._emit(
                 state,
-                ContextEventType.LEDGER_CAP,
+                ContextEventType.RULES_CAP,
                 rules=tuple(str(each) for each in fresh),
                 max_tokens=state.cut.estimator.part(rules.cap_tokens),
             )
@@ -372,7 +376,7 @@ class Compactor:
         state: ContextState,
         pieces: list[Piece],
         runs: Sequence[list[Piece]],
-        ledger: Ledger,
+        ledger: RuleSet,
         operation: Operation,
         now: Callable[[Sequence[Piece]], int],
     ) -> list[Piece]:
@@ -400,12 +404,12 @@ class Compactor:
         pieces: list[Piece],
         protected: Collection[MessageId],
         target: int,
-        ledger: Ledger,
+        ledger: RuleSet,
         operations: Operations,
         now: Callable[[Sequence[Piece]], int],
     ) -> list[Piece]:
         """The pieces with their older blocks made into higher ones of `target` raw tokens together."""
-        boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, Block)), default=-1)
+        boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, SummaryPiece)), default=-1)
         stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
         if not stretches:
             return pieces
@@ -444,7 +448,7 @@ def _n_messages(pieces: Sequence[Piece]) -> int:
     return sum(piece.end - piece.start for piece in pieces)
 
 
-def _exchanged(pieces: Sequence[Piece], old: Block, new: Block) -> list[Piece]:
+def _exchanged(pieces: Sequence[Piece], old: SummaryPiece, new: SummaryPiece) -> list[Piece]:
     """The pieces with one summary in the place of another."""
     return [new if piece is old else piece for piece in pieces]
 

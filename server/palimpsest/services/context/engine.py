@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.context.compaction_sizes import KEEP_SHARE
-from palimpsest.domain.context.cut import CutCause, Live, Piece, choose, keep_from, leave_out, running_request
+from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, choose, keep_from, leave_out, running_request
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.summaries.node import Summary
@@ -23,9 +23,9 @@ from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
 from palimpsest.services.context import debug_log as context_debug
-from palimpsest.services.context.acceptance import Accepted, accept, with_previews
-from palimpsest.services.context.calibrating import calibrated, key_of, observe
 from palimpsest.services.context.compaction import AHEAD_SHARE, Compactor
+from palimpsest.services.context.counting import calibrated, key_of, observe
+from palimpsest.services.context.previews import Accepted, accept, with_previews
 from palimpsest.services.context.state import ContextState, block, first_state, load_everything, load_state
 from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.context.summaries.writer import SummaryWriter
@@ -247,7 +247,7 @@ class ContextEngine:
         else:
             state.hide(start, hid.last_hidden)
 
-    async def push_message(self, context: WritableContext, content: Content) -> Live:
+    async def push_message(self, context: WritableContext, content: Content) -> MessagePiece:
         """Stores a message at the end of the conversation, outside any turn: for what was said elsewhere. As it stands
         in the context."""
         state = context.state
@@ -261,7 +261,7 @@ class ContextEngine:
 
         await self.store.commit(write, lambda stored: self.appended(state, stored, accepted))
         pushed = state.pieces[-1]
-        assert isinstance(pushed, Live)
+        assert isinstance(pushed, MessagePiece)
         return pushed
 
     async def make_room(self, context: WritableContext, tokens: int) -> None:
@@ -295,10 +295,10 @@ class ContextEngine:
         await compactor.adopt(context, pieces, cause, frame_digest=frame_digest, left_out=left_out)
 
     async def chosen_anew(
-        self, state: ContextState, asked: Sequence[Live]
+        self, state: ContextState, asked: Sequence[MessagePiece]
     ) -> tuple[list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
         """The pieces of such a cut, and what it leaves out. `asked`: behind the stored messages."""
-        messages, summaries = list[Live](), list[Summary]()
+        messages, summaries = list[MessagePiece](), list[Summary]()
         if state.n_messages:  # a conversation that begins is not stored yet
             messages, summaries = await load_everything(self.store, state, state.tokenizer)
         estimator, budget = state.model.estimator, state.budget.budget

@@ -12,11 +12,19 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from palimpsest.domain.context.cut import Block, Live, Piece, between_verbatim, keep_from, running_request, total_tokens
+from palimpsest.domain.context.cut import (
+    MessagePiece,
+    Piece,
+    SummaryPiece,
+    between_verbatim,
+    keep_from,
+    running_request,
+    total_tokens,
+)
 from palimpsest.domain.context.previews import SMALLEST_PREVIEW
 from palimpsest.domain.context.request_layout import Front
-from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import Ledger, standing_rules
+from palimpsest.domain.context.rules.rule_set import RuleSet, standing_rules
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.context.summaries.extractive import AUTHOR, KIND
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import RecentMessagesTooLarge, TooLong
@@ -78,7 +86,7 @@ def fitting(
     if upper <= limit_tokens:
         return Fitting(Fit.WHOLE, upper, upper, limit_tokens, len(state.pieces) - state.n_blocks)
     front, pieces, _ = least(settings, now, rules)
-    n_verbatim = sum(isinstance(piece, Live) for piece in pieces)
+    n_verbatim = sum(isinstance(piece, MessagePiece) for piece in pieces)
     smallest = now.estimate_of(front, pieces).upper
     if smallest <= limit_tokens:
         return Fitting(Fit.COMPACTED, upper, smallest, limit_tokens, n_verbatim)
@@ -93,7 +101,7 @@ def too_long(pieces: Sequence[Piece], upper_of: Callable[[Sequence[Piece]], int]
     not add up to that of the whole, so what the message takes is what the request takes more with it, and what is free
     for it does not depend on how long it is.
     """
-    said = [piece for piece in pieces if isinstance(piece, Live) and piece.message.content.role is Role.USER]
+    said = [piece for piece in pieces if isinstance(piece, MessagePiece) and piece.message.content.role is Role.USER]
     if not said:
         return None
     longest = max(said, key=lambda piece: piece.tokens)
@@ -109,7 +117,7 @@ def least(
 ) -> tuple[Front, list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
     """The smallest form of the state's next request: its front, its pieces, each block as large as it can be, and the
     ranges [start, end) that would be left out for it."""
-    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
     request, stretches = running_request(current), foldable(current)
     if not settings.infinity:
         gone = tuple((current[i].start, current[j - 1].end) for i, j in stretches)
@@ -133,10 +141,10 @@ def foldable(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
     return between_verbatim(pieces, keep_from(pieces, 0, 1), running_request(pieces))
 
 
-def smallest_block(state: ContextState, run: Sequence[Piece], ledger: Ledger) -> Block:
+def smallest_block(state: ContextState, run: Sequence[Piece], ledger: RuleSet) -> SummaryPiece:
     """A block for the run that holds no more than its standing rules and some lines, which are not written yet."""
     start, end = run[0].start, run[-1].end
-    level = 1 + max((piece.summary.level for piece in run if isinstance(piece, Block)), default=0)
+    level = 1 + max((piece.summary.level for piece in run if isinstance(piece, SummaryPiece)), default=0)
     text = standing_rules(ledger, start, end)
     summary = Summary(SummaryId(0), start, end, level, KIND, text, total_tokens(run), AUTHOR, "")
     empty = block(summary, state.tokenizer)
@@ -148,7 +156,7 @@ def _shortened(pieces: Sequence[Piece], request: frozenset[MessageId]) -> list[P
     smallest = 2 * SMALLEST_PREVIEW
     return [
         replace(piece, preview=piece.message.content, preview_tokens=smallest)
-        if isinstance(piece, Live) and piece.message.id not in request and piece.tokens > smallest
+        if isinstance(piece, MessagePiece) and piece.message.id not in request and piece.tokens > smallest
         else piece
         for piece in pieces
     ]

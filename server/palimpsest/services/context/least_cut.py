@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from palimpsest.domain.context.cut import Live, Piece, running_request, total_tokens
-from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import standing_rules
+from palimpsest.domain.context.cut import MessagePiece, Piece, running_request, total_tokens
+from palimpsest.domain.context.rules.rule_set import standing_rules
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.services.context.fitting import LEAST_LINES, foldable, least, smallest_block, too_long
-from palimpsest.services.context.handing_over import hand_over
 from palimpsest.services.context.operations import Operation
+from palimpsest.services.context.previews import hand_over
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer
@@ -42,7 +42,7 @@ async def least_cut(
 
     Raises RecentMessagesTooLarge when even they do not fit.
     """
-    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
     request = running_request(current)
     with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
     fixed = request.union(with_rules)
@@ -91,7 +91,7 @@ async def _shown(
     shown = await asyncio.to_thread(hand_over, state, pieces, room, fixed)
     upper = state.estimate_of(front, shown).upper
     if upper > limit_tokens:
-        n_verbatim = sum(isinstance(piece, Live) for piece in shown)
+        n_verbatim = sum(isinstance(piece, MessagePiece) for piece in shown)
         longest = too_long(shown, lambda each: state.estimate_of(front, each).upper, limit_tokens)
         raise RecentMessagesTooLarge(upper, limit_tokens, n_verbatim, longest)
     return shown

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from palimpsest.domain.context.calibration import Calibration
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import ConversationId
-from palimpsest.services.context.calibrating import key_of
+from palimpsest.services.context.counting import key_of
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.models.catalog import ModelChoice
 from palimpsest.storage import models as stored

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.recalled import FOOT, HEAD, harmless
 from palimpsest.domain.facts.fact import StoredFact
 from palimpsest.domain.facts.retrieval.packing import entries_of
@@ -51,7 +51,7 @@ class Recall:
     order: Order | None = None
     """Puts what was found in another order; None: the scores decide."""
 
-    async def text(self, state: ContextState, asked: Live, most_tokens: int) -> str:
+    async def text(self, state: ContextState, asked: MessagePiece, most_tokens: int) -> str:
         """What to tell behind the message `asked`, in at most `most_tokens` (raw); empty for nothing.
 
         Nothing of it stands in the context already, also not behind an earlier message."""
@@ -60,7 +60,7 @@ class Recall:
         question = asked.message.content.text
         if room < _FEWEST_TOKENS or not question.strip():
             return ""
-        lives = [piece for piece in state.pieces if isinstance(piece, Live)]
+        lives = [piece for piece in state.pieces if isinstance(piece, MessagePiece)]
         told = {entry for piece in lives if piece.injection for entry in entries_of(piece.injection)}
         found = await Retriever(self.store, count, self.order).retrieve(
             Question(
@@ -82,5 +82,5 @@ class Recall:
         return f"{HEAD}\n{harmless(found.text).rstrip()}\n{FOOT}"
 
 
-def _files_in_view(asked: Live) -> tuple[str, ...]:
+def _files_in_view(asked: MessagePiece) -> tuple[str, ...]:
     return tuple(part.label for part in asked.message.content.parts if isinstance(part, AttachmentPart))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from palimpsest.domain.context.compaction_sizes import RecutSizes, recut_sizes
-from palimpsest.domain.context.cut import Live, Piece, leave_out, total_tokens
-from palimpsest.domain.context.rules.front import StandingRules
+from palimpsest.domain.context.cut import MessagePiece, Piece, leave_out, total_tokens
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.context.strategies import Choice, Situation, choose_strategy
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.messages import MessageId
@@ -33,7 +33,7 @@ def pending_summarization(settings: ContextSettings, state: ContextState, run: S
 
 def distilled(settings: ContextSettings, state: ContextState) -> tuple[list[Piece], Ranges]:
     """The pieces that the layout `librarian` sends, and all that is left out then."""
-    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
     kept, more = leave_out(current, 0, settings.preserve_recent, state.kept)
     return kept, joined([*state.cut.left_out, *more]) if more else state.cut.left_out
 
@@ -92,7 +92,7 @@ def leaving_out(
     settings: ContextSettings, state: ContextState, rules: StandingRules, limit_tokens: int
 ) -> tuple[list[Piece], list[Piece], Ranges]:
     """The pieces now, those that a re-cut without summaries would keep, and all that would be left out then."""
-    current = [piece.without_injection() if isinstance(piece, Live) else piece for piece in state.pieces]
+    current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
     fixed, gone, kept = state.frame_tokens.total, state.cut.left_out, current
     for _ in range(2):  # what is left out may hold rules, which then stand in front and take room
         target = min(int(settings.target * state.budget_raw), state.cut.estimator.raw_within(limit_tokens)) - fixed

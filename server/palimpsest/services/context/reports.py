@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.cut import Block, CutCause, Live
+from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
 from palimpsest.domain.context.prepared import Segment
 from palimpsest.domain.context.tokens import Certainty
 from palimpsest.domain.context.usage import ContextUsage
@@ -104,9 +104,9 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
         state.budget,
         state.model,
         certainty(state),
-        sum(1 if isinstance(piece, Live) else piece.end - piece.start for piece in state.pieces),
+        sum(1 if isinstance(piece, MessagePiece) else piece.end - piece.start for piece in state.pieces),
         tuple((kind, tokens) for kind, tokens in kinds.most_common() if tokens),
-        max((piece.summary.created_at for piece in state.pieces if isinstance(piece, Block)), default=None),
+        max((piece.summary.created_at for piece in state.pieces if isinstance(piece, SummaryPiece)), default=None),
     )
 
 

@@ -14,9 +14,9 @@ from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import TurnId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.admission import Beside, framed
+from palimpsest.services.context.counting import counted, is_near
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, fitting
-from palimpsest.services.context.near_limit import counted, is_near
 from palimpsest.services.context.recall import DISTILLED, USUAL, Recall
 from palimpsest.services.context.rules import news_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState

@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.request_layout import Front
 from palimpsest.domain.context.rules.detection import read_rulings, readers_version
-from palimpsest.domain.context.rules.front import Commands, RulesBasis, StandingRules, derive, front_text, news_text
+from palimpsest.domain.context.rules.standing import Commands, RulesBasis, StandingRules, derive, front_text, news_text
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import MessageId
@@ -20,7 +20,7 @@ from palimpsest.storage.conversation import conversations, rule_marks
 from palimpsest.storage.conversation.conversations import HiddenRange
 from palimpsest.storage.store import Store
 
-LEDGER_SHARE: Final = 0.15
+RULES_SHARE: Final = 0.15
 """Of the budget: what standing rules may take; older ones over it become ordinary text, pins never."""
 
 
@@ -55,7 +55,7 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
 
     hidden, now = await store.read(read)
     visible = tuple(each for each in ruling if not any(h.start <= each.id < h.end for h in hidden))
-    cap = int(LEDGER_SHARE * state.budget_raw)
+    cap = int(RULES_SHARE * state.budget_raw)
     basis = RulesBasis(visible, now if commands is None else commands, cap)
     rules = state.rules
     if rules is None or not rules.basis.is_same(basis):
@@ -102,7 +102,7 @@ def front_of(state: ContextState, rules: StandingRules, left_out: Sequence[tuple
 
 def news_of(state: ContextState, rules: StandingRules) -> str:
     """What the user ruled by command since the cut was chosen and no message of the context says; empty for nothing."""
-    told = [state.front.text, *(piece.injection for piece in state.pieces if isinstance(piece, Live))]
+    told = [state.front.text, *(piece.injection for piece in state.pieces if isinstance(piece, MessagePiece))]
     return news_text(rules.lines(state.cut.left_out), rules.basis.commands.closed_pins, "\n".join(filter(None, told)))
 
 

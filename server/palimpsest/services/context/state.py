@@ -10,12 +10,12 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, running_request, total_tokens
+from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece, running_request, total_tokens
 from palimpsest.domain.context.measured import Estimate, Measured, Part
 from palimpsest.domain.context.prepared import Segment
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, segments_of
-from palimpsest.domain.context.rules.front import Commands, StandingRules, render_front
-from palimpsest.domain.context.rules.ledger import EntryId
+from palimpsest.domain.context.rules.rule_set import RuleId
+from palimpsest.domain.context.rules.standing import Commands, StandingRules, render_front
 from palimpsest.domain.context.summaries.node import Summary, render_summary
 from palimpsest.domain.context.tokens import count_content
 from palimpsest.domain.conversation.chain import StoredMessage
@@ -55,7 +55,7 @@ class ContextState:
     """How many leading pieces stood unchanged in the last request."""
     futile_above: int = 0
     """Raw tokens under which another re-cut by threshold is not tried: the last one gained too little."""
-    demoted: frozenset[EntryId] = frozenset()
+    demoted: frozenset[RuleId] = frozenset()
     """Standing rules over their share of the budget, as they were last told."""
     rules: StandingRules | None = None
     """As they were last derived; None when they were not yet."""
@@ -148,7 +148,7 @@ class ContextState:
 
     @property
     def n_blocks(self) -> int:
-        return sum(isinstance(piece, Block) for piece in self.pieces)
+        return sum(isinstance(piece, SummaryPiece) for piece in self.pieces)
 
     @contextlib.contextmanager
     def ruled_by(self, commands: Commands | None) -> Iterator[None]:
@@ -169,13 +169,15 @@ class ContextState:
     def asked_at(self, turn_id: TurnId) -> int:
         """The position of the turn's own message among the pieces."""
         return next(
-            i for i, piece in enumerate(self.pieces) if isinstance(piece, Live) and piece.message.turn_id == turn_id
+            i
+            for i, piece in enumerate(self.pieces)
+            if isinstance(piece, MessagePiece) and piece.message.turn_id == turn_id
         )
 
-    def asked_in(self, turn_id: TurnId) -> Live:
+    def asked_in(self, turn_id: TurnId) -> MessagePiece:
         """The turn's own message."""
         piece = self.pieces[self.asked_at(turn_id)]
-        assert isinstance(piece, Live)
+        assert isinstance(piece, MessagePiece)
         return piece
 
     def with_injection(self, turn_id: TurnId, text: str) -> ContextState:
@@ -191,7 +193,7 @@ class ContextState:
         was measured makes an estimate of parts other than the sum of their estimates."""
         for index in reversed(range(len(self.pieces)) if tokens else ()):
             piece = self.pieces[index]
-            if isinstance(piece, Live) and piece.message.content.role is Role.USER:
+            if isinstance(piece, MessagePiece) and piece.message.content.role is Role.USER:
                 larger = replace(piece, injection_tokens=piece.injection_tokens + tokens)
                 return replace(self, pieces=[*self.pieces[:index], larger, *self.pieces[index + 1 :]])
         return self
@@ -207,7 +209,7 @@ class ContextState:
 
 
 def _part(piece: Piece) -> Part:
-    if isinstance(piece, Block):
+    if isinstance(piece, SummaryPiece):
         return Part(piece.start, piece.end, piece.tokens, "summary")
     content = piece.message.content
     kind = next((f"tool {result.name}" for result in content.results), content.role.value)
@@ -216,17 +218,19 @@ def _part(piece: Piece) -> Part:
 
 def live(
     message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer, injection: str = ""
-) -> Live:
+) -> MessagePiece:
     preview_tokens = 0 if preview is None else count_content(preview, tokenizer.count)
-    return Live(message, tokens, preview, preview_tokens, injection, tokenizer.count(injection) if injection else 0)
+    return MessagePiece(
+        message, tokens, preview, preview_tokens, injection, tokenizer.count(injection) if injection else 0
+    )
 
 
 def front(text: str, tokenizer: Tokenizer) -> Front:
     return Front(text, count_content(render_front(text), tokenizer.count)) if text else Front()
 
 
-def block(summary: Summary, tokenizer: Tokenizer) -> Block:
-    return Block(summary, count_content(render_summary(summary), tokenizer.count))
+def block(summary: Summary, tokenizer: Tokenizer) -> SummaryPiece:
+    return SummaryPiece(summary, count_content(render_summary(summary), tokenizer.count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +343,9 @@ def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
     return CutRecord(0, CutCause.FIRST, model.name, model.estimator, frame_digest, MessageId(0), ())
 
 
-async def load_everything(store: Store, state: ContextState, tokenizer: Tokenizer) -> tuple[list[Live], list[Summary]]:
+async def load_everything(
+    store: Store, state: ContextState, tokenizer: Tokenizer
+) -> tuple[list[MessagePiece], list[Summary]]:
     """All visible messages, live and without previews, and all summaries that speak of nothing hidden: for choosing a
     cut anew."""
 
@@ -355,4 +361,4 @@ async def load_everything(store: Store, state: ContextState, tokenizer: Tokenize
 
     messages, counts, summaries = await store.read(read)
     counts = await ensure_counts(store, state.id, messages, counts, tokenizer)
-    return [Live(message, counts[message.id]) for message in messages], summaries
+    return [MessagePiece(message, counts[message.id]) for message in messages], summaries

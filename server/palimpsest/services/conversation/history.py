@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, piece_starts, total_tokens
+from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece, piece_starts, total_tokens
 from palimpsest.domain.context.cut_history import Ranges, Standing
 from palimpsest.domain.context.summaries.node import children_of
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
 from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.machine import utc_now
-from palimpsest.services.context.acceptance import with_previews
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.previews import with_previews
 from palimpsest.services.context.recut_plan import pending_summarization
 from palimpsest.services.context.state import ContextState, block, ensure_counts, live
 from palimpsest.services.context.writable import WritableContext
@@ -123,7 +123,7 @@ class HistoryEditor:
                 ErrorDetail(limit_tokens=state.budget.budget, projected_tokens=estimator.upper(needed)),
             )
         pieces = [*state.pieces[:index], *finer, *state.pieces[index + 1 :]]
-        shown = (old.start, old.end) if all(isinstance(piece, Live) for piece in finer) else None
+        shown = (old.start, old.end) if all(isinstance(piece, MessagePiece) for piece in finer) else None
         reason = f"Messages {old.start} to {old.end - 1} stand for themselves again."
         if shown is None:
             reason = f"What the summary of messages {old.start} to {old.end - 1} was made of stands in its place."
@@ -214,15 +214,15 @@ class HistoryEditor:
         await compactor.adopt(context, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
         return Recut(operations.tokens_before, state.estimate.mean, start, end, reason)
 
-    def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, Block]:
+    def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, SummaryPiece]:
         for index, piece in enumerate(state.pieces):
-            if isinstance(piece, Block) and piece.summary.id == summary_id:
+            if isinstance(piece, SummaryPiece) and piece.summary.id == summary_id:
                 return index, piece
         raise NotFound(
             f"There is no summary {summary_id} in this conversation's context. Show the context and choose one."
         )
 
-    async def _made_of(self, state: ContextState, old: Block) -> list[Piece]:
+    async def _made_of(self, state: ContextState, old: SummaryPiece) -> list[Piece]:
         """Lower summaries with the messages between them, or the originals."""
         summaries = await self.engine.store.read(contexts.read_summaries, state.id, old.summary.children)
         children = children_of(old.summary, {each.id: each for each in summaries})
@@ -245,7 +245,7 @@ class HistoryEditor:
 
         messages, counts = await store.read(read)
         counts = await ensure_counts(store, state.id, messages, counts, state.tokenizer)
-        known = {piece.message.id: piece for piece in state.pieces if isinstance(piece, Live)}
+        known = {piece.message.id: piece for piece in state.pieces if isinstance(piece, MessagePiece)}
         fresh = [known.get(m.id) or live(m, counts[m.id], None, state.tokenizer) for m in messages]
         return list(with_previews(self.engine.settings, state, fresh))
 
@@ -261,11 +261,13 @@ class HistoryEditor:
         return max((start for start in starts if start <= message_id), default=message_id)
 
 
-def _blocks(pieces: Sequence[Piece]) -> dict[SummaryId, Block]:
-    return {piece.summary.id: piece for piece in pieces if isinstance(piece, Block)}
+def _blocks(pieces: Sequence[Piece]) -> dict[SummaryId, SummaryPiece]:
+    return {piece.summary.id: piece for piece in pieces if isinstance(piece, SummaryPiece)}
 
 
-def _difference(gone: Sequence[Block], back: Sequence[Block], sent_before: Ranges, sent_now: Ranges) -> str:
+def _difference(
+    gone: Sequence[SummaryPiece], back: Sequence[SummaryPiece], sent_before: Ranges, sent_now: Ranges
+) -> str:
     """What stands otherwise, in words."""
     said = [f"a summary stands for messages {each.start} to {each.end - 1}" for each in back]
     for each in gone:

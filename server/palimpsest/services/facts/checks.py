@@ -16,7 +16,7 @@ from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
 from palimpsest.domain.facts.staleness.check import Verdict, check_file
 from palimpsest.domain.facts.staleness.file_lines import FileLines
 from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
-from palimpsest.domain.facts.staleness.said_place import said_place
+from palimpsest.domain.facts.staleness.statement_place import said_place
 from palimpsest.domain.facts.staleness.symbols import find_symbol
 from palimpsest.services.workspace.encoding import decode
 from palimpsest.services.workspace.files import MAX_FILE_BYTES, WorkspaceFiles

@@ -16,17 +16,18 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
-from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import Ledger, LedgerEntry
+from palimpsest.domain.context.rules.rule_set import RuleSet, StandingRule
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.facts.extraction import from_model, restating
+from palimpsest.domain.facts.extraction import from_model
+from palimpsest.domain.facts.extraction import restatement as restating
 from palimpsest.domain.facts.extraction.admission import Admission, admit, most_open
-from palimpsest.domain.facts.extraction.agreeing import agree, ended_rule, overtaken_by
+from palimpsest.domain.facts.extraction.agreement import agree, ended_rule, overtaken_by
 from palimpsest.domain.facts.extraction.by_rules import Proposal, proposals
 from palimpsest.domain.facts.extraction.exchange import Exchange
 from palimpsest.domain.facts.extraction.names import entities_in
-from palimpsest.domain.facts.extraction.restating import Unusable
+from palimpsest.domain.facts.extraction.restatement import Unusable
 from palimpsest.domain.facts.fact import (
     LONGEST_ENTITY,
     LONGEST_FACT,
@@ -220,7 +221,7 @@ class Librarian:
 
         while True:
             known, version = await self.store.search(_known) if found else ([], None)
-            rules = (await self.rules(conversation_id)).whole if found else Ledger(())
+            rules = (await self.rules(conversation_id)).whole if found else RuleSet(())
             admission = await asyncio.to_thread(_admit, found, known, cap, rules, conversation_id)
             ties = await self.places.tie([place for each in admission.new for place in _said_places(each)])
             kept = functools.partial(_keep, conversation_id, work, admission, ties, numbers)
@@ -366,7 +367,7 @@ class Librarian:
             with contextlib.suppress(knowledge.Changed):
                 return await self._commit(write)
 
-    async def _ended_rule(self, fact: Fact, said: Evidence) -> LedgerEntry | None:
+    async def _ended_rule(self, fact: Fact, said: Evidence) -> StandingRule | None:
         return ended_rule(fact, said, (await self.rules(said.conversation_id)).whole)
 
     async def forgotten(self) -> list[Forgotten]:
@@ -463,7 +464,7 @@ def _known() -> tuple[list[StoredFact], knowledge.Version]:
 
 
 def _admit(
-    found: Sequence[Proposal], known: Sequence[StoredFact], cap: int, rules: Ledger, conversation_id: ConversationId
+    found: Sequence[Proposal], known: Sequence[StoredFact], cap: int, rules: RuleSet, conversation_id: ConversationId
 ) -> Admission:
     return agree(admit(found, known, cap), rules, known, conversation_id)
 

@@ -19,7 +19,7 @@ from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.facts.keeper import FactKeeping
-from palimpsest.services.folder.following import Following
+from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.leases import Leases
 from palimpsest.services.tools.editors import Editors
 from palimpsest.services.turns.engine import TurnEngine

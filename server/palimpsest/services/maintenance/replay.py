@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palimpsest.domain.context.cut import Block, is_partition
+from palimpsest.domain.context.cut import SummaryPiece, is_partition
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.context.rules.ledger import missing
+from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.context.tokens import count_content
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.conversation.exchanges import unanswered_calls
@@ -204,7 +204,7 @@ class RequestChecker:
             (
                 piece.message.content
                 for piece in reversed(self.state.pieces)
-                if not isinstance(piece, Block) and piece.message.content.role is Role.USER
+                if not isinstance(piece, SummaryPiece) and piece.message.content.role is Role.USER
             ),
             None,
         )

@@ -26,7 +26,7 @@ from palimpsest.domain.models.limits import (
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.editor_models import EDITOR, HINT, EditorId, EditorModels
-from palimpsest.services.models.redacting import RedactingProvider
+from palimpsest.services.models.redaction import RedactingProvider
 from palimpsest.wording import nearest
 
 OFFLINE: Final = "offline"

@@ -20,7 +20,7 @@ from palimpsest.machine import machine, utc_now
 from palimpsest.services.context.admission import Admission, Beside
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.models.editor_models import EditorId
-from palimpsest.services.turns.continuing import check_again
+from palimpsest.services.turns.reruns import check_again
 from palimpsest.services.turns.run import TurnRun, TurnServices
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations

@@ -10,7 +10,7 @@ from typing import Final
 
 from palimpsest.domain.context.guard import Outcome
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.errors import ErrorKind, LedgerTooLarge, PalimpsestError, ProviderError, RecentMessagesTooLarge
+from palimpsest.domain.errors import ErrorKind, PalimpsestError, ProviderError, RecentMessagesTooLarge, RulesTooLarge
 from palimpsest.domain.models.limits import Model
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
@@ -76,7 +76,7 @@ class Fallback:
             self._tried.add(target.name)
             try:
                 await switch_model(self.contexts, context, target)
-            except LedgerTooLarge:
+            except RulesTooLarge:
                 continue  # the user's pins do not fit it
             return target
         return None

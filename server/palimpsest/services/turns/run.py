@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequ
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.guard import Outcome, turn_preflight
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.context.request_layout import Frame
@@ -42,14 +42,14 @@ from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, opa
 from palimpsest.domain.turns.states import ENDING_STATES, TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services.context import debug_log as context_debug
+from palimpsest.services.context.continuation import Continuation, read_continuation
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.context.going_on import GoingOn, read_going_on
 from palimpsest.services.context.requests import Beginning, Requests
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.tools.toolbox import OfferedTools, Toolbox, TurnScope
-from palimpsest.services.turns.continuing import choose_cut
 from palimpsest.services.turns.fallback import Fallback
 from palimpsest.services.turns.journal import ActiveJournal
+from palimpsest.services.turns.reruns import choose_cut
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.turns.tool_batch import ToolBatch, counters_of, report
 from palimpsest.storage.leases import HeldLease
@@ -101,7 +101,7 @@ class TurnRun:
     """None for a turn with a message of its own."""
     _context: WritableContext | None = None
     """None until it was read."""
-    _going_on: GoingOn = field(default=GoingOn(frozenset()))
+    _continuation: Continuation = field(default=Continuation(frozenset()))
     _step: _Step | None = None
     """The step whose answer is being streamed or worked on; None between two steps."""
     _n_steps: int = 0
@@ -132,7 +132,7 @@ class TurnRun:
         if self.reopened is not None:
             has_hidden = self.reopened.has_hidden
             await choose_cut(services.contexts, context, turn.user_message_id, turn.beside, has_hidden=has_hidden)
-        self._going_on = await read_going_on(services.store, turn.conversation_id)
+        self._continuation = await read_continuation(services.store, turn.conversation_id)
         fallback = Fallback(services.contexts)
         tools = services.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
         frame = await services.frame_of(tools.schemas)
@@ -200,10 +200,10 @@ class TurnRun:
         beginning = None if frame is None else Beginning(self._asked_in(context), frame, turn.beside)
         has_message = beginning is not None and beginning.turn_id == turn.id
         limit = fallback.limit(state.budget.budget if has_message else state.budget.wall)
-        room = limit - self._going_on.tokens(state)
+        room = limit - self._continuation.tokens(state)
         tool_choice: ToolChoice = "none" if is_last else "auto"
         prepared = await self.services.requests.prepare(context, room, tool_choice, beginning)
-        prepared = self._going_on.add_to(prepared, state, limit)
+        prepared = self._continuation.add_to(prepared, state, limit)
         counters = counters_of(state)
         context_debug.loop_init(
             step=self._n_steps,
@@ -222,7 +222,7 @@ class TurnRun:
     def _asked_in(self, context: WritableContext) -> TurnId:
         """The turn that stored the user's message: this one, or the one it goes on from."""
         for piece in context.state.pieces:
-            if isinstance(piece, Live) and piece.message.id == self.turn.user_message_id:
+            if isinstance(piece, MessagePiece) and piece.message.id == self.turn.user_message_id:
                 return piece.message.turn_id or self.turn.id
         return self.turn.id
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palimpsest.domain.context.rules.ledger import EntryId, Pin
+from palimpsest.domain.context.rules.rule_set import Pin, RuleId
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.tables import execute
 
@@ -28,7 +28,7 @@ def closed_pins() -> list[Pin]:
     return [Pin(*row) for row in execute("SELECT number, text FROM pin WHERE NOT is_open ORDER BY number")]
 
 
-def withdraw(conversation_id: ConversationId, entry: EntryId, now: str) -> None:
+def withdraw(conversation_id: ConversationId, entry: RuleId, now: str) -> None:
     """The conversation's rule no longer holds, whatever its message says."""
     execute(
         "INSERT OR IGNORE INTO withdrawal (conversation, message_id, rule, created_at) VALUES (?, ?, ?, ?)",
@@ -36,10 +36,10 @@ def withdraw(conversation_id: ConversationId, entry: EntryId, now: str) -> None:
     )
 
 
-def withdrawals(conversation_id: ConversationId) -> list[EntryId]:
+def withdrawals(conversation_id: ConversationId) -> list[RuleId]:
     """What the user took back by command, oldest message first."""
     found = execute("SELECT message_id, rule FROM withdrawal WHERE conversation = ?", conversation_id)
-    return sorted(EntryId(MessageId(message_id), rule) for message_id, rule in found)
+    return sorted(RuleId(MessageId(message_id), rule) for message_id, rule in found)
 
 
 def version() -> tuple[int, int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from palimpsest.domain.context.cut import Block, Live, Piece, is_partition
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, is_partition
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
@@ -67,7 +67,7 @@ def _partitions(conversation_id: ConversationId, n_messages: int) -> bool:
     blocks = [each for each in blocks if contexts.is_usable(each, ranges)]
     absent = _ids((each.start, each.end) for each in ranges) | (set() if cut is None else _ids(cut.left_out))
     covered = _ids((each.start, each.end) for each in blocks)
-    pieces: list[Piece] = [Block(each, 0) for each in blocks]
+    pieces: list[Piece] = [SummaryPiece(each, 0) for each in blocks]
     pieces += [_live(each) for each in _stored_ids(conversation_id) if each not in absent and each not in covered]
     return is_partition(sorted(pieces, key=lambda piece: piece.start), n_messages, absent - covered)
 
@@ -87,7 +87,7 @@ def _stored_ids(conversation_id: ConversationId) -> list[MessageId]:
     return found
 
 
-def _live(message_id: MessageId) -> Live:
+def _live(message_id: MessageId) -> MessagePiece:
     """Only where it stands counts here."""
     nothing = Content(Role.USER, ())
-    return Live(StoredMessage(ConversationId(""), message_id, nothing, "", None, Digest("")), 0)
+    return MessagePiece(StoredMessage(ConversationId(""), message_id, nothing, "", None, Digest("")), 0)

@@ -74,7 +74,7 @@ class WithdrawParams(Wire):
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
-    Request("palimpsest/ledger/list", ConversationParams, ListRulesResult, "The user's standing rules."),
-    Request("palimpsest/ledger/pin", PinParams, ListRulesResult, "Make a rule hold in every conversation of a folder."),
-    Request("palimpsest/ledger/withdraw", WithdrawParams, ListRulesResult, "Take a standing rule or a pin back."),
+    Request("palimpsest/rules/list", ConversationParams, ListRulesResult, "The user's standing rules."),
+    Request("palimpsest/rules/pin", PinParams, ListRulesResult, "Make a rule hold in every conversation of a folder."),
+    Request("palimpsest/rules/withdraw", WithdrawParams, ListRulesResult, "Take a standing rule or a pin back."),
 )

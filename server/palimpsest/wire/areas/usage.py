@@ -134,7 +134,7 @@ class ContextEventType(enum.StrEnum):
     """A new cut was chosen; the prefix of the next request is new from some point on."""
     LEFT_OUT = "context_left_out"
     """Summaries are switched off, and the oldest messages are not sent any more. They stay stored."""
-    LEDGER_CAP = "context_ledger_cap"
+    RULES_CAP = "context_rules_cap"
     """Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do."""
     NOT_RECALLED = "context_not_recalled"
     """Something was found for the message that the context does not hold, and there was no room to add it."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import hypothesis.strategies as st
 from hypothesis import given
 
-from palimpsest.domain.context.rules.front import (
+from palimpsest.domain.context.rules.rule_set import Pin, RuleId, RuleSet, RuleState, StandingRule, missing
+from palimpsest.domain.context.rules.standing import (
     HEAD,
     NEWS_HEAD,
     Commands,
@@ -18,7 +19,6 @@ from palimpsest.domain.context.rules.front import (
     front_text,
     news_text,
 )
-from palimpsest.domain.context.rules.ledger import EntryId, EntryState, Ledger, LedgerEntry, Pin, missing
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, user_message
@@ -31,7 +31,7 @@ TEXTS = st.sampled_from(
 
 
 def rules_of(
-    *said: str, pins: Sequence[Pin] = (), taken_back: Sequence[EntryId] = (), cap: int = 10_000
+    *said: str, pins: Sequence[Pin] = (), taken_back: Sequence[RuleId] = (), cap: int = 10_000
 ) -> StandingRules:
     messages = tuple(
         StoredMessage(ConversationId("c"), MessageId(n), user_message(text), "", None, Digest(""))
@@ -54,7 +54,7 @@ def test_what_is_told_is_no_news_and_stands_verbatim(texts: list[str]) -> None:
     told = front_text(lines)
     assert told.startswith(f"{HEAD}\n")
     assert news_text(lines, (), told) == ""
-    pins = Ledger(tuple(Pin(n, text).entry for n, text in enumerate(texts)))
+    pins = RuleSet(tuple(Pin(n, text).entry for n, text in enumerate(texts)))
     assert missing(pins, (), told) == ()
 
 
@@ -106,20 +106,20 @@ def test_only_pins_from_no_message_and_rules_that_are_left_out_stand_in_front() 
 
 
 def test_a_rule_taken_back_by_command_is_said_to_be_and_one_taken_back_by_a_sentence_is_not() -> None:
-    by_command = rules_of("Never use tabs.", taken_back=[EntryId(MessageId(0), 0)])
+    by_command = rules_of("Never use tabs.", taken_back=[RuleId(MessageId(0), 0)])
     assert by_command.lines(()) == (f"{GONE}Never use tabs.",)
     by_sentence = rules_of("Never use tabs.", "Forget that rule.")
-    assert [entry.state for entry in by_sentence.whole.entries] == [EntryState.WITHDRAWN]
+    assert [entry.state for entry in by_sentence.whole.entries] == [RuleState.WITHDRAWN]
     assert by_sentence.lines(()) == ()
 
 
 def test_what_is_ordinary_does_not_stand_in_front_but_that_a_rule_was_taken_back_does() -> None:
     said = ("Never use tabs.", "Always run the linter before you commit.", "Always write tests for new code.")
-    rules = rules_of(*said, taken_back=[EntryId(MessageId(0), 0)], cap=25)
+    rules = rules_of(*said, taken_back=[RuleId(MessageId(0), 0)], cap=25)
     assert {entry.text for entry in rules.demoted} == set(said[:2])
     assert rules.lines([(MessageId(0), MessageId(3))]) == (f"{GONE}{said[0]}", f"- {said[2]}")
 
 
 def test_one_text_stands_in_front_once() -> None:
-    same = [LedgerEntry(EntryId(MessageId(n), 0), "Never use tabs.") for n in range(2)]
-    assert front_lines(Ledger(tuple(same)), (), (), [(MessageId(0), MessageId(2))]) == ("- Never use tabs.",)
+    same = [StandingRule(RuleId(MessageId(n), 0), "Never use tabs.") for n in range(2)]
+    assert front_lines(RuleSet(tuple(same)), (), (), [(MessageId(0), MessageId(2))]) == ("- Never use tabs.",)

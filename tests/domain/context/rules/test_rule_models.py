@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.rules import train
-from tests.domain.context.rules.test_ledger import ledger_of
+from tests.domain.context.rules.test_rule_set import rule_set_of
 
-from palimpsest.domain.context.rules import features, judging
+from palimpsest.domain.context.rules import features
+from palimpsest.domain.context.rules import judgment as judging
 from palimpsest.domain.context.rules.detection import detect, detect_withdrawals, read_rulings, readers_version
 from palimpsest.domain.context.rules.forms import Forms
 from palimpsest.domain.context.rules.languages import LANGUAGES
@@ -59,7 +60,7 @@ def test_a_sentence_about_nothing_is_no_rule(text: str) -> None:
 
 
 def holding(*texts: str) -> list[str]:
-    return [entry.text for entry in ledger_of(*texts).open_entries()]
+    return [entry.text for entry in rule_set_of(*texts).open_entries()]
 
 
 def test_what_shares_no_word_with_a_rule_ends_only_the_one_said_just_before() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.domain.context.rules.test_ledger import ledger_of
+from tests.domain.context.rules.test_rule_set import rule_set_of
 
 from palimpsest.domain.context.rules.detection import detect, read_rulings
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE
@@ -123,7 +123,7 @@ def test_a_single_step_an_answer_or_the_past_is_none(sentence: str) -> None:
 
 @pytest.mark.parametrize(("rule", "change"), TAKEN_BACK)
 def test_what_is_given_up_needed_no_more_or_allowed_holds_no_more(rule: str, change: str) -> None:
-    ledger = ledger_of("Never delete an invoice.", rule, change)
+    ledger = rule_set_of("Never delete an invoice.", rule, change)
     held = [entry.text for entry in ledger.open_entries()]
     assert "Never delete an invoice." in held
     assert rule not in held
@@ -132,7 +132,7 @@ def test_what_is_given_up_needed_no_more_or_allowed_holds_no_more(rule: str, cha
 
 @pytest.mark.parametrize(("rule", "said"), KEPT)
 def test_what_only_speaks_of_a_choice_leaves_it(rule: str, said: str) -> None:
-    assert rule in [entry.text for entry in ledger_of(rule, said).open_entries()]
+    assert rule in [entry.text for entry in rule_set_of(rule, said).open_entries()]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from palimpsest.domain.context.rules.detection import detect, detect_withdrawals, read_rulings
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE
 from palimpsest.domain.context.rules.languages import LANGUAGES, languages_of
-from palimpsest.domain.context.rules.superseding import ends, supersedes
+from palimpsest.domain.context.rules.supersession import ends, supersedes
 from palimpsest.domain.messages import user_message
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.histories import as_lives, histories
 
-from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.summaries.evidence import names_of
 from palimpsest.domain.context.summaries.extractive import summarize_extractively
 from palimpsest.domain.context.summaries.node import Summary
@@ -41,11 +41,11 @@ def summary_of(contents: Sequence[Content], target: int = 2_000) -> str:
     return summarize_extractively(as_lives(list(contents)), target, count_bytes)
 
 
-def as_blocks(text: str, end: int) -> list[Block]:
+def as_blocks(text: str, end: int) -> list[SummaryPiece]:
     """A summary of the messages before `end`; none of nothing."""
     if not text:
         return []
-    return [Block(Summary(SummaryId(1), MessageId(0), MessageId(end), 1, "extractive", text, 1, "", ""), 100)]
+    return [SummaryPiece(Summary(SummaryId(1), MessageId(0), MessageId(end), 1, "extractive", text, 1, "", ""), 100)]
 
 
 def numbers(text: str) -> list[int]:
@@ -91,14 +91,14 @@ def test_every_quoted_line_stands_in_its_message() -> None:
 def test_a_block_with_headings_of_its_own_can_be_merged() -> None:
     text = "## Plan of my own\n- [3] The pump was replaced.\nand some prose"
     summary = Summary(SummaryId(1), MessageId(0), MessageId(4), 1, "llm", text, 500, "a model", "")
-    merged = summarize_extractively([Block(summary, 100)], 200, count_bytes)
+    merged = summarize_extractively([SummaryPiece(summary, 100)], 200, count_bytes)
     assert "- [3] The pump was replaced." in merged
     assert "Plan of my own" not in merged
 
 
 def test_a_line_of_a_block_that_names_no_message_is_of_its_first() -> None:
     summary = Summary(SummaryId(1), MessageId(6), MessageId(9), 1, "llm", "The pump was replaced.", 500, "a model", "")
-    assert "- [6] The pump was replaced." in summarize_extractively([Block(summary, 100)], 200, count_bytes)
+    assert "- [6] The pump was replaced." in summarize_extractively([SummaryPiece(summary, 100)], 200, count_bytes)
 
 
 def test_what_was_done_first_is_still_told_after_much_work_on_other_things() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.domain.telling import CONVERSATION, assistant, exchange, stored
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.summaries.by_model import record
 from palimpsest.domain.context.summaries.evidence import Evidence
 from palimpsest.domain.context.summaries.extractive import summarize_extractively
@@ -49,7 +49,7 @@ def test_other_text_is_left_alone() -> None:
 def test_a_summary_is_made_of_the_quotes(hint: str) -> None:
     said = [user_message("In src/auth.py the function login must return 401."), assistant(f"{QUOTE}\n{hint}\n")]
     said += [user_message("And which colour is the pump?"), assistant(f"{NOTHING}\n\n{hint}\n")]
-    pieces = [Live(each, 40) for each in stored(said)]
+    pieces = [MessagePiece(each, 40) for each in stored(said)]
     text = summarize_extractively(pieces, 2_000, count_bytes)
     assert "src/auth.py" in text
     for word in ("API_KEY", "login anthropic", "do not guess", "Other words"):

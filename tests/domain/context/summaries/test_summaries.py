@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.histories import as_lives, histories
 
-from palimpsest.domain.context.cut import Block, Piece
+from palimpsest.domain.context.cut import Piece, SummaryPiece
 from palimpsest.domain.context.summaries.by_model import (
     CAP_TOKENS,
     GUTTER,
@@ -45,9 +45,9 @@ ORIGINALS = (
 TOKENS = count_bytes(ORIGINALS)
 
 
-def block(text: str, kind: str = "hybrid", start: int = 0, end: int = 4) -> Block:
+def block(text: str, kind: str = "hybrid", start: int = 0, end: int = 4) -> SummaryPiece:
     summary = Summary(SummaryId(1), MessageId(start), MessageId(end), 1, kind, text, 400, "m", "")
-    return Block(summary, count_bytes(text))
+    return SummaryPiece(summary, count_bytes(text))
 
 
 RUN = ToolCallPart("1", "run", '{"command": "pytest -q tests/test_reader.py"}')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.machine import utc_now
@@ -52,7 +52,7 @@ async def test_a_text_written_elsewhere_stands_for_its_messages_under_its_author
     pending = asked.prepare_summarization(state, [MessageId(0), MessageId(1)])
     assert pending is not None
     new = await asked.complete_summarization(context, pending, "They greeted each other.", "claude-haiku-4-5")
-    assert isinstance(state.pieces[0], Block)
+    assert isinstance(state.pieces[0], SummaryPiece)
     assert new == state.pieces[0]
     assert (new.start, new.end, new.summary.author) == (0, 2, "claude-haiku-4-5")
     with pytest.raises(InvalidRequest, match="not in the context any more"):

@@ -12,7 +12,7 @@ from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
-from palimpsest.domain.context.cut import Block, Live, Piece, total_tokens
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, total_tokens
 from palimpsest.domain.context.summaries.by_model import TRANSCRIPT_CLOSING
 from palimpsest.domain.context.summaries.extractive import summarize_extractively
 from palimpsest.domain.context.summaries.node import CLOSING, Summary
@@ -35,7 +35,7 @@ CALL = ToolCallPart("1", "run", '{"command": "pytest tests/test_pump.py"}')
 GOOD = "I looked at src/pump.py for the user, who wants the pump to stop when it is dry."
 
 
-def talk(n_questions: int = 6, times: int = 30) -> list[Live]:
+def talk(n_questions: int = 6, times: int = 30) -> list[MessagePiece]:
     contents = [Content(Role.ASSISTANT, (TextPart("I run them."), CALL)), tool_result(CALL, "3 passed")]
     for number in range(n_questions):
         contents.append(said(f"Question {number}: why does src/pump.py stop? " + "It is dry. " * times))
@@ -50,7 +50,7 @@ def llm(provider: ScriptedProvider, window: int = 200_000, estimator: Estimator 
     return LlmSummarizer(HelpingModel(provider, model, compute_budget(model.limits), count_bytes), load_prompts())
 
 
-def quoted(pieces: list[Live], target: int) -> str:
+def quoted(pieces: list[MessagePiece], target: int) -> str:
     return summarize_extractively(pieces, target, count_bytes)
 
 
@@ -246,7 +246,7 @@ async def test_a_window_too_small_for_one_exchange_ends_in_quotes_without_a_call
 async def test_when_a_merge_fails_quotes_of_a_models_own_summaries_still_come() -> None:
     text = f"## Files Referenced\n- [1] src/pump.py\n\n## Conversation Summary\n{GOOD} " + "It was dry. " * 40
     lower = Summary(SummaryId(1), MessageId(0), MessageId(4), 1, "hybrid", text, 900, "m", "")
-    pieces: list[Piece] = [Block(lower, count_bytes(text)), *as_lives([said("Go on. " * 80)], first_id=4)]
+    pieces: list[Piece] = [SummaryPiece(lower, count_bytes(text)), *as_lives([said("Go on. " * 80)], first_id=4)]
     provider = ScriptedProvider([[ProviderError(ErrorKind.NETWORK, "The service cannot be reached.")]])
     written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(pieces, 120, count_bytes)
     assert "[1] src/pump.py" in written.text

@@ -5,7 +5,7 @@ of always, an order of one exact thing and of now; the marks of both are added u
 to be made is a task, no rule; what is asked, supposed, reported or told of the past is neither. A trained model weighs
 these marks with the words of the sentence (`rules.judging`). Only what the user typed counts: no code, quotes,
 transcripts, tool output or attachments. Where it is a near thing, a sentence in a long paste is not a rule.
-A module a language holds its forms; a sentence is read in the language it has the most words of. Ledger and facts both
+A module a language holds its forms; a sentence is read in the language it has the most words of. RuleSet and facts both
 rest on what is found here.
 """
 
@@ -19,9 +19,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.context.rules import features, judging
+from palimpsest.domain.context.rules import features
+from palimpsest.domain.context.rules import judgment as judging
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE, NOTHING, Forms
-from palimpsest.domain.context.rules.judging import knows, language_of, rule_odds, turn_odds
+from palimpsest.domain.context.rules.judgment import knows, language_of, rule_odds, turn_odds
 from palimpsest.domain.context.rules.languages import (
     WORD,
     languages_of,

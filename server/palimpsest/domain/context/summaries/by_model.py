@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from palimpsest.domain.context.cut import Block, Live, Piece
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
 from palimpsest.domain.context.previews import shorten_text
 from palimpsest.domain.context.summaries.evidence import NAME, arguments_of
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING
@@ -134,7 +134,7 @@ def enclose(records: Sequence[str]) -> str:
 
 def record(piece: Piece, part_tokens: int) -> str:
     """One piece for a transcript; a tool's part takes about `part_tokens` (bytes / 4), other text four times that."""
-    if isinstance(piece, Block):
+    if isinstance(piece, SummaryPiece):
         summary = piece.summary
         head = f"[{summary.start}-{summary.end - 1}] earlier summary ({summary.kind}, level {summary.level})"
         return behind_gutter(head, _shorten(summary.text, piece.start, 4 * part_tokens))
@@ -183,7 +183,7 @@ def originals_text(pieces: Sequence[Piece]) -> str:
     """All that a summary of the pieces may take names from, uncut."""
     texts: list[str] = []
     for piece in pieces:
-        if isinstance(piece, Block):
+        if isinstance(piece, SummaryPiece):
             texts.append(piece.summary.text)
             continue
         for part in piece.message.content.parts:
@@ -206,7 +206,7 @@ def originals_text(pieces: Sequence[Piece]) -> str:
 
 def is_tool_work(pieces: Sequence[Piece]) -> bool:
     """Whether the pieces are nothing but calls of tools and their results."""
-    contents = [piece.message.content for piece in pieces if isinstance(piece, Live)]
+    contents = [piece.message.content for piece in pieces if isinstance(piece, MessagePiece)]
     return len(contents) == len(pieces) and all(content.calls or content.results for content in contents)
 
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from palimpsest.domain.context.cut import Block, Live, Piece
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
 from palimpsest.domain.context.summaries.evidence import ANSWERED, DONE, EXCERPTS, SAID, STORED, Evidence, Line, squeeze
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.context.tokens import CountText
@@ -49,9 +49,9 @@ def summarize_extractively(pieces: Sequence[Piece], target_tokens: int, count: C
     evidence = Evidence()
     for piece in pieces:
         match piece:
-            case Block():
+            case SummaryPiece():
                 _read_back(piece.summary, evidence)
-            case Live():
+            case MessagePiece():
                 evidence.read(piece.message.id, piece.message.content)
     worth = {name: math.log2(1 + n) for name, n in evidence.names.items() if 4 <= len(name) <= _LONGEST_NAME}
     for_names = min(target_tokens * _NAMES_SHARE, sum(map(len, worth)))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from palimpsest.domain.context.cut import Block, Piece
+from palimpsest.domain.context.cut import Piece, SummaryPiece
 from palimpsest.domain.context.summaries.by_model import names_in
 from palimpsest.domain.context.summaries.evidence import (
     STORED,
@@ -87,7 +87,7 @@ def _find(pieces: Sequence[Piece]) -> _Found:
     found = _Found()
     command_calls: set[str] = set()
     for piece in pieces:
-        if isinstance(piece, Block):
+        if isinstance(piece, SummaryPiece):
             _read_back(piece, found)
         else:
             _read_message(piece.message.id, piece.message.content, command_calls, found)
@@ -123,7 +123,7 @@ def _add_files(paths: Iterable[str], message_id: int, found: _Found) -> None:
             found.files[path] = message_id
 
 
-def _read_back(block: Block, found: _Found) -> None:
+def _read_back(block: SummaryPiece, found: _Found) -> None:
     """Lines of a lower summary, of whichever kind."""
     heading = ""
     for line in block.summary.text.splitlines():
@@ -149,7 +149,7 @@ def as_quotable(piece: Piece) -> Piece:
 
     That one knows its own headings only.
     """
-    if not isinstance(piece, Block) or piece.summary.kind == EXTRACTIVE:
+    if not isinstance(piece, SummaryPiece) or piece.summary.kind == EXTRACTIVE:
         return piece
     lines: list[str] = []
     heading = "Answered"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from palimpsest.domain.context.cut import Block, Live, Piece, total_tokens
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, total_tokens
 from palimpsest.domain.messages import Content, MessageId
 
 
@@ -35,8 +35,8 @@ class PendingSummarization:
     @classmethod
     def of(cls, pieces: Sequence[Piece], target_tokens: int) -> Self:
         """For at least one piece."""
-        live = tuple(piece for piece in pieces if isinstance(piece, Live))
-        lower = sum(piece.summary.original_tokens for piece in pieces if isinstance(piece, Block))
+        live = tuple(piece for piece in pieces if isinstance(piece, MessagePiece))
+        lower = sum(piece.summary.original_tokens for piece in pieces if isinstance(piece, SummaryPiece))
         return cls(
             SummarizationScope(tuple(piece.message.id for piece in live), (pieces[0].start, pieces[-1].end)),
             tuple(pieces),
@@ -47,7 +47,9 @@ class PendingSummarization:
     @property
     def messages(self) -> tuple[tuple[MessageId, Content], ...]:
         """The live messages with their ids, whole, oldest first."""
-        return tuple((piece.message.id, piece.message.content) for piece in self.pieces if isinstance(piece, Live))
+        return tuple(
+            (piece.message.id, piece.message.content) for piece in self.pieces if isinstance(piece, MessagePiece)
+        )
 
     @property
     def shown_tokens(self) -> int:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.context.rules.detection import as_rule
-from palimpsest.domain.context.rules.superseding import is_near
+from palimpsest.domain.context.rules.supersession import is_near
 from palimpsest.domain.facts.extraction import statement_forms as forms
 from palimpsest.domain.facts.extraction.by_rules import Proposal, Retraction, change_of
 from palimpsest.domain.facts.extraction.code_changes import Change

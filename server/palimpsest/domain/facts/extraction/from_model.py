@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.summaries.by_model import enclose, is_refusal, names_in, record
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.facts.extraction.exchange import Exchange, texts_of
@@ -113,7 +113,7 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
 def transcript(exchange: Exchange, part_tokens: int) -> str:
     """The exchange as a model is shown it; a tool's part takes about `part_tokens` (bytes / 4)."""
     shown = ([exchange.agreed] if exchange.agreed is not None else []) + list(exchange.messages)
-    return enclose([record(Live(message, 0), part_tokens) for message in shown])
+    return enclose([record(MessagePiece(message, 0), part_tokens) for message in shown])
 
 
 def parse(answer: str, exchange: Exchange) -> tuple[Candidate, ...]:

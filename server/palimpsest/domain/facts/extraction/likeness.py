@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from palimpsest.domain.context.rules.detection import Constraint, Withdrawal, as_rule, normal_form, subject_words
 from palimpsest.domain.context.rules.languages import LANGUAGES
-from palimpsest.domain.context.rules.superseding import Nearness, ends, nearness, supersedes
+from palimpsest.domain.context.rules.supersession import Nearness, ends, nearness, supersedes
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType
 from palimpsest.domain.messages import ConversationId, MessageId
 

@@ -21,7 +21,7 @@ from palimpsest.domain.facts.staleness.file_lines import FileLines
 from palimpsest.domain.facts.staleness.languages import Language, language_of
 from palimpsest.domain.facts.staleness.lexing import TokenStream, digest, read_tokens, weight
 from palimpsest.domain.facts.staleness.line_map import NOWHERE
-from palimpsest.domain.facts.staleness.locating import Lines, locate
+from palimpsest.domain.facts.staleness.location import Lines, locate
 
 Note = Literal["", "comments", "formatting"]
 

@@ -37,7 +37,7 @@ from palimpsest.domain.chat_documents.document import (
     without_sent,
 )
 from palimpsest.domain.chat_documents.placement import Change, Placement, change_between
-from palimpsest.domain.context.cut import Block
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
@@ -230,7 +230,7 @@ class OpenChat:
         record = (await conversations.read(self.conversation_id, 0, 1)).record
         page = await conversations.read(self.conversation_id, max(0, record.n_messages - MOST_SHOWN), MOST_SHOWN + 1)
         state = await session.contexts.state(self.conversation_id)
-        self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, Block)]
+        self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, SummaryPiece)]
         visible = [each for each in page.messages if each.id not in page.hidden]
         self._read_at, self._draft = gone, page.record.draft
         if self._remains.shown_at is None:

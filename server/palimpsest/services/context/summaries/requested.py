@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from palimpsest.domain.context.cut import Block, CutCause, Live, Piece, keep_from, running_request, widen
+from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece, keep_from, running_request, widen
 from palimpsest.domain.context.summaries.pending import PendingSummarization, first_run
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
@@ -26,7 +26,7 @@ class Summarized:
 
     tokens_before: int
     tokens_after: int
-    block: Block | None
+    block: SummaryPiece | None
     reason: str
 
 
@@ -84,12 +84,12 @@ class RequestedSummaries:
         after = min(after, keep_from(state.pieces, 0, settings.preserve_recent))
         first, after = _without_protected(state.pieces, first, after, running_request(state.pieces))
         run = state.pieces[first:after]
-        has_originals = any(isinstance(piece, Live) for piece in run)
+        has_originals = any(isinstance(piece, MessagePiece) for piece in run)
         return pending_summarization(settings, state, run) if has_originals else None
 
     async def complete_summarization(
         self, context: WritableContext, pending: PendingSummarization, content: str, generated_by: str
-    ) -> Block | None:
+    ) -> SummaryPiece | None:
         """Stores and adopts a summary that somebody else wrote; None when it is not smaller than what it stands for.
 
         Raises InvalidRequest when what it was asked for does not stand in the context any more.
@@ -106,7 +106,7 @@ def _unsummarized(pieces: Sequence[Piece]) -> list[tuple[MessageId, MessageId]]:
     on. One that is too short for a summary of its own follows once more, with the summary behind it."""
     runs: list[tuple[int, int]] = []
     for index, piece in enumerate(pieces):
-        if isinstance(piece, Live):
+        if isinstance(piece, MessagePiece):
             first = runs.pop()[0] if runs and runs[-1][1] == index else index
             runs.append((first, index + 1))
     newest = [run for run in runs if run[1] == len(pieces)]
@@ -129,6 +129,6 @@ def _without_protected(
     """The longer part of [first, after) on one side of what must stay."""
     for index in range(first, after):
         piece = pieces[index]
-        if isinstance(piece, Live) and piece.message.id in protected:
+        if isinstance(piece, MessagePiece) and piece.message.id in protected:
             return (first, index) if index - first >= after - index - 1 else (index + 1, after)
     return first, after

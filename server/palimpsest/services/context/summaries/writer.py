@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.cut import Block, Live, Piece, piece_starts, total_tokens
-from palimpsest.domain.context.rules.ledger import Ledger, missing, split_standing_rules, standing_rules
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, piece_starts, total_tokens
+from palimpsest.domain.context.rules.rule_set import RuleSet, missing, split_standing_rules, standing_rules
 from palimpsest.domain.context.summaries.extractive import AUTHOR
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization
@@ -40,8 +40,8 @@ class SummaryWriter:
     background: Background
 
     async def write(
-        self, state: ContextState, pending: PendingSummarization, ledger: Ledger, operation: Operation
-    ) -> Block | None:
+        self, state: ContextState, pending: PendingSummarization, ledger: RuleSet, operation: Operation
+    ) -> SummaryPiece | None:
         """A stored summary as a block; None when it would not be smaller."""
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
@@ -57,8 +57,8 @@ class SummaryWriter:
         return await self.complete(state, pending, written, ledger, started)
 
     async def complete(
-        self, state: ContextState, pending: PendingSummarization, written: Written, ledger: Ledger, started: float
-    ) -> Block | None:
+        self, state: ContextState, pending: PendingSummarization, written: Written, ledger: RuleSet, started: float
+    ) -> SummaryPiece | None:
         """Stores a text for what was asked for; None when it is not smaller than that."""
         rules = standing_rules(ledger, *pending.scope.range)
         new = _node(pending, written, rules, started)
@@ -70,7 +70,7 @@ class SummaryWriter:
         rendered = block(summary, state.tokenizer)
         return rendered if rendered.tokens < pending.shown_tokens else None
 
-    async def write_ahead(self, state: ContextState, pending: PendingSummarization, ledger: Ledger) -> None:
+    async def write_ahead(self, state: ContextState, pending: PendingSummarization, ledger: RuleSet) -> None:
         """Stores a model's summary for the next re-cut. Raises PalimpsestError or TimeoutError where there is none."""
         if not isinstance(self.summarizer, PatientSummarizer):
             return  # without a model a summary takes no time
@@ -124,7 +124,7 @@ class SummaryWriter:
             await self.store.run(contexts.write_refused, state.id, *tokens, took_ms, utc_now())
 
     def _parts(
-        self, state: ContextState, pending: PendingSummarization, ledger: Ledger
+        self, state: ContextState, pending: PendingSummarization, ledger: RuleSet
     ) -> tuple[str, list[Piece], int]:
         """The standing rules at the head, the pieces without theirs, and what the rest may take."""
         # What holds stands at the head, verbatim, whatever it leaves for the rest.
@@ -132,11 +132,11 @@ class SummaryWriter:
         target = max(pending.target_tokens - state.tokenizer.count(rules), _SMALLEST_TARGET)
         return rules, [_without_rules(piece) for piece in pending.pieces], target
 
-    async def ready(self, state: ContextState, run: Sequence[Piece], ledger: Ledger) -> Block | None:
+    async def ready(self, state: ContextState, run: Sequence[Piece], ledger: RuleSet) -> SummaryPiece | None:
         """The summary by a model, written before, that stands for most of the run from its beginning on."""
         found = await self.store.read(contexts.find_written, state.id, run[0].start, run[-1].end)
         ends = {run[start - 1].end: start for start in piece_starts(run) if start} | {run[-1].end: len(run)}
-        best: Block | None = None
+        best: SummaryPiece | None = None
         for summary in found:
             n_covered = ends.get(summary.end)
             if summary.children or n_covered is None or (best is not None and summary.end <= best.end):
@@ -151,7 +151,7 @@ class SummaryWriter:
         """The pieces, with what a model has meanwhile written in place of what was quoted while a turn waited."""
         result: list[Piece] = []
         for piece in pieces:
-            if isinstance(piece, Block) and piece.summary.author == AUTHOR:
+            if isinstance(piece, SummaryPiece) and piece.summary.author == AUTHOR:
                 found = await self.store.read(contexts.find_written, state.id, piece.start, piece.end)
                 better = next((each for each in found if _stands_for_the_same(each, piece.summary)), None)
                 result.append(piece if better is None else block(better, state.tokenizer))
@@ -159,15 +159,17 @@ class SummaryWriter:
                 result.append(piece)
         return result
 
-    async def with_rules(self, state: ContextState, pieces: Sequence[Block], ledger: Ledger) -> list[Block]:
+    async def with_rules(
+        self, state: ContextState, pieces: Sequence[SummaryPiece], ledger: RuleSet
+    ) -> list[SummaryPiece]:
         """The blocks, each with every standing rule of its range verbatim: rules may hold again after a roll back."""
-        result: list[Block] = []
+        result: list[SummaryPiece] = []
         for each in pieces:
-            within = Ledger(ledger.open_entries(range(each.start, each.end)))
+            within = RuleSet(ledger.open_entries(range(each.start, each.end)))
             result.append(await self._with_rules(state, each, within) if missing(within, [each]) else each)
         return result
 
-    async def _with_rules(self, state: ContextState, old: Block, ledger: Ledger) -> Block:
+    async def _with_rules(self, state: ContextState, old: SummaryPiece, ledger: RuleSet) -> SummaryPiece:
         summary = old.summary
         _, rest = split_standing_rules(summary.text)
         rules = standing_rules(ledger, summary.start, summary.end)
@@ -186,7 +188,7 @@ class SummaryWriter:
 
 
 def _node(pending: PendingSummarization, written: Written, rules: str, started: float) -> NewSummary:
-    lower = [piece.summary for piece in pending.pieces if isinstance(piece, Block)]
+    lower = [piece.summary for piece in pending.pieces if isinstance(piece, SummaryPiece)]
     start, end = pending.scope.range
     return NewSummary(
         start=start,
@@ -209,7 +211,7 @@ def _stands_for_the_same(newer: Summary, old: Summary) -> bool:
 
 def _without_rules(piece: Piece) -> Piece:
     """A block without the standing rules at its head: the summary made of it gets the rules anew."""
-    if isinstance(piece, Live):
+    if isinstance(piece, MessagePiece):
         return piece
     _, rest = split_standing_rules(piece.summary.text)
     return replace(piece, summary=replace(piece.summary, text=rest))

@@ -11,15 +11,15 @@ from hypothesis import given
 from tests.domain.context.test_cut import summary_of
 from tests.domain.histories import as_lives, exchanges
 
-from palimpsest.domain.context.cut import Block, Live, Piece, adopt, keep_from, piece_starts
-from palimpsest.domain.context.rules.ledger import (
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, adopt, keep_from, piece_starts
+from palimpsest.domain.context.rules.rule_set import (
     HEADING,
     NO_MESSAGE,
-    EntryId,
-    EntryState,
-    Ledger,
-    LedgerEntry,
     Pin,
+    RuleId,
+    RuleSet,
+    RuleState,
+    StandingRule,
     build,
     missing,
     over_cap,
@@ -30,19 +30,19 @@ from palimpsest.domain.context.summaries.node import CLOSING
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import Content, MessageId, Role, TextPart, user_message
 
-OPEN, SUPERSEDED, WITHDRAWN = EntryState.OPEN, EntryState.SUPERSEDED, EntryState.WITHDRAWN
+OPEN, SUPERSEDED, WITHDRAWN = RuleState.OPEN, RuleState.SUPERSEDED, RuleState.WITHDRAWN
 
 
-def ledger_of(*texts: str, pins: Sequence[Pin] = (), withdrawn: Sequence[EntryId] = ()) -> Ledger:
+def rule_set_of(*texts: str, pins: Sequence[Pin] = (), withdrawn: Sequence[RuleId] = ()) -> RuleSet:
     return build([live.message for live in as_lives([user_message(text) for text in texts])], pins, withdrawn)
 
 
-def states(ledger: Ledger) -> list[tuple[str, EntryState]]:
+def states(ledger: RuleSet) -> list[tuple[str, RuleState]]:
     return [(entry.text, entry.state) for entry in ledger.entries]
 
 
-def entry_id(message: int, index: int = 0) -> EntryId:
-    return EntryId(MessageId(message), index)
+def entry_id(message: int, index: int = 0) -> RuleId:
+    return RuleId(MessageId(message), index)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def entry_id(message: int, index: int = 0) -> EntryId:
     ],
 )
 def test_a_later_rule_that_cannot_hold_beside_an_earlier_supersedes_it(older: str, newer: str) -> None:
-    ledger = ledger_of(older, "And now?", newer)
+    ledger = rule_set_of(older, "And now?", newer)
     first, second = ledger.entries
     assert (first.state, first.superseded_by) == (SUPERSEDED, second.id)
     assert ledger.open_entries() == (second,)
@@ -85,7 +85,7 @@ def test_a_later_rule_that_cannot_hold_beside_an_earlier_supersedes_it(older: st
     ],
 )
 def test_rules_that_can_both_be_followed_both_stay_open(older: str, newer: str) -> None:
-    assert len(ledger_of(older, newer).open_entries()) == 2
+    assert len(rule_set_of(older, newer).open_entries()) == 2
 
 
 @pytest.mark.parametrize(
@@ -103,60 +103,60 @@ def test_rules_that_can_both_be_followed_both_stay_open(older: str, newer: str) 
 def test_a_rule_taken_back_stays_readable_and_no_longer_holds(
     rules: list[str], withdrawal: str, left: list[str]
 ) -> None:
-    ledger = ledger_of(*rules, withdrawal)
+    ledger = rule_set_of(*rules, withdrawal)
     assert [entry.text for entry in ledger.open_entries()] == left
     assert {rule for rule, _ in states(ledger)} >= set(rules)
     assert all(state is WITHDRAWN for text, state in states(ledger) if text not in left)
 
 
 def test_instead_alone_points_at_the_choice_just_before_and_actually_does_not() -> None:
-    assert len(ledger_of("Use pytest.", "Use logging instead.").open_entries()) == 1
-    assert len(ledger_of("Use pytest.", "Actually, use logging.").open_entries()) == 2
-    assert len(ledger_of("Use pytest.", "And now?", "Why?", "Use logging instead.").open_entries()) == 2
+    assert len(rule_set_of("Use pytest.", "Use logging instead.").open_entries()) == 1
+    assert len(rule_set_of("Use pytest.", "Actually, use logging.").open_entries()) == 2
+    assert len(rule_set_of("Use pytest.", "And now?", "Why?", "Use logging instead.").open_entries()) == 2
 
 
 def test_another_number_takes_the_place_of_a_number_in_a_prohibition_too() -> None:
-    ledger = ledger_of("Never write lines over 80 characters.", "Never write lines over 100 characters.")
+    ledger = rule_set_of("Never write lines over 80 characters.", "Never write lines over 100 characters.")
     assert [entry.text for entry in ledger.open_entries()] == ["Never write lines over 100 characters."]
 
 
 def test_a_rule_said_again_after_it_was_taken_back_holds_again() -> None:
-    ledger = ledger_of("Use tabs.", "Forget that rule.", "Use tabs.")
+    ledger = rule_set_of("Use tabs.", "Forget that rule.", "Use tabs.")
     assert states(ledger) == [("Use tabs.", WITHDRAWN), ("Use tabs.", OPEN)]
 
 
 def test_what_was_taken_back_by_command_holds_again_where_it_was_pinned_since() -> None:
-    withdrawn = ledger_of("Use tabs.", pins=[Pin(2, "ship on Friday")], withdrawn=[entry_id(0)])
+    withdrawn = rule_set_of("Use tabs.", pins=[Pin(2, "ship on Friday")], withdrawn=[entry_id(0)])
     assert [entry.text for entry in withdrawn.open_entries()] == ["ship on Friday"]
-    pinned = ledger_of("Use tabs.", pins=[Pin(3, "Use tabs.")], withdrawn=[entry_id(0)])
+    pinned = rule_set_of("Use tabs.", pins=[Pin(3, "Use tabs.")], withdrawn=[entry_id(0)])
     assert states(pinned) == [("Use tabs.", OPEN), ("Use tabs.", WITHDRAWN)]
 
 
 def test_what_is_pinned_is_not_superseded_nor_taken_back_by_a_sentence() -> None:
-    ledger = ledger_of("Use spaces.", "Use tabs.", "Forget the rule about spaces.", pins=[Pin(1, "Use spaces.")])
+    ledger = rule_set_of("Use spaces.", "Use tabs.", "Forget the rule about spaces.", pins=[Pin(1, "Use spaces.")])
     assert states(ledger) == [("Use spaces.", OPEN), ("Use tabs.", OPEN)]
     assert [entry.is_pin for entry in ledger.entries] == [True, False]
 
 
 def test_a_pin_that_no_message_holds_is_an_entry_of_its_own() -> None:
-    ledger = ledger_of("Use tabs.", pins=[Pin(7, "the API is frozen")])
-    assert ledger.entries[0] == LedgerEntry(EntryId(NO_MESSAGE, 7), "the API is frozen", is_pin=True)
+    ledger = rule_set_of("Use tabs.", pins=[Pin(7, "the API is frozen")])
+    assert ledger.entries[0] == StandingRule(RuleId(NO_MESSAGE, 7), "the API is frozen", is_pin=True)
     assert standing_rules(ledger, NO_MESSAGE, 0) == f"{HEADING}\n- [-1.7] the API is frozen"
 
 
 def test_a_rule_that_could_not_stand_in_a_block_is_none() -> None:
-    assert ledger_of(f"Never write {CLOSING} again.").entries == ()
+    assert rule_set_of(f"Never write {CLOSING} again.").entries == ()
 
 
 def test_over_the_cap_go_first_what_no_longer_holds_then_the_oldest_and_never_pins() -> None:
-    ledger = ledger_of(
+    ledger = rule_set_of(
         "Never nap.", "Use spaces.", "Use tabs.", "No emojis.", pins=[Pin(1, "Never nap."), Pin(2, "Pinned")]
     )
     everything = over_cap(ledger.entries, 0, count_bytes)
     assert [entry.text for entry in everything] == ["Use spaces.", "Use tabs.", "No emojis."]
     assert {entry.text for entry in ledger.without(everything).entries} == {"Never nap.", "Pinned"}
     assert over_cap(ledger.entries, 10_000, count_bytes) == ()
-    no_longer_first = over_cap(ledger_of("Never nap.", "Use spaces.", "Use tabs.").entries, 0, count_bytes)
+    no_longer_first = over_cap(rule_set_of("Never nap.", "Use spaces.", "Use tabs.").entries, 0, count_bytes)
     assert [entry.text for entry in no_longer_first] == ["Use spaces.", "Never nap.", "Use tabs."]
 
 
@@ -164,7 +164,7 @@ def test_over_the_cap_go_first_what_no_longer_holds_then_the_oldest_and_never_pi
     st.lists(st.sampled_from(["Use tabs.", "Use spaces.", "Never nap.", "No emojis.", "Forget that rule."])), st.data()
 )
 def test_the_cap_drops_no_more_than_it_must(texts: list[str], data: st.DataObject) -> None:
-    ledger = ledger_of(*texts, pins=[Pin(1, "Never nap.")])
+    ledger = rule_set_of(*texts, pins=[Pin(1, "Never nap.")])
     cap = data.draw(st.integers(0, 200))
     dropped = over_cap(ledger.entries, cap, count_bytes)
     kept = ledger.without(dropped).entries
@@ -181,8 +181,8 @@ RULE_LINES = st.lists(
 
 @given(st.lists(RULE_LINES.map("\n".join)), st.sampled_from(["", "## Done\n- [1] read", "- [5] loose", "text\n\nmore"]))
 def test_a_section_is_read_back_whatever_the_rules_say(texts: list[str], rest: str) -> None:
-    entries = tuple(LedgerEntry(entry_id(3, index), text) for index, text in enumerate(texts))
-    section = standing_rules(Ledger(entries), 3, 4)
+    entries = tuple(StandingRule(entry_id(3, index), text) for index, text in enumerate(texts))
+    section = standing_rules(RuleSet(entries), 3, 4)
     assert (section == "") is (not entries)
     rules, after = split_standing_rules("\n".join(part for part in (section, rest) if part))
     if entries:
@@ -191,7 +191,7 @@ def test_a_section_is_read_back_whatever_the_rules_say(texts: list[str], rest: s
 
 
 def test_the_section_holds_the_open_rules_of_its_range_only() -> None:
-    ledger = ledger_of("Use spaces.", "Never nap. No emojis.", "Use tabs.", "No jokes.")
+    ledger = rule_set_of("Use spaces.", "Never nap. No emojis.", "Use tabs.", "No jokes.")
     assert standing_rules(ledger, 0, 1) == ""
     assert standing_rules(ledger, 0, 3) == f"{HEADING}\n- [1.0] Never nap.\n- [1.1] No emojis.\n- [2.0] Use tabs."
 
@@ -211,7 +211,7 @@ SAID = st.sampled_from(
 HISTORIES = st.lists(st.one_of(SAID.map(lambda text: [user_message(text)]), exchanges()), min_size=1, max_size=20)
 
 
-def with_rules(ledger: Ledger, pieces: Sequence[Piece], number: int) -> Block:
+def with_rules(ledger: RuleSet, pieces: Sequence[Piece], number: int) -> SummaryPiece:
     """A block as compaction is to write it."""
     head = standing_rules(ledger, pieces[0].start, pieces[-1].end)
     return summary_of(pieces, number, "\n".join(part for part in (head, "## Done\n- [0] something") if part))
@@ -220,7 +220,7 @@ def with_rules(ledger: Ledger, pieces: Sequence[Piece], number: int) -> Block:
 @given(HISTORIES, st.data())
 def test_every_open_rule_is_present_once_through_random_cuts(history: list[list[Content]], data: st.DataObject) -> None:
     pieces: list[Piece] = []
-    lives: list[Live] = []
+    lives: list[MessagePiece] = []
     pins = [Pin(1, "the API is frozen")]
     for number, exchange in enumerate(history):
         new = as_lives(exchange, len(lives))
@@ -237,9 +237,13 @@ def test_every_open_rule_is_present_once_through_random_cuts(history: list[list[
         assert missing(ledger, pieces, front) == ()
         assert [entry.text for entry in missing(ledger, pieces)] == ["the API is frozen"]
         for entry in ledger.open_entries(range(len(lives))):
-            sections = [split_standing_rules(piece.summary.text)[0] for piece in pieces if isinstance(piece, Block)]
+            sections = [
+                split_standing_rules(piece.summary.text)[0] for piece in pieces if isinstance(piece, SummaryPiece)
+            ]
             in_blocks = sum((entry.id, entry.text) in section for section in sections)
-            is_live = any(isinstance(piece, Live) and piece.message.id == entry.id.message_id for piece in pieces)
+            is_live = any(
+                isinstance(piece, MessagePiece) and piece.message.id == entry.id.message_id for piece in pieces
+            )
             assert in_blocks + is_live == 1
 
 

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.rules.ledger import (
+from palimpsest.domain.context.rules.rule_set import (
     NO_MESSAGE,
-    EntryId,
-    EntryState,
-    Ledger,
-    LedgerEntry,
     Pin,
+    RuleId,
+    RuleSet,
+    RuleState,
+    StandingRule,
     build,
     over_cap,
     pin_tokens,
@@ -37,7 +37,7 @@ class Commands:
 
     pins: tuple[Pin, ...] = ()
     closed_pins: tuple[Pin, ...] = ()
-    taken_back: tuple[EntryId, ...] = ()
+    taken_back: tuple[RuleId, ...] = ()
     """Rules of the conversation."""
 
 
@@ -63,15 +63,15 @@ class StandingRules:
     """The ledger of one conversation, and what the user said about it by command."""
 
     basis: RulesBasis
-    whole: Ledger
+    whole: RuleSet
     """Every rule."""
-    demoted: tuple[LedgerEntry, ...]
+    demoted: tuple[StandingRule, ...]
     """Those that became ordinary text, because all together are over their share."""
     pin_tokens: int
     """Raw tokens of the pins."""
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> RuleSet:
         """The rules that stand in every request."""
         return self.whole.without(self.demoted)
 
@@ -93,9 +93,9 @@ def derive(basis: RulesBasis, count: CountText) -> StandingRules:
 
 
 def front_lines(
-    ledger: Ledger,
-    demoted: Collection[LedgerEntry],
-    taken_back: Collection[EntryId],
+    ledger: RuleSet,
+    demoted: Collection[StandingRule],
+    taken_back: Collection[RuleId],
     left_out: Sequence[tuple[MessageId, MessageId]],
 ) -> tuple[str, ...]:
     """What must stand in front, an item each, oldest first: verbatim, so an item may have several lines.
@@ -104,12 +104,12 @@ def front_lines(
     say that they hold, so that they do not is said whatever the rules take.
     """
     lines: list[str] = []
-    pinned = {entry.text for entry in ledger.entries if entry.is_pin and entry.state is EntryState.OPEN}
+    pinned = {entry.text for entry in ledger.entries if entry.is_pin and entry.state is RuleState.OPEN}
     for entry in ledger.entries:
         is_homeless = entry.id.message_id == NO_MESSAGE or any(
             start <= entry.id.message_id < end for start, end in left_out
         )
-        if entry.state is EntryState.OPEN and is_homeless and entry not in demoted:
+        if entry.state is RuleState.OPEN and is_homeless and entry not in demoted:
             lines.append(f"- {entry.text}")
         elif entry.id in taken_back and entry.text not in pinned:
             lines.append(f"- {_TAKEN_BACK}{entry.text}")

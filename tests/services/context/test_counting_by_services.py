@@ -13,8 +13,8 @@ from tests.waiting import WAIT_S
 
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.services.context import near_limit
-from palimpsest.services.context.near_limit import counted, is_near
+from palimpsest.services.context import counting
+from palimpsest.services.context.counting import counted, is_near
 
 
 def request(mean: int, upper: int, limit: int = 1_000) -> PreparedContext:
@@ -52,7 +52,7 @@ async def test_a_provider_that_cannot_count_is_not_asked() -> None:
 
 
 async def test_a_count_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near_limit, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(counting, "_PATIENCE_S", 0.01)
     async with asyncio.timeout(WAIT_S):
         assert await counted(TellingProvider("p", counts=1, gate=asyncio.Event()), request(900, 990)) is None
 

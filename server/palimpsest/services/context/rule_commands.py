@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from palimpsest.domain.context.rules.front import StandingRules
-from palimpsest.domain.context.rules.ledger import NO_MESSAGE, EntryId, EntryState, Pin, pin_tokens
+from palimpsest.domain.context.rules.rule_set import NO_MESSAGE, Pin, RuleId, RuleState, pin_tokens
+from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING
-from palimpsest.domain.errors import InvalidRequest, LedgerTooLarge, NotFound
+from palimpsest.domain.errors import InvalidRequest, NotFound, RulesTooLarge
 from palimpsest.domain.messages import ConversationId, MessageId, clean_text
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
@@ -20,7 +20,7 @@ from palimpsest.storage.facts import facts
 
 
 @dataclass(frozen=True, slots=True)
-class Pinning:
+class RuleCommands:
     """For one folder's conversations."""
 
     engine: ContextEngine
@@ -30,7 +30,7 @@ class Pinning:
         return await read_rules(self.engine.store, await self.engine.state(conversation_id))
 
     async def pin(self, conversation_id: ConversationId, text: str) -> StandingRules:
-        """Raises InvalidRequest for a text that cannot stand as a rule, LedgerTooLarge, with the numbers, when pins
+        """Raises InvalidRequest for a text that cannot stand as a rule, RulesTooLarge, with the numbers, when pins
         would take more than their share of the conversation's budget; then nothing is pinned."""
         cleaned = clean_text(text)[0].strip()
         if not cleaned:
@@ -44,7 +44,7 @@ class Pinning:
         needed = rules.pin_tokens + pin_tokens((Pin(0, cleaned).entry,), state.tokenizer.count)
         if needed > rules.cap_tokens:
             part = state.cut.estimator.part
-            raise LedgerTooLarge(part(needed), part(rules.cap_tokens))
+            raise RulesTooLarge(part(needed), part(rules.cap_tokens))
         await self.engine.store.run(ledger.add_pin, cleaned, utc_now())
         return await read_rules(self.engine.store, state)
 
@@ -69,11 +69,11 @@ class Pinning:
         return await read_rules(self.engine.store, state)
 
 
-def is_ordinary(rules: StandingRules, entry_id: EntryId) -> bool:
+def is_ordinary(rules: StandingRules, entry_id: RuleId) -> bool:
     """Whether an open rule became ordinary text, because all together take too much."""
-    return any(each.id == entry_id and each.state is EntryState.OPEN for each in rules.demoted)
+    return any(each.id == entry_id and each.state is RuleState.OPEN for each in rules.demoted)
 
 
-def message_of(entry_id: EntryId) -> MessageId | None:
+def message_of(entry_id: RuleId) -> MessageId | None:
     """The message a rule was said in; None for a pin that comes from none."""
     return None if entry_id.message_id == NO_MESSAGE else entry_id.message_id

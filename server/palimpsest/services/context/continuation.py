@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from palimpsest.domain.context.cut import Live
+from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.tokens import Estimator, count_content
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -17,14 +17,14 @@ from palimpsest.storage.turns import recovery as recovering
 
 
 @dataclass(frozen=True, slots=True)
-class GoingOn:
+class Continuation:
     """Where a conversation's requests say that the model shall go on with its answer."""
 
     behind: frozenset[MessageId]
 
     def tokens(self, state: ContextState) -> int:
         """What they add to the next request at most, in the model's tokens, also after a re-cut."""
-        n_live = sum(isinstance(piece, Live) and piece.message.id in self.behind for piece in state.pieces)
+        n_live = sum(isinstance(piece, MessagePiece) and piece.message.id in self.behind for piece in state.pieces)
         return n_live * max(_each(state, state.cut.estimator), _each(state, state.model.estimator))
 
     def add_to(self, context: PreparedContext, state: ContextState, limit_tokens: int) -> PreparedContext:
@@ -38,6 +38,6 @@ def _each(state: ContextState, estimator: Estimator) -> int:
     return estimator.upper(count_content(GO_ON, state.tokenizer.count)) - estimator.overhead
 
 
-async def read_going_on(store: Store, conversation_id: ConversationId) -> GoingOn:
+async def read_continuation(store: Store, conversation_id: ConversationId) -> Continuation:
     """Of a conversation as it is stored."""
-    return GoingOn(await store.read(recovering.behind_which_turns_go_on, conversation_id))
+    return Continuation(await store.read(recovering.behind_which_turns_go_on, conversation_id))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.lsp.real_server import editor
 
-LIST, PIN, WITHDRAW = (f"palimpsest/ledger/{name}" for name in ("list", "pin", "withdraw"))
+LIST, PIN, WITHDRAW = (f"palimpsest/rules/{name}" for name in ("list", "pin", "withdraw"))
 RULE, FROZEN = "Never use tabs in this project.", "The schema is frozen until the release."
 
 
@@ -33,7 +33,7 @@ async def test_rules_are_listed_pinned_and_taken_back_and_a_restart_knows_them(t
         assert pinned["tokens"] > listed["tokens"]
         refused = await ed.client.request(PIN, this | {"text": "Never touch the pump. " * 100_000})
         data = refused["error"]["data"]
-        assert data["kind"] == "ledger_too_large"
+        assert data["kind"] == "rules_too_large"
         assert data["projectedTokens"] > data["limitTokens"] == pinned["capTokens"]
         assert "pump" not in refused["error"]["message"]
         assert await ed.client.result(LIST, this) == pinned

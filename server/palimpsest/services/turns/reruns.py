@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from palimpsest.domain.context.cut import CutCause, Live
+from palimpsest.domain.context.cut import CutCause, MessagePiece
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import MessageId, Role
 from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.services.context.admission import Beside, framed
+from palimpsest.services.context.continuation import Continuation, read_continuation
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import fitting
-from palimpsest.services.context.going_on import GoingOn, read_going_on
 from palimpsest.services.context.rules import front_of, news_of, read_rules, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
@@ -29,7 +29,7 @@ async def choose_cut(
 async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: MessageId, *, has_hidden: bool) -> None:
     state = context.state
     cause = CutCause.ROLLBACK if has_hidden else CutCause.USER
-    if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
+    if not any(isinstance(piece, MessagePiece) and piece.message.id == asked for piece in state.pieces):
         await contexts.adopt_anew(context, cause)  # a summary stands for it
         return
     news = news_of(state, await read_rules_of_turn(contexts.store, state))
@@ -39,7 +39,7 @@ async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: 
 
 def _has_told(state: ContextState) -> bool:
     """Whether something was added behind its messages that a cut drops, or puts to the front."""
-    return any(isinstance(piece, Live) and piece.injection for piece in state.pieces)
+    return any(isinstance(piece, MessagePiece) and piece.injection for piece in state.pieces)
 
 
 async def check_again(
@@ -48,7 +48,7 @@ async def check_again(
     """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
     bounds it, since it was sent before. Raises RecentMessagesTooLarge when its request could not be sent
     whatever is summarized. Where a summary stands for the message, all is chosen anew."""
-    if not any(isinstance(piece, Live) and piece.message.id == asked for piece in state.pieces):
+    if not any(isinstance(piece, MessagePiece) and piece.message.id == asked for piece in state.pieces):
         pieces, gone = await contexts.chosen_anew(state, ())
         cut = replace(state.cut, estimator=state.model.estimator, left_out=gone)
         state = replace(state, pieces=pieces, cut=cut, n_sent=0)
@@ -59,13 +59,13 @@ async def check_again(
     tried = replace(state, pieces=pieces)
     if len(pieces) < len(state.pieces) or news or _has_told(state):
         # As `choose_cut` will have it.
-        pieces = [piece.without_injection() if isinstance(piece, Live) else piece for piece in pieces]
+        pieces = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in pieces]
         cut = replace(state.cut, estimator=state.model.estimator)
         tried = replace(state, pieces=pieces, cut=cut, front=front_of(state, rules, state.cut.left_out))
-    behind = (await read_going_on(contexts.store, state.id)).behind
+    behind = (await read_continuation(contexts.store, state.id)).behind
     last = pieces[-1] if pieces else None
-    if is_continued and isinstance(last, Live) and last.message.content.role is Role.ASSISTANT:
+    if is_continued and isinstance(last, MessagePiece) and last.message.content.role is Role.ASSISTANT:
         behind |= {last.message.id}
-    limit = state.budget.wall - GoingOn(behind).tokens(tried)
+    limit = state.budget.wall - Continuation(behind).tokens(tried)
     fitting(contexts.settings, framed(tried, frame), rules, limit).check()
     return Beside(frame, rules.basis.commands)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from palimpsest.domain.context.rules.detection import normal_form
-from palimpsest.domain.context.rules.ledger import EntryState, Ledger, LedgerEntry
+from palimpsest.domain.context.rules.rule_set import RuleSet, RuleState, StandingRule
 from palimpsest.domain.facts.extraction.admission import Admission, Refusal
 from palimpsest.domain.facts.extraction.likeness import RULINGS, LikenessIndex
 from palimpsest.domain.facts.fact import Candidate, Evidence, Fact, FactId, FactType, StoredFact
@@ -28,15 +28,15 @@ class _Rules:
     """Of one conversation, as its ledger has them."""
 
     conversation_id: ConversationId
-    by_words: Mapping[tuple[MessageId, str], LedgerEntry]
-    by_id: Mapping[object, LedgerEntry]
+    by_words: Mapping[tuple[MessageId, str], StandingRule]
+    by_id: Mapping[object, StandingRule]
 
     @classmethod
-    def of(cls, ledger: Ledger, conversation_id: ConversationId) -> Self:
+    def of(cls, ledger: RuleSet, conversation_id: ConversationId) -> Self:
         by_words = {(entry.id.message_id, entry.text): entry for entry in ledger.entries}
         return cls(conversation_id, by_words, {entry.id: entry for entry in ledger.entries})
 
-    def find(self, fact: Fact, said: Evidence | None) -> LedgerEntry | None:
+    def find(self, fact: Fact, said: Evidence | None) -> StandingRule | None:
         """The rule that the fact was made of, or that which says the same again in its place. None: it is of none."""
         if said is None or said.conversation_id != self.conversation_id or fact.fact_type not in RULINGS:
             return None
@@ -51,12 +51,12 @@ class _Rules:
         return entry
 
 
-def _says_again(later: LedgerEntry, earlier: LedgerEntry) -> bool:
+def _says_again(later: StandingRule, earlier: StandingRule) -> bool:
     return normal_form(later.text) == normal_form(earlier.text)
 
 
 def agree(
-    admission: Admission, ledger: Ledger, known: Iterable[StoredFact], conversation_id: ConversationId
+    admission: Admission, ledger: RuleSet, known: Iterable[StoredFact], conversation_id: ConversationId
 ) -> Admission:
     """The admission of what one conversation told, as its ledger has its rules. `known`: what was admitted against."""
     rules = _Rules.of(ledger, conversation_id)
@@ -64,13 +64,13 @@ def agree(
     refused = []
     for candidate, why in admission.refused:
         entry = rules.find(candidate.fact, candidate.evidence)
-        if why in _DISPUTED and entry is not None and entry.state is EntryState.OPEN:
+        if why in _DISPUTED and entry is not None and entry.state is RuleState.OPEN:
             new.append(candidate)
         else:
             refused.append((candidate, why))
     for candidate in admission.new:
         entry = rules.find(candidate.fact, candidate.evidence)
-        if entry is not None and entry.state is not EntryState.OPEN:
+        if entry is not None and entry.state is not RuleState.OPEN:
             refused.append((candidate, Refusal.OVERTAKEN))
         else:
             new.append(candidate)
@@ -81,7 +81,7 @@ def agree(
     is_new = {id(each) for each in new}
     entries = {fact.id: rules.find(fact.fact, fact.evidence) for fact in known if fact.is_open}
     for fact_id, entry in entries.items():
-        if entry is None or entry.state is EntryState.OPEN:
+        if entry is None or entry.state is RuleState.OPEN:
             continue
         after = None if entry.superseded_by is None else rules.by_id[entry.superseded_by]
         successor = None if after is None else by_words.get((after.id.message_id, after.text))
@@ -102,10 +102,10 @@ def agree(
     )
 
 
-def ended_rule(fact: Fact, said: Evidence, ledger: Ledger) -> LedgerEntry | None:
+def ended_rule(fact: Fact, said: Evidence, ledger: RuleSet) -> StandingRule | None:
     """The rule that a fact was made of, in the conversation of the ledger, when it holds no longer."""
     entry = _Rules.of(ledger, said.conversation_id).find(fact, said)
-    return None if entry is None or entry.state is EntryState.OPEN else entry
+    return None if entry is None or entry.state is RuleState.OPEN else entry
 
 
 def overtaken_by(fact: Fact, said: Evidence | None, since: Iterable[StoredFact]) -> FactId | None:

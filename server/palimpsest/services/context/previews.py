@@ -1,20 +1,24 @@
-"""Messages on their way into the store: counted, and large ones with the preview that will be sent in their place.
+"""Previews of messages that are too large to be sent whole.
 
-Both are decided once, when a message is accepted, so that a request keeps its prefix.
+A message is counted, and its preview is made, once, when the message is accepted, so that a request keeps its prefix.
+Where summaries cannot make a request fit, the biggest messages are shown as previews as well, by fair share.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.context.cut import Live
-from palimpsest.domain.context.previews import with_preview
+from palimpsest.domain.context.cut import MessagePiece, Piece, total_tokens
+from palimpsest.domain.context.previews import SMALLEST_PREVIEW, fair_share, with_preview
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import Content, Digest, MessageId, Role
 from palimpsest.domain.settings.settings import ContextSettings
+from palimpsest.services.context.fitting import too_long
 from palimpsest.services.context.state import ContextState
 from palimpsest.storage.conversation.conversations import Counts
 
@@ -53,16 +57,20 @@ async def accept(settings: ContextSettings, state: ContextState, contents: Seque
         cap = _preview_cap(settings, content, tokens[index], budget_raw)
         if cap is not None:
             message = StoredMessage(state.id, MessageId(state.n_messages + index), content, "", None, Digest(""))
-            preview = await asyncio.to_thread(with_preview, Live(message, tokens[index]), cap, state.tokenizer.count)
+            preview = await asyncio.to_thread(
+                with_preview, MessagePiece(message, tokens[index]), cap, state.tokenizer.count
+            )
             if preview.preview is not None:
                 previews[index], shown[index] = preview.preview, preview.preview_tokens
     return Accepted(tuple(contents), tuple(tokens), previews, tuple(shown), state.tokenizer.name)
 
 
-def with_previews(settings: ContextSettings, state: ContextState, messages: Sequence[Live]) -> list[Live]:
+def with_previews(
+    settings: ContextSettings, state: ContextState, messages: Sequence[MessagePiece]
+) -> list[MessagePiece]:
     """The messages, those that are too large for the state's budget as previews."""
     budget_raw = state.model.estimator.raw_within(state.budget.budget)
-    shown: list[Live] = []
+    shown: list[MessagePiece] = []
     for each in messages:
         cap = _preview_cap(settings, each.message.content, each.original_tokens, budget_raw)
         is_whole = cap is None or each.preview is not None
@@ -79,3 +87,35 @@ def _preview_cap(settings: ContextSettings, content: Content, tokens: int, budge
     if n_bytes > settings.response_max_bytes:
         return min(share, settings.response_max_bytes // 16)
     return share if tokens > share else None
+
+
+def hand_over(state: ContextState, pieces: Sequence[Piece], room: int, protected: Collection[MessageId]) -> list[Piece]:
+    """The pieces with the biggest live messages as previews, so that all fit `room` raw tokens.
+
+    Raises RecentMessagesTooLarge when that does not help. The running turn's request is never touched.
+    """
+    count: CountText = state.tokenizer.count
+    result = list(pieces)
+    share_of = 1.0
+    while (total := total_tokens(result)) > room:
+        movable = [
+            index
+            for index, piece in enumerate(result)
+            if isinstance(piece, MessagePiece) and piece.message.id not in protected
+        ]
+        fixed = total - sum(result[index].tokens for index in movable)
+        share = int(fair_share([result[index].tokens for index in movable], max(room - fixed, 0)) * share_of)
+        if not movable or share < SMALLEST_PREVIEW or share_of < 0.2:
+            n_verbatim = sum(isinstance(piece, MessagePiece) for piece in result)
+
+            def upper_of(pieces: Sequence[Piece]) -> int:
+                return state.cut.estimator.upper(state.fixed_tokens + total_tokens(pieces))
+
+            limit = state.cut.estimator.upper(state.fixed_tokens + max(room, 0))
+            raise RecentMessagesTooLarge(upper_of(result), limit, n_verbatim, too_long(result, upper_of, limit))
+        for index in movable:
+            piece = result[index]
+            if isinstance(piece, MessagePiece) and piece.tokens > share:
+                result[index] = with_preview(piece, share, count)
+        share_of *= 0.8
+    return result

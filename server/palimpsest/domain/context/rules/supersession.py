@@ -14,7 +14,7 @@ from typing import Final
 from palimpsest.domain.context.rules.detection import Constraint, Withdrawal, normal_form, subject_words
 from palimpsest.domain.context.rules.features import share_a_word
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE, Forms
-from palimpsest.domain.context.rules.judging import end_odds
+from palimpsest.domain.context.rules.judgment import end_odds
 from palimpsest.domain.context.rules.languages import LANGUAGES, is_han, languages_of, manners_of, rivals_of, topics_of
 
 _CHOOSING: Final = frozenset(
