@@ -17,6 +17,8 @@ ARGS =
 
 # The caller's PYTHONPATH could shadow our modules. -P keeps the current folder out as well.
 python := env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -P
+# `dev` is a package of the checkout, so the checkout is in the path.
+dev := env -u PYTHONHOME PYTHONPATH=. .venv/bin/python -P -m
 bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
 
 # Every test process, and every server that a test starts, would compile its modules anew.
@@ -41,7 +43,7 @@ help:
 	@echo 'make test-foreign       let the LiteLLM proxy, in front of our fake service, judge our clients; a large download'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
 	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
-	@echo 'make generate           write what is generated from the declarations: protocol, settings'
+	@echo 'make generate           write every generated file: the protocol in each language, the settings'
 	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make format             format the sources and mend what lint can mend'
@@ -60,10 +62,10 @@ dev-ready:
 node-ready:
 	@command -v node >/dev/null && command -v npm >/dev/null || { \
 	    echo 'Checking TypeScript needs node and npm: install the packages nodejs and npm.' >&2; exit 1; }
-	@cd editors/vscode && cat package.json package-lock.json | cmp -s - node_modules/.installed || { \
+	@cd editors/vscode && cmp -s package-lock.json node_modules/.installed || { \
 	    echo 'Setting up editors/vscode/node_modules ...' >&2; \
 	    npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error >&2 && \
-	    cat package.json package-lock.json >node_modules/.installed; }
+	    cp package-lock.json node_modules/.installed; }
 
 # -I is -P, and PYTHON* of the caller is ignored but still there for the programs that the conversation starts.
 run: run-ready
@@ -138,8 +140,7 @@ check-layers: dev-ready
 	$(bin)/lint-imports
 
 check-protocol: dev-ready
-	$(python) -m palimpsest.wire.generate --check
-	$(python) -m palimpsest.settings_schema --check
+	@$(dev) dev.generate --check
 
 check-wheel: dev-ready
 	@rm -rf build/wheel
@@ -155,11 +156,9 @@ check-lua:
 	luacheck --quiet --config editors/nvim/.luacheckrc editors/nvim tests/editors/nvim
 	stylua --check --config-path editors/nvim/stylua.toml editors/nvim tests/editors/nvim
 
-# What is made of the declarations in Python: the protocol in every language, the settings and their page.
-generate: dev-ready node-ready
-	$(python) -m palimpsest.wire.generate
-	$(python) -m palimpsest.settings_schema
-	cd editors/vscode && npm run --silent contribute
+# Everything that is generated from declarations in Python: the protocol in every language, the settings and their page.
+generate: dev-ready
+	@$(dev) dev.generate
 
 # The extension carries the server: a wheel of it, and requirements/run.txt.
 vscode: dev-ready node-ready
@@ -204,7 +203,7 @@ lock: dev-ready
 
 clean:
 	rm -rf build dist editors/vscode/build editors/vscode/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find server clients tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find server clients dev tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean
 	rm -rf .venv editors/vscode/node_modules

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dev.generate_settings import EXAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
@@ -15,7 +16,6 @@ from tests.properties import examples
 from palimpsest.app.settings_files import load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.settings.settings import SETTINGS, ModelSettings, ProviderSettings, Settings
-from palimpsest.settings_schema import EXAMPLE
 
 
 class Written:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-import pytest
+from dev.generate_settings import contributed_configuration, manifest, markdown
 
-from palimpsest import settings_schema
 from palimpsest.app.settings_files import load_settings
 from palimpsest.domain.settings.settings import SETTINGS, Settings
-from palimpsest.settings_schema import contributed_configuration, main, markdown, outputs
-from palimpsest.wire.generate import stale
 
 PROPERTIES = contributed_configuration()["properties"]
 
 
-def test_the_generated_files_are_fresh() -> None:
-    assert stale(outputs()) == []
-
-
-def test_check_names_a_file_that_is_old_and_writing_mends_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(settings_schema, "REPOSITORY", tmp_path)
-    assert main(["--check"]) == 1
-    assert "docs/settings.md is not up to date" in capsys.readouterr().out
-    assert main([]) == 0
-    assert main(["--check"]) == 0
-    assert main(["--chekc"]) == 2
+def test_the_manifest_keeps_the_groups_that_are_written_by_hand() -> None:
+    own = {
+        "title": "Ours",
+        "properties": {"palimpsest.path": {"scope": "machine"}, "palimpsest.shown": {"scope": "window"}},
+    }
+    before = {
+        "name": "palimpsest",
+        "contributes": {"configuration": [{"title": "Old", "properties": {}}, own]},
+        "capabilities": {"untrustedWorkspaces": {"restrictedConfigurations": ["palimpsest.gone"]}},
+    }
+    written = json.loads(manifest(json.dumps(before)))
+    assert written["contributes"]["configuration"] == [contributed_configuration(), own]
+    restricted = written["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
+    assert restricted == [*PROPERTIES, "palimpsest.shown"]
 
 
 def test_every_setting_has_a_row_with_its_meaning() -> None:
