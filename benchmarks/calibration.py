@@ -49,8 +49,8 @@ from palimpsest_clients.fake.replies import Call, Heard, Reply
 from palimpsest_clients.fake.server import NAMES, FakeModels
 from palimpsest_clients.gemini import GeminiClient
 from palimpsest_clients.ollama import OllamaClient
-from palimpsest_clients.openai import OpenAIClient
-from palimpsest_clients.openai_compatible import OpenAICompatibleClient
+from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
+from palimpsest_clients.openai.responses import ResponsesClient
 
 SEED: Final = 20261122
 WINDOW: Final = 24_000
@@ -67,8 +67,8 @@ _LOG_START: Final = "2026-11-22T"
 _CODE_STARTS: Final = ("def ", "    ", "class ", "import ", "return ")
 MODELS: Final[Mapping[str, tuple[str, Callable[[str], Provider]]]] = {
     "anthropic": ("claude-opus-5-5", lambda url: AnthropicClient(_KEY, url)),
-    "openai": ("gpt-6.2-sol", lambda url: OpenAIClient(_KEY, f"{url}/v1")),
-    "chat": ("openai/local", lambda url: OpenAICompatibleClient(_KEY, f"{url}/v1")),
+    "openai": ("gpt-6.2-sol", lambda url: ResponsesClient(_KEY, f"{url}/v1")),
+    "chat": ("openai/local", lambda url: ChatCompletionsClient(_KEY, f"{url}/v1")),
     "gemini": ("gemini-3.6-flash", lambda url: GeminiClient(_KEY, url)),
     "ollama": ("ollama/local", OllamaClient),
 }

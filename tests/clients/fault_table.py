@@ -35,8 +35,8 @@ from palimpsest_clients.fake.server import DIALECTS, FakeModels
 from palimpsest_clients.fake.service import Sent, as_json
 from palimpsest_clients.gemini import GeminiClient
 from palimpsest_clients.ollama import OllamaClient
-from palimpsest_clients.openai import OpenAIClient
-from palimpsest_clients.openai_compatible import OpenAICompatibleClient
+from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
+from palimpsest_clients.openai.responses import ResponsesClient
 from palimpsest_clients.retry import RetryPolicy
 
 KEY = "sk-fake-0123456789"
@@ -52,8 +52,8 @@ class Client(Protocol):
 
 BUILD: Mapping[str, Callable[[str, RetryPolicy], Client]] = {
     "anthropic": lambda url, retry: AnthropicClient(KEY, url, retry=retry),
-    "openai": lambda url, retry: OpenAIClient(KEY, f"{url}/v1", retry=retry),
-    "chat": lambda url, retry: OpenAICompatibleClient(KEY, f"{url}/v1", retry=retry),
+    "openai": lambda url, retry: ResponsesClient(KEY, f"{url}/v1", retry=retry),
+    "chat": lambda url, retry: ChatCompletionsClient(KEY, f"{url}/v1", retry=retry),
     "gemini": lambda url, retry: GeminiClient(KEY, url, retry=retry),
     "ollama": lambda url, retry: OllamaClient(url, retry=retry),
 }

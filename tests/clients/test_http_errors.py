@@ -34,7 +34,7 @@ from palimpsest.domain.models.provider import StreamEvent
 from palimpsest_clients import faults
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.http import ModelService, transport_error
-from palimpsest_clients.openai_compatible import OpenAICompatibleClient
+from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
 from palimpsest_clients.retry import RetryPolicy
 
 KINDS = frozenset(
@@ -63,7 +63,7 @@ class Client(Protocol):
 def client_for(wire: Format, url: str, retry: RetryPolicy = QUICK, key: str = KEY) -> Client:
     if wire == "anthropic":
         return AnthropicClient(key, url, retry=retry)
-    return OpenAICompatibleClient(key, url + SUFFIX["chat"], retry=retry)
+    return ChatCompletionsClient(key, url + SUFFIX["chat"], retry=retry)
 
 
 async def ask(wire: Format, url: str, retry: RetryPolicy = QUICK, text: str = "Hi", key: str = KEY) -> Answer:
@@ -506,7 +506,7 @@ async def test_neither_key_nor_message_is_shown_by_anything(
 
 @pytest.mark.parametrize("key", ["", "  ", "sk-\u2026", "sk a", "sk-a\nX-Evil: 1", "sk-\x00"])
 def test_what_cannot_be_a_key_is_refused_without_showing_it(key: str) -> None:
-    for make in (AnthropicClient, lambda key: OpenAICompatibleClient(key, "http://x")):
+    for make in (AnthropicClient, lambda key: ChatCompletionsClient(key, "http://x")):
         with pytest.raises(ProviderError) as caught:
             make(key)
         assert caught.value.kind is ErrorKind.AUTH

@@ -16,8 +16,8 @@ from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.models.limits import ModelLimits
 from palimpsest.domain.models.provider import LiveModel, LiveProvider, StreamEvent
 from palimpsest_clients.anthropic import AnthropicClient
-from palimpsest_clients.openai import OpenAIClient
-from palimpsest_clients.openai_compatible import OpenAICompatibleClient
+from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
+from palimpsest_clients.openai.responses import ResponsesClient
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ async def claude(fake: FakeResponses) -> list[LiveModel]:
 
 async def compatible(fake: FakeResponses, *entries: dict[str, Any]) -> list[LiveModel]:
     fake.answers["/v1/models"] = {"object": "list", "data": list(entries)}
-    async with aclosing(OpenAICompatibleClient(KEY, f"{fake.url}/v1")) as client:
+    async with aclosing(ChatCompletionsClient(KEY, f"{fake.url}/v1")) as client:
         return list(await client.models())
 
 
@@ -66,7 +66,7 @@ async def test_a_list_that_never_ends_is_given_up(fake: FakeResponses) -> None:
 
 async def test_openai_names_its_models_and_no_limits(fake: FakeResponses) -> None:
     fake.answers["/v1/models"] = {"data": [{"id": "gpt-6.2-sol", "object": "model", "owned_by": "system"}]}
-    async with aclosing(OpenAIClient(KEY, f"{fake.url}/v1")) as client:
+    async with aclosing(ResponsesClient(KEY, f"{fake.url}/v1")) as client:
         assert await client.models() == [LiveModel("gpt-6.2-sol", None)]
 
 
@@ -120,21 +120,24 @@ async def test_lm_studio_tells_the_window_of_what_is_loaded(fake: FakeResponses)
 @pytest.mark.parametrize("answer", [[{"id": "a"}], {"data": [{"id": "a"}, {"id": 5}, "b", {}]}])
 async def test_a_bare_list_and_broken_entries_do_no_harm(fake: FakeResponses, answer: Any) -> None:
     fake.answers["/v1/models"] = answer
-    async with aclosing(OpenAICompatibleClient(KEY, f"{fake.url}/v1")) as client:
+    async with aclosing(ChatCompletionsClient(KEY, f"{fake.url}/v1")) as client:
         assert await client.models() == [LiveModel("a", None)]
 
 
 @pytest.mark.parametrize("answer", [{}, {"data": None}, {"data": {"id": "a"}}, [], 5, None])
 async def test_an_answer_that_is_no_list_names_no_models(fake: FakeResponses, answer: Any) -> None:
     fake.answers = {"/v1/models": answer, "/v1/models?limit=1000": answer}
-    async with aclosing(OpenAIClient(KEY, f"{fake.url}/v1")) as client:
+    async with aclosing(ResponsesClient(KEY, f"{fake.url}/v1")) as client:
         assert await client.models() == []
     assert await claude(fake) == []
 
 
 async def test_a_request_is_counted_as_it_would_be_sent(fake: FakeResponses) -> None:
     asked = context(user("x" * 4000), model="model-x")
-    async with aclosing(AnthropicClient(KEY, fake.url)) as claude, aclosing(OpenAIClient(KEY, f"{fake.url}/v1")) as gpt:
+    async with (
+        aclosing(AnthropicClient(KEY, fake.url)) as claude,
+        aclosing(ResponsesClient(KEY, f"{fake.url}/v1")) as gpt,
+    ):
         counts = [await claude.count_tokens(asked), await gpt.count_tokens(asked)]
         sent = list(fake.bodies)
         assert (await collect(gpt.stream(asked))).error is None
@@ -149,7 +152,7 @@ async def test_a_request_is_counted_as_it_would_be_sent(fake: FakeResponses) -> 
 
 
 async def test_services_without_a_count_say_so_and_are_not_asked(fake: FakeResponses) -> None:
-    async with aclosing(OpenAICompatibleClient(KEY, f"{fake.url}/v1")) as client:
+    async with aclosing(ChatCompletionsClient(KEY, f"{fake.url}/v1")) as client:
         provider: LiveProvider = client
         assert await provider.count_tokens(context()) is None
     assert fake.requests == []
@@ -168,7 +171,7 @@ async def test_services_without_a_count_say_so_and_are_not_asked(fake: FakeRespo
 async def test_a_failure_is_one_of_ours_and_is_not_tried_again(
     fake: FakeResponses, step: Fault | Raw, kind: ErrorKind
 ) -> None:
-    async with aclosing(OpenAIClient(KEY, f"{fake.url}/v1")) as client:
+    async with aclosing(ResponsesClient(KEY, f"{fake.url}/v1")) as client:
         for ask in (client.models, lambda: client.count_tokens(context())):
             fake.script.append(step)
             with pytest.raises(ProviderError) as caught:
@@ -179,7 +182,7 @@ async def test_a_failure_is_one_of_ours_and_is_not_tried_again(
 
 
 async def test_an_address_where_nobody_answers_is_a_network_error() -> None:
-    async with aclosing(OpenAICompatibleClient(KEY, "http://127.0.0.1:1/v1")) as client:
+    async with aclosing(ChatCompletionsClient(KEY, "http://127.0.0.1:1/v1")) as client:
         with pytest.raises(ProviderError) as caught:
             await client.models()
     assert caught.value.kind is ErrorKind.NETWORK
@@ -193,5 +196,5 @@ def test_a_provider_that_cannot_be_asked_is_told_apart() -> None:
             raise NotImplementedError
             yield
 
-    assert isinstance(OpenAIClient(KEY), LiveProvider)
+    assert isinstance(ResponsesClient(KEY), LiveProvider)
     assert not isinstance(Mute(), LiveProvider)

@@ -21,11 +21,12 @@ from palimpsest.domain.errors import ProviderError
 from palimpsest.domain.messages import OpaquePart, TextPart, ToolCallPart, canonical_json, tool_result
 from palimpsest.domain.models.provider import Finished, TextDelta, ThinkingDelta, ToolArguments, ToolCallStart
 from palimpsest.domain.turns.answers import MAX_TOKENS
-from palimpsest_clients import anthropic, faults, gemini, http, model_lists, ollama, openai, openai_compatible
+from palimpsest_clients import anthropic, faults, gemini, http, model_lists, ollama
 from palimpsest_clients.anthropic import MessagesDecoder
 from palimpsest_clients.gemini import GenerateDecoder
 from palimpsest_clients.http import Decoder, ModelService
-from palimpsest_clients.responses_decoder import ResponsesDecoder
+from palimpsest_clients.openai import chat_completions, responses
+from palimpsest_clients.openai.responses import ResponsesDecoder
 from palimpsest_clients.retry import RetryPolicy
 
 CALL = {"id": "c", "name": "f", "arguments": "{}"}
@@ -47,7 +48,7 @@ ANSWERS: Mapping[str, tuple[Callable[[], Decoder], list[Any]]] = {
         ],
     ),
     "chat": (
-        lambda: openai_compatible.ChatDecoder("p", "m"),
+        lambda: chat_completions.ChatDecoder("p", "m"),
         [
             {"choices": [{"delta": {"reasoning_content": "t", "content": "x", "refusal": None}}]},
             {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": CALL}]}}]},
@@ -193,8 +194,8 @@ async def test_usage_of_another_type_costs_no_answer(format: str) -> None:
 
 REQUESTS: Mapping[str, Callable[[PreparedContext], Any]] = {
     "anthropic": anthropic.request_body,
-    "openai": openai.request_body,
-    "p": lambda prepared: openai_compatible.request_body(prepared, "p"),
+    "openai": responses.request_body,
+    "p": lambda prepared: chat_completions.request_body(prepared, "p"),
     "gemini": gemini.request_body,
     "ollama": lambda prepared: ollama.request_body(prepared, 4096),
 }
@@ -248,8 +249,8 @@ async def _no_models(answer: Any) -> None:
 
     for client in (
         anthropic.AnthropicClient("k"),
-        openai.OpenAIClient("k"),
-        openai_compatible.OpenAICompatibleClient(None, "http://p/v1"),
+        responses.ResponsesClient("k"),
+        chat_completions.ChatCompletionsClient(None, "http://p/v1"),
         gemini.GeminiClient("k"),
         ollama.OllamaClient(),
     ):
@@ -329,7 +330,7 @@ class Piece(str):
             [{"type": "message_stop"}],
         ),
         (
-            openai_compatible.ChatDecoder("p", "m"),
+            chat_completions.ChatDecoder("p", "m"),
             [{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": CALL}]}}]}],
             {"choices": [{"delta": {"reasoning_content": Piece("t")}}]},
             [{"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}],

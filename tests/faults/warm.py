@@ -21,7 +21,7 @@ from typing import NoReturn
 
 _MODULES = (
     *("palimpsest.app.compose", "palimpsest.cli.main", "palimpsest.lsp.server", "palimpsest.lsp.runtime.stdio"),
-    *("palimpsest_clients.openai_compatible", "tests.faults.serve"),
+    *("palimpsest_clients.openai.chat_completions", "tests.faults.serve"),
 )
 
 

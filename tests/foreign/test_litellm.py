@@ -31,7 +31,7 @@ from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, T
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.dialect import texts
 from palimpsest_clients.fake.replies import DEFAULT_TEXT, rough_count
-from palimpsest_clients.openai_compatible import OpenAICompatibleClient
+from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
 from palimpsest_clients.retry import RetryPolicy
 
 PROXY: Final = os.environ.get("TEST_PALIMPSEST_FOREIGN", "")
@@ -46,7 +46,7 @@ START_S: Final = 600
 WAIT_S: Final = 60
 """Seconds, for the upstream to see something, or for the proxy to end."""
 ONCE: Final = RetryPolicy(attempts=1)
-Client = OpenAICompatibleClient | AnthropicClient
+Client = ChatCompletionsClient | AnthropicClient
 FRONTS: Final = ("openai", "anthropic")
 
 
@@ -111,7 +111,7 @@ def fake(upstream: FakeProvider) -> FakeProvider:
 
 def build(front: str, url: str, key: str = KEY) -> Client:
     if front == "openai":
-        return OpenAICompatibleClient(key, f"{url}/v1", retry=ONCE)
+        return ChatCompletionsClient(key, f"{url}/v1", retry=ONCE)
     return AnthropicClient(key, url, retry=ONCE)
 
 

@@ -43,9 +43,9 @@ PROVIDERS: Final = (
     ProviderEntry("anthropic", "palimpsest_clients.anthropic:AnthropicClient", ("ANTHROPIC_API_KEY",)),
     ProviderEntry(
         "openai",
-        "palimpsest_clients.openai:OpenAIClient",
+        "palimpsest_clients.openai.responses:ResponsesClient",
         ("OPENAI_API_KEY",),
-        "palimpsest_clients.openai_compatible:OpenAICompatibleClient",
+        "palimpsest_clients.openai.chat_completions:ChatCompletionsClient",
     ),
     ProviderEntry("gemini", "palimpsest_clients.gemini:GeminiClient", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
     ProviderEntry("ollama", "palimpsest_clients.ollama:OllamaClient"),

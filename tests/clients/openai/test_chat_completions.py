@@ -25,15 +25,15 @@ from palimpsest.domain.messages import (
     tool_result,
 )
 from palimpsest.domain.models.provider import Provider, StopReason, TokenUsage, ToolArguments
-from palimpsest_clients.openai_compatible import OpenAICompatibleClient, request_body
+from palimpsest_clients.openai.chat_completions import ChatCompletionsClient, request_body
 
 
-def client_of(fake: FakeProvider, name: str = "openai") -> OpenAICompatibleClient:
-    return OpenAICompatibleClient(KEY, f"{fake.url}/v1", name)
+def client_of(fake: FakeProvider, name: str = "openai") -> ChatCompletionsClient:
+    return ChatCompletionsClient(KEY, f"{fake.url}/v1", name)
 
 
 @pytest.fixture
-async def client(fake: FakeProvider) -> AsyncIterator[OpenAICompatibleClient]:
+async def client(fake: FakeProvider) -> AsyncIterator[ChatCompletionsClient]:
     client = client_of(fake)
     yield client
     await client.aclose()
@@ -84,14 +84,14 @@ async def test_everything_said_arrives_however_the_bytes_are_cut(chunk_bytes: in
 
 
 async def test_usage_takes_the_cached_tokens_out_of_the_prompt(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     usage = (await collect(client.stream(context()))).finished.usage
     sent = len(json.dumps(fake.bodies[0], ensure_ascii=False)) // 4
     assert usage == TokenUsage(input_tokens=sent, cache_read_tokens=22, cache_write_tokens=11, output_tokens=33)
 
 
-async def test_the_last_of_several_running_totals_counts(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_the_last_of_several_running_totals_counts(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     def counted(n: int, delta: dict[str, Any], finish: str | None = None) -> bytes:
         usage = {"prompt_tokens": 10, "completion_tokens": n, "prompt_cache_hit_tokens": 4}
         return sse({"choices": [{"delta": delta, "finish_reason": finish}], "usage": usage})
@@ -103,7 +103,7 @@ async def test_the_last_of_several_running_totals_counts(client: OpenAICompatibl
 
 
 async def test_a_service_that_does_not_count_is_read_all_the_same(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     fake.script += [stream_of({"content": "a"}), stream_of({"content": "b"}, is_done=False)]
     answers = [await collect(client.stream(context())) for _ in range(2)]
@@ -122,19 +122,19 @@ async def test_a_service_that_does_not_count_is_read_all_the_same(
     ],
 )
 async def test_stop_reasons_do_not_trust_what_is_said_about_calls(
-    client: OpenAICompatibleClient, fake: FakeProvider, said: str, calls: tuple[Call, ...], reason: StopReason
+    client: ChatCompletionsClient, fake: FakeProvider, said: str, calls: tuple[Call, ...], reason: StopReason
 ) -> None:
     fake.script.append(Reply(stop=said, calls=calls))
     assert (await collect(client.stream(context()))).finished.stop_reason is reason
 
 
-async def test_a_refusal_is_shown_and_named(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_a_refusal_is_shown_and_named(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     fake.script.append(stream_of({"refusal": "I will not."}))
     answer = await collect(client.stream(context()))
     assert (answer.text, answer.finished.stop_reason) == ("I will not.", StopReason.FILTERED)
 
 
-async def test_the_request_is_understood_everywhere(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_the_request_is_understood_everywhere(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     await collect(client.stream(context()))
     request = fake.requests[0]
     assert request.target == "/v1/chat/completions"
@@ -146,7 +146,7 @@ async def test_the_request_is_understood_everywhere(client: OpenAICompatibleClie
 
 async def test_openai_itself_is_asked_in_its_own_words(fake: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", fake.url)
-    async with aclosing(OpenAICompatibleClient(KEY, "http://api.openai.com/v1")) as client:
+    async with aclosing(ChatCompletionsClient(KEY, "http://api.openai.com/v1")) as client:
         assert (await collect(client.stream(context()))).error is None
     assert fake.requests[0].target == "http://api.openai.com/v1/chat/completions"
     assert fake.bodies[0]["max_completion_tokens"] == 1234
@@ -155,7 +155,7 @@ async def test_openai_itself_is_asked_in_its_own_words(fake: FakeProvider, monke
 
 
 async def test_a_local_service_needs_no_key(fake: FakeProvider) -> None:
-    async with aclosing(OpenAICompatibleClient(None, f"{fake.url}/v1")) as client:
+    async with aclosing(ChatCompletionsClient(None, f"{fake.url}/v1")) as client:
         answer = await collect(client.stream(context()))
     assert "authorization" not in fake.requests[0].headers
     assert answer.error is not None
@@ -168,7 +168,7 @@ def test_no_tool_may_be_called_when_the_context_says_so() -> None:
 
 
 async def test_messages_alternate_and_results_stand_right_behind_their_calls(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     one, two = ToolCallPart("c1", "read_file", '{"path":"a"}'), ToolCallPart("c2", "read_file", '{"path": "b')
     history = (
@@ -205,7 +205,7 @@ def test_what_is_empty_is_not_sent() -> None:
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 async def test_both_dialects_of_thinking_are_read(
-    client: OpenAICompatibleClient, fake: FakeProvider, field: str
+    client: ChatCompletionsClient, fake: FakeProvider, field: str
 ) -> None:
     fake.script.append(stream_of({field: "h", "content": None}, {field: "m"}, {"content": "Yes", field: None}))
     answer = await collect(client.stream(context()))
@@ -213,7 +213,7 @@ async def test_both_dialects_of_thinking_are_read(
 
 
 async def test_thinking_that_led_to_calls_goes_back_to_its_own_family(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     thought, call = {"reasoning_content": "hm"}, piece(0, "c1", "read_file", "{}")
     fake.script.append(stream_of(thought, call, finish="tool_calls"))
@@ -232,7 +232,7 @@ def test_opaque_parts_of_another_service_stay_home() -> None:
 
 
 async def test_parallel_calls_under_one_index_are_told_apart_by_id(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     fake.script.append(
         stream_of(
@@ -246,7 +246,7 @@ async def test_parallel_calls_under_one_index_are_told_apart_by_id(
 
 
 async def test_calls_without_an_id_or_with_a_used_one_get_their_own(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     deltas = (piece(0, None, "a"), piece(0, arguments="{}"), piece(1, "c1", "b", "{}"), piece(2, "c1", "c", "{}"))
     fake.script.append(stream_of(*deltas))
@@ -256,7 +256,7 @@ async def test_calls_without_an_id_or_with_a_used_one_get_their_own(
 
 
 async def test_the_arguments_of_parallel_calls_may_interleave(
-    client: OpenAICompatibleClient, fake: FakeProvider
+    client: ChatCompletionsClient, fake: FakeProvider
 ) -> None:
     fake.script.append(Reply(calls=(Call("c1", "a", '{"x":1}'), Call("c2", "b", '{"y":2}'))))
     answer = await collect(client.stream(context()))
@@ -264,7 +264,7 @@ async def test_the_arguments_of_parallel_calls_may_interleave(
     assert order == ["c1", "c2"] * 3
 
 
-async def test_unknown_chunks_are_ignored(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_unknown_chunks_are_ignored(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     news = b": keep-alive\n\n" + sse({"choices": [], "prompt_filter_results": [1]}) + sse({"novelty": 1})
     fake.script.append(Raw(news + stream_of({"content": "a", "annotations": [1]}).body))
     answer = await collect(client.stream(context()))
@@ -273,7 +273,7 @@ async def test_unknown_chunks_are_ignored(client: OpenAICompatibleClient, fake: 
 
 @pytest.mark.parametrize("then", ["drop", "error"])
 async def test_an_answer_that_breaks_off_keeps_what_came_and_is_not_asked_again(
-    client: OpenAICompatibleClient, fake: FakeProvider, then: Any
+    client: ChatCompletionsClient, fake: FakeProvider, then: Any
 ) -> None:
     fake.script.append(Fault(then=then, after=3))
     answer = await collect(client.stream(context()))
@@ -286,7 +286,7 @@ async def test_an_answer_that_breaks_off_keeps_what_came_and_is_not_asked_again(
 
 @pytest.mark.parametrize(("finish", "is_done"), [(None, True), (None, False), ("error", True)])
 async def test_a_stream_without_a_finish_reason_is_broken_off(
-    client: OpenAICompatibleClient, fake: FakeProvider, finish: str | None, is_done: bool
+    client: ChatCompletionsClient, fake: FakeProvider, finish: str | None, is_done: bool
 ) -> None:
     fake.script.append(stream_of({"content": "a"}, finish=finish, is_done=is_done))
     answer = await collect(client.stream(context()))
@@ -295,14 +295,14 @@ async def test_a_stream_without_a_finish_reason_is_broken_off(
     assert answer.error.kind is ErrorKind.NETWORK
 
 
-async def test_only_the_goodbye_may_be_missing(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_only_the_goodbye_may_be_missing(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     # Six events are the role, three pieces of text, the finish reason and the usage: [DONE] is dropped.
     fake.script.append(Fault(then="drop", after=5))
     answer = await collect(client.stream(context()))
     assert (answer.text, answer.error) == (Reply().text, None)
 
 
-async def test_cancelling_closes_the_connection(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_cancelling_closes_the_connection(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     fake.script.append(Fault(then="stall", after=3))
     async with asyncio.timeout(WAIT_S):
         async with aclosing(client.stream(context())) as stream:
@@ -314,7 +314,7 @@ async def test_cancelling_closes_the_connection(client: OpenAICompatibleClient, 
         await fake.disconnected.wait()
 
 
-async def test_calls_share_a_connection(client: OpenAICompatibleClient, fake: FakeProvider) -> None:
+async def test_calls_share_a_connection(client: ChatCompletionsClient, fake: FakeProvider) -> None:
     for _ in range(3):
         await collect(client.stream(context()))
     assert [request.connection for request in fake.requests] == [1, 1, 1]

@@ -28,8 +28,8 @@ from palimpsest.domain.messages import (
     tool_result,
 )
 from palimpsest.domain.models.provider import LiveProvider, StopReason, TextDelta, TokenUsage
-from palimpsest_clients import openai_compatible
-from palimpsest_clients.openai import OpenAIClient, request_body
+from palimpsest_clients.openai import chat_completions
+from palimpsest_clients.openai.responses import ResponsesClient, request_body
 from palimpsest_clients.retry import RetryPolicy
 
 MODEL = "gpt-6.2-sol"
@@ -43,8 +43,8 @@ async def fake() -> AsyncIterator[FakeResponses]:
 
 
 @pytest.fixture
-async def client(fake: FakeResponses) -> AsyncIterator[OpenAIClient]:
-    client = OpenAIClient(KEY, f"{fake.url}/v1", retry=QUICK)
+async def client(fake: FakeResponses) -> AsyncIterator[ResponsesClient]:
+    client = ResponsesClient(KEY, f"{fake.url}/v1", retry=QUICK)
     yield client
     await client.aclose()
 
@@ -63,7 +63,7 @@ def error_of(answer: Answer) -> ProviderError:
     return answer.error
 
 
-async def ask(client: OpenAIClient, *contents: Content, **more: Any) -> Answer:
+async def ask(client: ResponsesClient, *contents: Content, **more: Any) -> Answer:
     return await collect(client.stream(context(*contents, **{"model": MODEL, **more})))
 
 
@@ -76,7 +76,7 @@ async def test_everything_said_arrives_however_the_bytes_are_cut(chunk_bytes: in
     reply = Reply(thinking="hm\u2028m", calls=(Call("call_1", "read_file", arguments), Call("call_2", "list", "")))
     async with FakeResponses(chunk_bytes=chunk_bytes) as fake:
         fake.script.append(reply)
-        async with aclosing(OpenAIClient(KEY, f"{fake.url}/v1")) as client:
+        async with aclosing(ResponsesClient(KEY, f"{fake.url}/v1")) as client:
             provider: LiveProvider = client
             answer = await collect(client.stream(context()))
     assert provider.name == "openai"
@@ -87,9 +87,9 @@ async def test_everything_said_arrives_however_the_bytes_are_cut(chunk_bytes: in
     assert answer.finished.stop_reason is StopReason.TOOL_CALLS
 
 
-async def test_an_answer_cut_anywhere_breaks_off_with_what_came(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_an_answer_cut_anywhere_breaks_off_with_what_came(client: ResponsesClient, fake: FakeResponses) -> None:
     whole = stream_of(thought(1, "hm"), message(1, "é🎉 yes"), call(1, "read_file", '{"path":"ü"}')).body
-    once = OpenAIClient(KEY, f"{fake.url}/v1", retry=RetryPolicy(attempts=1))
+    once = ResponsesClient(KEY, f"{fake.url}/v1", retry=RetryPolicy(attempts=1))
     async with aclosing(once):
         for end in range(0, len(whole), 13):
             fake.script.append(Raw(whole[:end]))
@@ -98,19 +98,19 @@ async def test_an_answer_cut_anywhere_breaks_off_with_what_came(client: OpenAICl
             assert "é🎉 yes".startswith(answer.text)
 
 
-async def test_parts_of_a_summary_are_paragraphs_of_the_thinking(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_parts_of_a_summary_are_paragraphs_of_the_thinking(client: ResponsesClient, fake: FakeResponses) -> None:
     fake.script.append(stream_of(thought(1, "First.", "Second."), message(1, "Yes")))
     assert (await ask(client)).thinking == "First.\n\nSecond."
 
 
-async def test_thinking_told_in_plain_text_is_shown(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_thinking_told_in_plain_text_is_shown(client: ResponsesClient, fake: FakeResponses) -> None:
     told = sse({"type": "response.reasoning_text.delta", "output_index": 0, "delta": "hm"})
     fake.script.append(Raw(told + stream_of(message(1, "Yes")).body))
     assert (await ask(client)).thinking == "hm"
 
 
 async def test_arguments_that_were_not_streamed_are_taken_from_the_whole_call(
-    client: OpenAIClient, fake: FakeResponses
+    client: ResponsesClient, fake: FakeResponses
 ) -> None:
     item = call(1, "read_file", '{"path":"a"}')
     done = sse({"type": "response.output_item.done", "output_index": 0, "item": item})
@@ -120,7 +120,7 @@ async def test_arguments_that_were_not_streamed_are_taken_from_the_whole_call(
     assert answer.finished.stop_reason is StopReason.TOOL_CALLS
 
 
-async def test_usage_takes_the_cached_tokens_out_of_the_input(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_usage_takes_the_cached_tokens_out_of_the_input(client: ResponsesClient, fake: FakeResponses) -> None:
     fake.script += [stream_of(message(1, "a"), n_tokens=1000), stream_of(message(1, "a"), usage=None)]
     found = [(await ask(client)).finished.usage for _ in range(2)]
     counted = TokenUsage(input_tokens=1000, cache_read_tokens=22, cache_write_tokens=11, output_tokens=44)
@@ -140,19 +140,19 @@ async def test_usage_takes_the_cached_tokens_out_of_the_input(client: OpenAIClie
     ],
 )
 async def test_stop_reasons(
-    client: OpenAIClient, fake: FakeResponses, items: list[dict[str, Any]], why: str | None, reason: StopReason
+    client: ResponsesClient, fake: FakeResponses, items: list[dict[str, Any]], why: str | None, reason: StopReason
 ) -> None:
     last = "incomplete" if why else "completed"
     fake.script.append(stream_of(*items, last=last, incomplete_details={"reason": why} if why else None))
     assert (await ask(client)).finished.stop_reason is reason
 
 
-async def test_a_refusal_is_shown(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_a_refusal_is_shown(client: ResponsesClient, fake: FakeResponses) -> None:
     fake.script.append(stream_of(refusal("I will not.")))
     assert (await ask(client)).text == "I will not."
 
 
-async def test_what_a_later_version_adds_is_ignored(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_what_a_later_version_adds_is_ignored(client: ResponsesClient, fake: FakeResponses) -> None:
     news = sse({"type": "response.novelty", "delta": 5}) + sse({"novelty": 1})
     item = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
     for kind in ("added", "done"):
@@ -165,7 +165,9 @@ async def test_what_a_later_version_adds_is_ignored(client: OpenAIClient, fake: 
 # --- the request ------------------------------------------------------------------------------------------------------
 
 
-async def test_nothing_is_kept_at_the_service_and_everything_is_sent(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_nothing_is_kept_at_the_service_and_everything_is_sent(
+    client: ResponsesClient, fake: FakeResponses
+) -> None:
     assert (await ask(client, user("Hi"))).error is None
     request = fake.requests[0]
     assert request.target == "/v1/responses"
@@ -187,12 +189,14 @@ async def test_nothing_is_kept_at_the_service_and_everything_is_sent(client: Ope
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest"])
-async def test_a_model_that_does_not_think_is_not_asked_for_thinking(client: OpenAIClient, model: str) -> None:
+async def test_a_model_that_does_not_think_is_not_asked_for_thinking(client: ResponsesClient, model: str) -> None:
     assert "include" not in request_body(context(model=model))
     assert (await ask(client, model=model)).error is None
 
 
-async def test_a_small_reserve_is_raised_to_what_the_service_takes(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_a_small_reserve_is_raised_to_what_the_service_takes(
+    client: ResponsesClient, fake: FakeResponses
+) -> None:
     assert (await collect(client.stream(replace(context(), max_output_tokens=1)))).error is None
     assert fake.bodies[0]["max_output_tokens"] == 16
 
@@ -202,7 +206,7 @@ def test_no_tool_may_be_called_when_the_context_says_so() -> None:
     assert "tool_choice" not in request_body(context(tool_choice="none", tools=()))
 
 
-async def test_calls_and_their_outputs_are_items_of_their_own(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_calls_and_their_outputs_are_items_of_their_own(client: ResponsesClient, fake: FakeResponses) -> None:
     one = ToolCallPart("call_1", "read_file", '{"path":"a"}')
     two = ToolCallPart("functions.read_file:" + "x" * 80, "read_file", '{"path": "b')
     history = (
@@ -241,7 +245,7 @@ def said_again(answer: Answer, *, joined: bool = True) -> list[Content]:
     return [user("Hi"), assistant(*parts), *(tool_result(each, "ok") for each in calls), user("And?")]
 
 
-async def test_thinking_goes_back_verbatim_between_its_neighbours(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_thinking_goes_back_verbatim_between_its_neighbours(client: ResponsesClient, fake: FakeResponses) -> None:
     first, second = thought(1, "hm", encrypted="enc-é🎉"), thought(2)
     fake.script.append(
         stream_of(
@@ -266,7 +270,7 @@ async def test_thinking_goes_back_verbatim_between_its_neighbours(client: OpenAI
 
 
 async def test_an_id_is_sent_once_however_the_text_was_cut_into_parts(
-    client: OpenAIClient, fake: FakeResponses
+    client: ResponsesClient, fake: FakeResponses
 ) -> None:
     fake.script.append(stream_of(thought(1), message(1, "One two three")))
     answer = await ask(client)
@@ -276,7 +280,7 @@ async def test_an_id_is_sent_once_however_the_text_was_cut_into_parts(
 
 @pytest.mark.parametrize("first", [thought(1, encrypted=None), thought(1) | {"id": ""}])
 async def test_thinking_that_cannot_go_back_takes_the_ids_with_it(
-    client: OpenAIClient, fake: FakeResponses, first: dict[str, Any]
+    client: ResponsesClient, fake: FakeResponses, first: dict[str, Any]
 ) -> None:
     fake.script.append(stream_of(first, message(1, "Yes.", phase="final_answer"), call(1, "list", "{}")))
     answer = await ask(client)
@@ -286,7 +290,7 @@ async def test_thinking_that_cannot_go_back_takes_the_ids_with_it(
     assert sent[1] == {"type": "message", "role": "assistant", "content": "Yes.", "phase": "final_answer"}
 
 
-async def test_thinking_that_nothing_follows_stays_home(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_thinking_that_nothing_follows_stays_home(client: ResponsesClient, fake: FakeResponses) -> None:
     fake.script.append(stream_of(thought(1), message(1, "Yes"), thought(2), last="incomplete"))
     answer = await ask(client)
     assert (await ask(client, *said_again(answer))).error is None
@@ -294,7 +298,7 @@ async def test_thinking_that_nothing_follows_stays_home(client: OpenAIClient, fa
 
 
 async def test_text_that_became_shorter_does_not_part_a_call_from_its_thinking(
-    client: OpenAIClient, fake: FakeResponses
+    client: ResponsesClient, fake: FakeResponses
 ) -> None:
     answer = stream_of(thought(1), message(1, "The key is sk-123456"), thought(2), call(1, "list", "{}"))
     fake.script.append(answer)
@@ -323,14 +327,14 @@ def test_opaque_parts_of_another_family_service_or_format_stay_home(
 def test_marks_do_not_reach_a_service_that_speaks_chat_completions_under_the_same_name() -> None:
     opaque = OpaquePart("openai", MODEL, json.dumps({"after": 0, "item": thought(1)}))
     part = ToolCallPart("call_1", "list", "{}")
-    body = openai_compatible.request_body(
+    body = chat_completions.request_body(
         context(user("Hi"), assistant(part, opaque), tool_result(part, "ok"), model=MODEL), "openai"
     )
     assert set(body["messages"][2]) == {"role", "content", "tool_calls"}
 
 
 async def test_thinking_that_the_service_cannot_read_any_more_is_left_out(
-    client: OpenAIClient, fake: FakeResponses
+    client: ResponsesClient, fake: FakeResponses
 ) -> None:
     fake.script.append(stream_of(thought(1), message(1, "Yes"), call(1, "list", "{}")))
     history = said_again(await ask(client))
@@ -355,7 +359,7 @@ NESTED = {"type": "error", "sequence_number": 4, "error": {"type": "server_error
 
 @pytest.mark.parametrize("error", [sse(FLAT), sse(NESTED), failed("server_error")], ids=["flat", "nested", "failed"])
 async def test_an_error_in_the_middle_keeps_what_came_and_is_not_asked_again(
-    client: OpenAIClient, fake: FakeResponses, error: bytes
+    client: ResponsesClient, fake: FakeResponses, error: bytes
 ) -> None:
     begun = b"".join(list(events_of([message(1, "Half an answer")]))[:5])
     fake.script.append(Raw(begun + error))
@@ -368,7 +372,7 @@ async def test_an_error_in_the_middle_keeps_what_came_and_is_not_asked_again(
 
 @pytest.mark.parametrize("error", [sse(FLAT), sse(NESTED), failed("rate_limit_exceeded")])
 async def test_an_error_before_the_first_delta_is_tried_again(
-    client: OpenAIClient, fake: FakeResponses, error: bytes
+    client: ResponsesClient, fake: FakeResponses, error: bytes
 ) -> None:
     fake.script += [Raw(b"".join(list(events_of([]))[:2]) + error), Fault(status=503), Reply(text="At last")]
     answer = await ask(client)
@@ -389,14 +393,14 @@ async def test_an_error_before_the_first_delta_is_tried_again(
 )
 async def test_a_failed_response_has_the_kind_of_its_code(fake: FakeResponses, code: str, kind: ErrorKind) -> None:
     fake.script.append(Raw(failed(code, "some words")))
-    async with aclosing(OpenAIClient(KEY, f"{fake.url}/v1", retry=RetryPolicy(attempts=1))) as client:
+    async with aclosing(ResponsesClient(KEY, f"{fake.url}/v1", retry=RetryPolicy(attempts=1))) as client:
         error = error_of(await ask(client))
     assert error.kind is kind
     assert "some words" not in str(error)
 
 
 async def test_too_long_a_request_is_refused_once_with_numbers() -> None:
-    async with FakeResponses(limit_tokens=100) as fake, aclosing(OpenAIClient(KEY, f"{fake.url}/v1")) as client:
+    async with FakeResponses(limit_tokens=100) as fake, aclosing(ResponsesClient(KEY, f"{fake.url}/v1")) as client:
         error = error_of(await ask(client, user("x" * 4000)))
     assert error.kind is ErrorKind.CONTEXT_TOO_LONG
     assert error.detail.limit_tokens == 100
@@ -405,7 +409,7 @@ async def test_too_long_a_request_is_refused_once_with_numbers() -> None:
 
 
 async def test_a_pause_that_is_asked_for_is_told_and_a_long_one_not_waited_for(
-    client: OpenAIClient, fake: FakeResponses
+    client: ResponsesClient, fake: FakeResponses
 ) -> None:
     fake.script += [
         Fault(status=429, headers={"retry-after-ms": "1"}),
@@ -428,14 +432,14 @@ async def test_a_pause_that_is_asked_for_is_told_and_a_long_one_not_waited_for(
     ],
     ids=range(6),
 )
-async def test_what_is_no_answer_is_a_bad_response(client: OpenAIClient, fake: FakeResponses, raw: Raw) -> None:
+async def test_what_is_no_answer_is_a_bad_response(client: ResponsesClient, fake: FakeResponses, raw: Raw) -> None:
     fake.script.append(raw)
     assert error_of(await ask(client)).kind is ErrorKind.BAD_RESPONSE
 
 
 @pytest.mark.parametrize("after", [1, 5])
 async def test_cancelling_a_silent_answer_closes_the_connection(
-    client: OpenAIClient, fake: FakeResponses, after: int
+    client: ResponsesClient, fake: FakeResponses, after: int
 ) -> None:
     fake.script.append(Fault(then="stall", after=after))
     task = asyncio.create_task(ask(client))
@@ -448,7 +452,7 @@ async def test_cancelling_a_silent_answer_closes_the_connection(
     assert (await ask(client)).error is None
 
 
-async def test_closing_the_iterator_closes_the_connection(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_closing_the_iterator_closes_the_connection(client: ResponsesClient, fake: FakeResponses) -> None:
     fake.script.append(Fault(then="stall", after=5))
     async with asyncio.timeout(WAIT_S):
         async with aclosing(client.stream(context(model=MODEL))) as stream:
@@ -456,7 +460,7 @@ async def test_closing_the_iterator_closes_the_connection(client: OpenAIClient, 
         await fake.disconnected.wait()
 
 
-async def test_nothing_is_sent_before_the_first_item_is_awaited(client: OpenAIClient, fake: FakeResponses) -> None:
+async def test_nothing_is_sent_before_the_first_item_is_awaited(client: ResponsesClient, fake: FakeResponses) -> None:
     stream = client.stream(context())
     await asyncio.sleep(0)
     await stream.aclose()
@@ -466,7 +470,7 @@ async def test_nothing_is_sent_before_the_first_item_is_awaited(client: OpenAICl
 @pytest.mark.parametrize("key", ["", "sk-\u2026", "sk a"])
 def test_what_cannot_be_a_key_is_refused(key: str) -> None:
     with pytest.raises(ProviderError) as caught:
-        OpenAIClient(key)
+        ResponsesClient(key)
     assert caught.value.kind is ErrorKind.AUTH
 
 

@@ -35,7 +35,7 @@ _STOP_REASONS: Final = {"length": StopReason.OUTPUT_LIMIT, "content_filter": Sto
 Message = dict[str, Any]
 
 
-class OpenAICompatibleClient:
+class ChatCompletionsClient:
     """The `Provider` for a service at `base_url` that speaks Chat Completions."""
 
     def __init__(

@@ -18,36 +18,49 @@ from typing import Any, Final
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import Content, OpaquePart, Role, TextPart, ToolCallPart, canonical_json
-from palimpsest.domain.models.provider import LiveModel, StreamEvent
-from palimpsest_clients import model_lists
+from palimpsest.domain.models.provider import (
+    Finished,
+    LiveModel,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolArguments,
+    ToolCallStart,
+)
+from palimpsest_clients import faults, model_lists
+from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import KeyHeader, ModelService
 from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
-from palimpsest_clients.responses_decoder import OPENAI, ResponsesDecoder
 from palimpsest_clients.retry import RetryPolicy
 
+_NAME: Final = "openai"
 _WITHOUT_REASONING: Final = ("gpt-3.5", "gpt-4", "chatgpt-", "gpt-5-chat")
 """Prefixes of models that refuse a request in which encrypted reasoning is asked for."""
 _UNREADABLE: Final = "invalid_encrypted_content"
 """The error code for reasoning that another organisation's key, or an older one, was given."""
+_STOP_REASONS: Final = {"max_output_tokens": StopReason.OUTPUT_LIMIT, "content_filter": StopReason.FILTERED}
+"""By the reason why an answer is incomplete. All others end it, or ask for its calls."""
 _LEAST_OUTPUT: Final = 16
 _LONGEST_CALL_ID: Final = 64
 
 Item = dict[str, Any]
 
 
-class OpenAIClient:
+class ResponsesClient:
     """The `Provider` for OpenAI itself. Other services that use its name speak Chat Completions."""
 
     def __init__(
         self, api_key: str, base_url: str = "https://api.openai.com/v1", *, retry: RetryPolicy | None = None
     ) -> None:
         """Raises ProviderError (auth) when `api_key` cannot be a key."""
-        key = KeyHeader(OPENAI, "authorization", api_key, "Bearer ")
-        self._service = ModelService(OPENAI, base_url, {}, key, retry or RetryPolicy())
+        key = KeyHeader(_NAME, "authorization", api_key, "Bearer ")
+        self._service = ModelService(_NAME, base_url, {}, key, retry or RetryPolicy())
 
     @property
     def name(self) -> str:
-        return OPENAI
+        return _NAME
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         """Reasoning that the service can no longer read is left out, once: without it the answer is only a little
@@ -184,7 +197,7 @@ def _assistant_items(content: Content, model: str) -> list[Item]:
 
 def _marks(content: Content, model: str) -> list[Item]:
     """Where the items of the answer began, in their order. Chat Completions under the same name writes other parts."""
-    marks = returned(content, OPENAI, model, after=int, item=dict)
+    marks = returned(content, _NAME, model, after=int, item=dict)
     return [mark for mark in marks if isinstance(mark["item"].get("type"), str)]
 
 
@@ -210,3 +223,125 @@ def _call_id(call_id: str) -> str:
     if len(call_id) <= _LONGEST_CALL_ID:
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:32]}"
+
+
+class ResponsesDecoder:
+    """One answer's events."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._items: dict[int, Item] = {}
+        """The answer's items as last told, by their index."""
+        self._began_at: dict[int, int] = {}
+        """For each item, the characters of text before it, a call counted as one more."""
+        self._with_arguments: set[int] = set()
+        self._position = 0
+        self._has_refused = False
+        self._stop_reason = StopReason.END
+        self._usage: object = None
+        self.is_done = False
+
+    def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
+        match event.get("type"):
+            case "response.output_item.added":
+                return self._begin(index(event["output_index"]), event["item"])
+            case "response.output_text.delta":
+                return self._said(event["delta"])
+            case "response.refusal.delta":
+                self._has_refused = True
+                return self._said(event["delta"])
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" if event["delta"]:
+                return (ThinkingDelta(string(event["delta"])),)
+            case "response.reasoning_summary_part.added" if event["summary_index"] > 0:
+                return (ThinkingDelta("\n\n"),)
+            case "response.function_call_arguments.delta" if event["delta"]:
+                return self._arguments(index(event["output_index"]), event["delta"])
+            case "response.output_item.done":
+                return self._end(index(event["output_index"]), event["item"])
+            case "response.completed" | "response.incomplete":
+                self._finish(event["response"])
+            case "response.failed":
+                self._fail(event["response"].get("error"))
+            case "error":  # the nested form of it never comes here
+                self._fail(event)
+            case _:
+                pass  # progress, repetitions of what was streamed, and what is yet to come
+        return ()
+
+    def finish(self) -> Finished | None:
+        if not self.is_done:
+            return None
+        told, details = counts(self._usage), counts(self._usage, "input_tokens_details")
+        n_read, n_written = details["cached_tokens"], details["cache_write_tokens"]
+        usage = TokenUsage(
+            input_tokens=max(0, told["input_tokens"] - n_read - n_written),
+            cache_read_tokens=n_read,
+            cache_write_tokens=n_written,
+            output_tokens=told["output_tokens"],
+        )
+        return Finished(self._stop_reason, usage, self._opaque())
+
+    def _begin(self, at: int, item: Item) -> Sequence[StreamEvent]:
+        self._items[at] = item
+        self._began_at[at] = self._position
+        if item["type"] != "function_call":
+            return ()
+        self._position += 1
+        return (ToolCallStart(string(item["call_id"]), string(item["name"])),)
+
+    def _said(self, text: object) -> Sequence[StreamEvent]:
+        text = string(text)
+        self._position += len(text)
+        return (TextDelta(text),) if text else ()
+
+    def _arguments(self, at: int, text: object) -> Sequence[StreamEvent]:
+        self._with_arguments.add(at)
+        return (ToolArguments(string(self._items[at]["call_id"]), string(text)),)
+
+    def _end(self, at: int, item: Item) -> Sequence[StreamEvent]:
+        """Only now is reasoning whole. Arguments that were not streamed stand here, or are the empty object."""
+        begun = () if at in self._items else self._begin(at, item)
+        self._items[at] = item
+        if item["type"] != "function_call" or at in self._with_arguments:
+            return begun
+        return (*begun, *self._arguments(at, item.get("arguments") or "{}"))
+
+    def _finish(self, response: Mapping[str, Any]) -> None:
+        self._usage = response.get("usage")
+        why = word((response.get("incomplete_details") or {}).get("reason"))
+        has_calls = any(item["type"] == "function_call" for item in self._items.values())
+        self._stop_reason = _STOP_REASONS.get(why, StopReason.TOOL_CALLS if has_calls else StopReason.END)
+        if self._has_refused:
+            self._stop_reason = StopReason.FILTERED
+        self.is_done = True
+
+    def _fail(self, error: Any) -> None:
+        raise faults.from_answer(_NAME, self._model, None, {"error": error})
+
+    def _opaque(self) -> tuple[OpaquePart, ...]:
+        """What marks the items when they go back. Reasoning that is not encrypted cannot, and neither can the ids of
+        the others then."""
+        items = sorted(self._items.items())
+        reasoning = [item for _, item in items if item["type"] == "reasoning"]
+        has_ids = all(item.get("id") for _, item in items)
+        with_ids = bool(reasoning) and has_ids and all(item.get("encrypted_content") for item in reasoning)
+        marks = [(at, _mark(item, with_ids)) for at, item in items]
+        return tuple(
+            OpaquePart(_NAME, self._model, canonical_json({"after": self._began_at[at], "item": mark}))
+            for at, mark in marks
+            if mark
+        )
+
+
+def _mark(item: Item, with_ids: bool) -> Item | None:
+    """What of an item is not said by the message's other parts. `phase` tells comments from the final answer."""
+    match item["type"]:
+        case "reasoning":
+            return item if with_ids else None
+        case "message":
+            kept = {name: item[name] for name in (("id", "phase") if with_ids else ("phase",)) if item.get(name)}
+        case "function_call" if with_ids:
+            kept = {"id": item["id"], "call_id": item["call_id"]}
+        case _:
+            kept = {}
+    return {"type": item["type"], **kept} if kept else None
