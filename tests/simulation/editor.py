@@ -291,5 +291,4 @@ class Editor:
 def _is_writing(chat: OpenChat) -> bool:
     """Whether something of a chat document goes on by itself. What an editor says it has applied and never shows is
     waited for until it tells something else."""
-    placement = chat._placement
-    return chat._sending is not None or bool(chat._tasks and (placement is None or not placement.is_waiting))
+    return chat.document.is_sending or bool(chat._tasks and not chat.document.is_waiting)

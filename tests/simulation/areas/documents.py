@@ -256,9 +256,9 @@ def _look_at(world: World, oracle: Oracle, document: Document) -> None:
     chat = document.editor.ls.part(OpenChats).chats.get(document.uri)
     if chat is None:
         return
-    if chat.text != document.text:
+    if chat.document.text != document.text:
         world.problem("editor and server differ", str(document.habit))
-    is_held_up = chat._placement is not None or document.habit.refuses > 50 or not document.habit.takes_edits
+    is_held_up = chat.document.is_writing or document.habit.refuses > 50 or not document.habit.takes_edits
     if document.is_scribbled or is_held_up:
         return
     message = document.text.partition(MARKER)[2].strip()

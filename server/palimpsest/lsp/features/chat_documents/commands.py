@@ -14,7 +14,8 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.abilities import can_apply
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features.chat_documents.names import SUFFIX
-from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat, normal
+from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
+from palimpsest.lsp.features.chat_documents.positions import normal
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.runtime.documents import open_document
 from palimpsest.lsp.server import PalimpsestServer

@@ -12,6 +12,7 @@ from palimpsest.lsp.abilities import can_apply
 from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, OPEN, SEND, SHOW, STOP
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
+from palimpsest.lsp.features.chat_documents.positions import offset_of, position_of
 from palimpsest.lsp.features.parts.mentions import KnownMentions
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.server import PalimpsestServer
@@ -28,7 +29,7 @@ def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[in
     at = parsed.marker_line or 0
     title, name = ("Stop", STOP) if chat.is_answering else ("Send", SEND)
     found = [(at, lsp.Command(title, name, arguments=[given]))]
-    if (edited := chat.first_edit_of_view()) is not None:
+    if (edited := chat.document.first_edit_of_view()) is not None:
         found.append((edited, lsp.Command("Show the conversation as it is", SHOW, arguments=[given])))
     for section in parsed.sections:
         if section.summary_id is not None and (line is None or section.line <= line <= section.last_line):
@@ -41,7 +42,7 @@ async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[
     chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None or not can_apply(ls):
         return []
-    return [lsp.CodeLens(_line(line), command) for line, command in _commands(chat, chat.parsed, None)]
+    return [lsp.CodeLens(_line(line), command) for line, command in _commands(chat, chat.document.parsed, None)]
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -53,7 +54,7 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
         return [_begin(uri)] if ls.part(OpenChats).could_begin(uri) else []
     return [
         lsp.CodeAction(command.title, command.command, command=command)
-        for _, command in _commands(chat, chat.parsed, params.range.start.line)
+        for _, command in _commands(chat, chat.document.parsed, params.range.start.line)
     ]
 
 
@@ -69,7 +70,7 @@ async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | No
     if chat is None:
         return None
     line = params.position.line
-    ids = {each.summary_id for each in chat.parsed.sections if each.line <= line <= each.last_line}
+    ids = {each.summary_id for each in chat.document.parsed.sections if each.line <= line <= each.last_line}
     found = next((each for each in chat.summaries if each.id in ids), None)
     if found is None:
         return None
@@ -88,7 +89,7 @@ async def folding(ls: PalimpsestServer, params: lsp.FoldingRangeParams) -> list[
         return []
     return [
         lsp.FoldingRange(each.line, each.last_line, kind=lsp.FoldingRangeKind.Region)
-        for each in chat.parsed.sections
+        for each in chat.document.parsed.sections
         if each.last_line > each.line
     ]
 
@@ -98,7 +99,7 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
     if chat is None:
         return []
 
-    parsed = chat.parsed
+    parsed = chat.document.parsed
     severity = lsp.DiagnosticSeverity
     if not can_apply(ls):
         return [_problem(0, severity.Information, "chat-no-edits", NO_EDITS)]
@@ -106,7 +107,7 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
         said = "The line that begins the input is gone. The command 'Show the conversation as it is' brings it back."
         return [_problem(0, severity.Warning, "chat-no-input", said)]
     found = [await _unsendable(chat, parsed, parsed.marker_line)]
-    if (edited := chat.first_edit_of_view()) is not None:
+    if (edited := chat.document.first_edit_of_view()) is not None:
         said = "This is a view of the conversation, and it was edited here. The conversation is unchanged."
         found.append(_problem(edited, severity.Warning, "chat-edited-view", said))
     return [each for each in found if each is not None]
@@ -150,12 +151,12 @@ async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.Co
     if chat is None:
         return None
 
-    parsed, at = chat.parsed, chat.offset(chat.text, params.position)
+    text, codec, parsed = chat.document.text, ls.workspace.position_codec, chat.document.parsed
+    at = offset_of(codec, text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:
         return None
-    text = chat.text
     found = await ls.part(KnownMentions).of(chat.root).complete(text[parsed.input_start :], at - parsed.input_start)
-    place = lsp.Range(chat.position(text, parsed.input_start + found.start), chat.position(text, at))
+    place = lsp.Range(position_of(codec, text, parsed.input_start + found.start), position_of(codec, text, at))
     items = [_item(each, place, number) for number, each in enumerate(found.items)]
     return lsp.CompletionList(is_incomplete=found.is_incomplete, items=items)
 

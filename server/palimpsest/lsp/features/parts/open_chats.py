@@ -22,7 +22,8 @@ from palimpsest.lsp.questions import CannotAsk, ask_user
 from palimpsest.lsp.runtime.documents import open_document
 
 if TYPE_CHECKING:
-    from palimpsest.lsp.features.chat_documents.open_chat import OpenChat, Remains
+    from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
+    from palimpsest.lsp.features.chat_documents.remains import Remains
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.conversation.documents import ChatDocuments
     from palimpsest.services.events import FolderEvent
@@ -92,9 +93,9 @@ class OpenChats(Feature):
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         key = unquote(params.text_document.uri)
         if (chat := self.chats.get(key)) is not None:
-            chat.hear(params)
+            chat.document.hear(params)
         elif (left := self._left.get(key)) is not None:
-            left.told_since.set()
+            left.document.reported_again.set()
 
     def roots(self) -> set[Path]:
         """The folders of open chats, which may have left the workspace meanwhile."""
@@ -116,8 +117,8 @@ class OpenChats(Feature):
         if (opening := self.opening.get(unquote(uri))) is not None:
             opening.cancel()
         if (chat := self.chats.pop(unquote(uri), None)) is not None:
-            self._remains[unquote(uri), chat.conversation_id] = chat.remains
-            chat.is_closed = True  # at once: an edit from now on would be of what stands on disk
+            self._remains[unquote(uri), chat.conversation_id] = chat.document.remains
+            chat.document.is_closed = True  # at once: an edit from now on would be of what stands on disk
             if chat.is_under_way:
                 self._left[unquote(uri)] = chat
             task = asyncio.create_task(_quietly(chat.close()))
@@ -182,7 +183,8 @@ class OpenChats(Feature):
     async def bind(self, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
         """The document, which is open, shows the conversation from now on."""
         # There is a session, so services are loaded.
-        from palimpsest.lsp.features.chat_documents.open_chat import OpenChat, Remains
+        from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
+        from palimpsest.lsp.features.chat_documents.remains import Remains
 
         if unquote(uri) not in self._server.workspace.text_documents:
             return
