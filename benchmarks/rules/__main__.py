@@ -182,6 +182,7 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "final", None) for path in _paths("final/*.toml")),
         *((path, "last", None) for path in _paths("last/*.toml")),
         *((path, "newest", None) for path in _paths("newest/*.toml")),
+        *((path, "paraphrases", None) for path in _paths("paraphrases/*.toml")),
     ]
 
 

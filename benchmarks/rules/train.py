@@ -35,7 +35,7 @@ from palimpsest.domain.context.rules.languages import LANGUAGES, has_han, langua
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
-UNSEEN: Final = ("held_out", "final", "last", "newest")
+UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases")
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY, _RATE = 10, 2e-4, 0.3
 _LEAST: Final = 8
