@@ -28,10 +28,12 @@ from typing import Any, Final
 
 import palimpsest.domain.context.rules
 from palimpsest.domain.context.rules import features
-from palimpsest.domain.context.rules.detection import Reading, typed_sentences
 from palimpsest.domain.context.rules.forms import Forms
 from palimpsest.domain.context.rules.judgment import SCALE
 from palimpsest.domain.context.rules.languages import LANGUAGES, has_han, languages_of
+from palimpsest.domain.context.rules.reading import Reading
+from palimpsest.domain.context.rules.scoring import ENOUGH, marks_of, score
+from palimpsest.domain.context.rules.sentence_parts import typed_sentences
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
@@ -42,7 +44,6 @@ _LEAST: Final = 8
 """Hundredths; smaller weights are left out."""
 _SEED: Final = 1
 _FOLDS: Final = 5
-_RULE_BY_FORM: Final = 2
 _ORDERS_A_VERB: Final = 5
 _FAR_PAIRS: Final = 3
 """Other rules that a sentence is held against, for each that it ends."""
@@ -76,7 +77,7 @@ def rule_examples(paths: Iterable[Path], own: Forms) -> Iterator[Example]:
     """Sentences that set a rule, and sentences that set none. A change of mind is one where its form is."""
     for is_new, said in _read(paths):
         for _, text in said.get("changes", ()):
-            if len(parts := _sentences(text)) == 1 and _reading(parts[0], own).score(in_task=False) >= _RULE_BY_FORM:
+            if len(parts := _sentences(text)) == 1 and score(_reading(parts[0], own), in_task=False) >= ENOUGH:
                 yield Example(_of_sentence(parts[0], own), True, is_new)
         for text in _rules(said):
             if len(parts := _sentences(text)) == 1:
@@ -187,7 +188,7 @@ def _reading(text: str, own: Forms) -> Reading:
 
 def _of_sentence(text: str, own: Forms) -> tuple[str, ...]:
     reading = _reading(text, own)
-    return tuple(sorted({*features.of_sentence(text), *reading.marks(reading.score(in_task=False))}))
+    return tuple(sorted({*features.of_sentence(text), *marks_of(reading, score(reading, in_task=False))}))
 
 
 def train(examples: Sequence[Example]) -> dict[str, float]:

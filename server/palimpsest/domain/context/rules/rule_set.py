@@ -15,7 +15,8 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.context.cut import Piece
-from palimpsest.domain.context.rules.detection import Constraint, Withdrawal, read_rulings
+from palimpsest.domain.context.rules.detection import read_rulings
+from palimpsest.domain.context.rules.rulings import Rule, Withdrawal
 from palimpsest.domain.context.rules.supersession import ends, is_near, nearness, supersedes
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING
 from palimpsest.domain.context.tokens import CountText
@@ -95,7 +96,7 @@ class RuleSet:
 @dataclass(frozen=True, slots=True)
 class _Detected:
     entry: StandingRule
-    rule: Constraint
+    rule: Rule
 
 
 def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Collection[RuleId]) -> RuleSet:

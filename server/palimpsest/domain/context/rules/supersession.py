@@ -11,11 +11,12 @@ import functools
 from collections.abc import Sequence
 from typing import Final
 
-from palimpsest.domain.context.rules.detection import Constraint, Withdrawal, normal_form, subject_words
 from palimpsest.domain.context.rules.features import share_a_word
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE, Forms
 from palimpsest.domain.context.rules.judgment import end_odds
 from palimpsest.domain.context.rules.languages import LANGUAGES, is_han, languages_of, manners_of, rivals_of, topics_of
+from palimpsest.domain.context.rules.rulings import Rule, Withdrawal
+from palimpsest.domain.context.rules.sentence_parts import normal_form, subject_words
 
 _CHOOSING: Final = frozenset(
     "use prefer reply answer respond write speak indent name call stick target format we let's i".split()
@@ -60,7 +61,7 @@ def is_near(message_id: int, later_id: int) -> bool:
     return 0 <= later_id - message_id <= _NEAR
 
 
-def ends(withdrawal: Withdrawal, rule: Constraint, near: Nearness = Nearness.FAR) -> bool:
+def ends(withdrawal: Withdrawal, rule: Rule, near: Nearness = Nearness.FAR) -> bool:
     """Whether the withdrawal is about the rule; one without a name is about none by its words."""
     if not withdrawal.is_judged and _ends_by_form(withdrawal, rule):
         return True
@@ -68,7 +69,7 @@ def ends(withdrawal: Withdrawal, rule: Constraint, near: Nearness = Nearness.FAR
     return _is_judged_ended(rule, withdrawal.text, withdrawal.subject_words, near, turns=not is_of_another_kind)
 
 
-def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near: Nearness, *, turns: bool) -> bool:
+def _is_judged_ended(rule: Rule, later: str, words: tuple[str, ...], near: Nearness, *, turns: bool) -> bool:
     """What has no word of the rule is held against it only where it was said just before. `turns`: it says of itself
     that something changes."""
     if near is Nearness.SAME_MESSAGE:
@@ -82,7 +83,7 @@ def _is_judged_ended(rule: Constraint, later: str, words: tuple[str, ...], near:
     return odds > needed + (_FAR if near is Nearness.FAR else 0.0)
 
 
-def _ends_by_form(withdrawal: Withdrawal, rule: Constraint) -> bool:
+def _ends_by_form(withdrawal: Withdrawal, rule: Rule) -> bool:
     said = set(withdrawal.subject_words)
     if not said:
         return False
@@ -97,7 +98,7 @@ def _ends_by_form(withdrawal: Withdrawal, rule: Constraint) -> bool:
     return _share(withdrawal.subject_words, rule.subject_words) > 0.5
 
 
-def supersedes(newer: Constraint, older: Constraint, near: Nearness = Nearness.FAR) -> bool:
+def supersedes(newer: Rule, older: Rule, near: Nearness = Nearness.FAR) -> bool:
     """Whether the newer rule says the older again, turns it round, or chooses something else in its place.
 
     Where nothing else was said between them, "instead" alone is about the older.
@@ -109,7 +110,7 @@ def supersedes(newer: Constraint, older: Constraint, near: Nearness = Nearness.F
     return _is_judged_ended(older, newer.whole or newer.text, newer.subject_words, near, turns=newer.is_change)
 
 
-def _supersedes_by_form(newer: Constraint, older: Constraint, near: bool) -> bool:
+def _supersedes_by_form(newer: Rule, older: Rule, near: bool) -> bool:
     new_form, old_form = normal_form(newer.text), normal_form(older.text)
     if new_form == old_form:
         return True
@@ -133,7 +134,7 @@ def _supersedes_by_form(newer: Constraint, older: Constraint, near: bool) -> boo
     )
 
 
-def _had_chosen(rule: Constraint, words: set[str]) -> bool:
+def _had_chosen(rule: Rule, words: set[str]) -> bool:
     """Whether what the words name was chosen by the rule, and not only spoken of."""
     if words & set(rule.rejected_words):
         return False
@@ -157,7 +158,7 @@ def _is_rival(new: set[str], old: set[str], languages: Sequence[Forms]) -> bool:
     return False
 
 
-def _chooses_again(newer: Constraint, older: Constraint, near: bool) -> bool:
+def _chooses_again(newer: Rule, older: Rule, near: bool) -> bool:
     """Another choice for the same purpose, or, by a sentence that says it is a change, in place of the last one."""
     if not newer.chosen_words or not older.chosen_words or set(newer.chosen_words) & set(older.chosen_words):
         return False
@@ -179,7 +180,7 @@ def _is_number(word: str) -> bool:
     return word.isdigit() or any(word in forms.usage.numbers for forms in LANGUAGES)
 
 
-def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Constraint) -> bool:
+def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Rule) -> bool:
     """One sentence with other words in one place: another number, or another choice for the same purpose."""
     head, new_slot, old_slot, n_common, purpose = _slots(new, old)
     if not new_slot or not old_slot or n_common < 2:
@@ -196,7 +197,7 @@ def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Constrai
     )
 
 
-def _fills_place(new: tuple[str, ...], old: tuple[str, ...], newer: Constraint) -> bool:
+def _fills_place(new: tuple[str, ...], old: tuple[str, ...], newer: Rule) -> bool:
     """One sentence that puts a thing in another place, or to another target."""
     head, new_slot, old_slot, _, tail = _slots(new, old)
     places = frozenset[str]().union(*(forms.usage.places for forms in languages_of(newer.text)))

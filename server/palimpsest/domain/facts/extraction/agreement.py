@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from palimpsest.domain.context.rules.detection import normal_form
 from palimpsest.domain.context.rules.rule_set import RuleSet, RuleState, StandingRule
+from palimpsest.domain.context.rules.sentence_parts import normal_form
 from palimpsest.domain.facts.extraction.admission import Admission, Refusal
 from palimpsest.domain.facts.extraction.likeness import RULINGS, LikenessIndex
 from palimpsest.domain.facts.fact import Candidate, Evidence, Fact, FactId, FactType, StoredFact

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.rules.detection import Withdrawal, read_rulings
+from palimpsest.domain.context.rules.detection import read_rulings
+from palimpsest.domain.context.rules.rulings import Withdrawal
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.facts.extraction import statement_forms as forms
 from palimpsest.domain.facts.extraction.code_changes import Change, changes_by

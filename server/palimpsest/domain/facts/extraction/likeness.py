@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from palimpsest.domain.context.rules.detection import Constraint, Withdrawal, as_rule, normal_form, subject_words
+from palimpsest.domain.context.rules.detection import as_rule
 from palimpsest.domain.context.rules.languages import LANGUAGES
+from palimpsest.domain.context.rules.rulings import Rule, Withdrawal
+from palimpsest.domain.context.rules.sentence_parts import normal_form, subject_words
 from palimpsest.domain.context.rules.supersession import Nearness, ends, nearness, supersedes
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -26,7 +28,7 @@ _MOST_LISTED: Final = 400
 _SHORT_RULE: Final = 3
 """Words. Rules as short as "use spaces" may contradict each other without a common word."""
 _STEM_CHARS: Final = 3
-"""Words of one stem (`constraints.subject_words`) have so many first letters in common."""
+"""Words of one stem (`sentence_parts.subject_words`) have so many first letters in common."""
 _WORD = re.compile(r"[^\W_\u4e00-\u9fff]+|(?=([\u4e00-\u9fff]{2}))")
 _SMALL_WORDS: Final = frozenset[str]().union(*(forms.stop for forms in LANGUAGES))
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -149,7 +151,7 @@ class LikenessIndex:
             default=None,
         )
 
-    def _rule(self, key: int) -> Constraint:
+    def _rule(self, key: int) -> Rule:
         return _rule(self._facts[key], self._said[key])
 
     def _rivals(self, fact: Fact) -> list[int]:
@@ -210,7 +212,7 @@ def _says_same(one: Fact, other: Fact) -> bool:
     )
 
 
-def _rule(fact: Fact, said: Evidence | None) -> Constraint:
+def _rule(fact: Fact, said: Evidence | None) -> Rule:
     """The statement as the ledger compares rules. That it changes something its own words may tell only in full."""
     rule = as_rule(fact.content)
     if said is None:

@@ -1,4 +1,4 @@
-"""Standing rules are found by the form of a sentence, only in what the user typed, and quoted exactly."""
+"""Rules are found by the form of a sentence, only in what the user typed, and quoted exactly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.histories import TEXTS, exchanges
 
-from palimpsest.domain.context.rules.detection import detect, detect_withdrawals, subject_words
+from palimpsest.domain.context.rules.detection import detect, detect_withdrawals
+from palimpsest.domain.context.rules.sentence_parts import subject_words
 from palimpsest.domain.language import typed_text
 from palimpsest.domain.messages import (
     AttachmentPart,
