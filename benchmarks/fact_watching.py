@@ -31,9 +31,10 @@ from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
 from palimpsest.services.events import FactsChanged, FolderEvent, Listeners
 from palimpsest.services.facts.checks import Tie
-from palimpsest.services.facts.keeper import FactKeeping
+from palimpsest.services.facts.folder_facts import FolderFacts
+from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.services.facts.librarian import Librarian
-from palimpsest.services.facts.librarian_model import LibrarianModel
+from palimpsest.services.facts.model import LibrarianModel
 from palimpsest.services.facts.places import FactPlaces
 from palimpsest.services.facts.watcher import DEBOUNCE_S, POLL_S
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -93,11 +94,11 @@ class Waiting:
         self._told.clear()
 
 
-async def _ping(librarian: Librarian, delays: list[float]) -> None:
+async def _ping(keeper: FactKeeper, delays: list[float]) -> None:
     while True:
         started = time.perf_counter()
         await asyncio.sleep(_PING_S)
-        await librarian.store.read(lambda: None)
+        await keeper.store.read(lambda: None)
         delays.append((time.perf_counter() - started - _PING_S) * 1000)
 
 
@@ -117,7 +118,7 @@ def _write_all(root: Path, n_files: int, text: Callable[[int], str]) -> None:
 
 
 async def _change_all(
-    librarian: Librarian,
+    keeper: FactKeeper,
     writer: ProcessPoolExecutor,
     root: Path,
     n_files: int,
@@ -127,12 +128,12 @@ async def _change_all(
 ) -> None:
     """Another program gives all files another text, after which `n_stale` of each file's two facts are stale."""
     delays: list[float] = []
-    pinging = asyncio.create_task(_ping(librarian, delays))
+    pinging = asyncio.create_task(_ping(keeper, delays))
     started = time.perf_counter()
     await asyncio.get_running_loop().run_in_executor(writer, _write_all, root, n_files, text)
     written = time.perf_counter()
     async with asyncio.timeout(300):
-        while (await librarian.counts()).n_stale != n_stale * n_files:  # noqa: ASYNC110  # as an editor would ask
+        while (await keeper.counts()).n_stale != n_stale * n_files:  # noqa: ASYNC110  # as an editor would ask
             await asyncio.sleep(0.05)
     took, within = time.perf_counter() - written, POLL_S + 1
     pinging.cancel()
@@ -165,17 +166,17 @@ async def run(directory: Path, n_files: int) -> None:
     await _fill(store, places, root, n_files)
     listeners, waiting = Listeners(), Waiting()
     listeners.add(waiting.hear)
-    keeping = FactKeeping(root, store, listeners)
+    folder_facts = FolderFacts(root, store, listeners)
     model = LibrarianModel(store, _choose, 0)
-    librarian = Librarian(store, places, root.as_posix(), model, Background(), _rules, changed=keeping.changed)
-    keeping.take(librarian)
-    keeping.start()
+    keeper = FactKeeper(store, places, model, _rules, folder_facts.changed)
+    folder_facts.take(Librarian(keeper, root.as_posix(), Background()))
+    folder_facts.start()
     async with asyncio.timeout(60):
-        while not keeping.watcher.n_watched:  # noqa: ASYNC110  # nothing tells of the first look
+        while not folder_facts.watcher.n_watched:  # noqa: ASYNC110  # nothing tells of the first look
             await asyncio.sleep(0.05)
         (root / _path(0)).write_text(_text(0, 1))
         await waiting.next()  # told when every file was looked at once
-        while keeping.watcher.n_waiting:  # noqa: ASYNC110
+        while folder_facts.watcher.n_waiting:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     await asyncio.sleep(2 * DEBOUNCE_S)
     chance = random.Random(_SEED)
@@ -198,9 +199,9 @@ async def run(directory: Path, n_files: int) -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as writer:
         await asyncio.get_running_loop().run_in_executor(writer, _write_all, root, 0, _edited)  # so that it runs
         one, all_of_them = "a line added above, one function edited", "every function edited"
-        await _change_all(librarian, writer, root, n_files, one, _edited, 1)
-        await _change_all(librarian, writer, root, n_files, all_of_them, _every_function, 2)
-    await keeping.close()
+        await _change_all(keeper, writer, root, n_files, one, _edited, 1)
+        await _change_all(keeper, writer, root, n_files, all_of_them, _every_function, 2)
+    await folder_facts.close()
     await store.close()
 
 

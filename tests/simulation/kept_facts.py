@@ -191,19 +191,19 @@ class KeptFacts:
 
     async def _look_at_server(self, server: Server, oracle: Oracle) -> None:
         assert server.session is not None
-        librarian = server.session.folder.facts.librarian
+        keeper = server.session.folder.facts.keeper
         open_facts = oracle.view.ask("SELECT id, content FROM fact WHERE closed_at IS NULL ORDER BY id")
         ((n_stale,),) = oracle.view.ask(
             "SELECT COUNT(*) FROM fact WHERE closed_at IS NULL AND id IN "
             "(SELECT fact FROM fact_source_link WHERE state IN ('changed', 'missing'))"
         )
-        counts = await librarian.counts()
+        counts = await keeper.counts()
         if (counts.n_open, counts.n_stale) != (len(open_facts), n_stale):
             self.world.problem("counts", f"{counts}, not {len(open_facts)} and {n_stale}")
         for fact, content in open_facts[-2:]:
-            if fact not in {each.id for each in await librarian.search(content, 50)}:
+            if fact not in {each.id for each in await keeper.search(content, 50)}:
                 self.world.problem("fact not found", content)
-        listed = {each.id for each in await librarian.forgotten()}
+        listed = {each.id for each in await keeper.forgotten()}
         now = machine.now()
         for each in self.forgotten.values():
             is_young = (self.latest - each.at).total_seconds() < _RESTORABLE_S and each.at <= now

@@ -306,14 +306,14 @@ MUTANTS: Final = (
     # --------------------------------------------------------------------------------------------- in the background
     Mutant(
         "what was hidden while it was read is learned",
-        "services/facts/librarian.py",
-        "    if conversations.last_hidden(conversation_id) != work.last_hidden:\n        return None\n    facts.set",
-        "    facts.set",
+        "services/facts/backlog.py",
+        " or self.is_outdated():",
+        ":",
         profile="servers",
     ),
     Mutant(
         "hidden messages are read for facts",
-        "services/facts/librarian.py",
+        "services/facts/backlog.py",
         "shown = [m for m in messages if m.purged is None and not any(h.start <= m.id < h.end for h in hidden)]",
         "shown = [m for m in messages if m.purged is None]",
         profile="purges",

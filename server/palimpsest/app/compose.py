@@ -37,10 +37,10 @@ from palimpsest.services.context.summaries.choice import SummarizerChoice
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.purge import resume
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
+from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.services.facts.librarian import Librarian
-from palimpsest.services.facts.librarian_model import LibrarianModel
+from palimpsest.services.facts.model import LibrarianModel
 from palimpsest.services.facts.places import FactPlaces
-from palimpsest.services.facts.reranking import Reranker
 from palimpsest.services.folder.adoption import Left, find_left, recognise
 from palimpsest.services.folder.folders import EditorsWord, Folders
 from palimpsest.services.folder.session import FolderSession, OpenFolder
@@ -183,17 +183,10 @@ class Composer:
             SummarizerChoice(helpers, settings.context, load_prompts()).choose,
         )
         model = _librarian_model(store, contexts, helpers, settings)
+        places, rules = FactPlaces(store, files, folder.edits), RuleCommands(contexts).rules
+        keeper = FactKeeper(store, places, model, rules, folder.facts.changed)
         folder.facts.take(
-            Librarian(
-                store,
-                FactPlaces(store, files, folder.edits),
-                folder.root.as_posix(),
-                model,
-                folder.background,
-                RuleCommands(contexts).rules,
-                settings.librarian.enabled,
-                folder.facts.changed,
-            )
+            Librarian(keeper, folder.root.as_posix(), folder.background, settings.librarian.enabled),
         )
         requests = Requests(contexts, _recall(store, model, settings))
         services = TurnServices(store, contexts, requests, toolbox, frame_of, folder.changed)
@@ -236,7 +229,7 @@ class Composer:
         makers: list[ToolMaker] = [
             lambda _: ReadingTools(files, editors.texts).tools(),
             conversation_tools(store),
-            FactsTool(lambda: folder.facts.librarian, has_facts=has_facts),
+            FactsTool(lambda: folder.facts.keeper, has_facts=has_facts),
             EditTool(files, editors, approvals, folder.edits),
             EditorTools(editors, approvals),
         ]
@@ -248,7 +241,7 @@ class Composer:
 def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall | None:
     if not settings.librarian.enabled:
         return None
-    return Recall(store, Reranker(model).order if settings.librarian.rerank else None)
+    return Recall(store, model.order if settings.librarian.rerank else None)
 
 
 def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, settings: Settings) -> LibrarianModel:

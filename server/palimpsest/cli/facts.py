@@ -16,7 +16,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact, Wanted
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.printing import sanitise, say, say_json
-from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.wording import counted
 
 MOST_LISTED = 1_000
@@ -57,43 +57,43 @@ async def _run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int
     try:
         session = await folders.get(arguments.folder.resolve())
         await session.folder.facts.look_at_all()
-        return await _do(arguments, session.folder.facts.librarian)
+        return await _do(arguments, session.folder.facts.keeper)
     finally:
         await folders.close()
 
 
-async def _do(arguments: argparse.Namespace, librarian: Librarian) -> int:
+async def _do(arguments: argparse.Namespace, keeper: FactKeeper) -> int:
     match arguments.action:
         case "list":
             wanted = Wanted(path=arguments.path, is_stale=arguments.stale or None, limit=MOST_LISTED)
-            _show(await librarian.select(wanted))
+            _show(await keeper.select(wanted))
         case "search":
-            _show(await librarian.search(" ".join(arguments.words)))
+            _show(await keeper.search(" ".join(arguments.words)))
         case "pin":
-            fact = await librarian.pin_fact(" ".join(arguments.words), place=_place(arguments.at))
+            fact = await keeper.pin_fact(" ".join(arguments.words), place=_place(arguments.at))
             say(f"Fact {fact.id} is pinned.")
         case "verify":
             for number in arguments.ids:
-                await librarian.verify(FactId(number))
+                await keeper.verify(FactId(number))
             say("They hold as the files are now.")
         case "forget":
             for number in arguments.ids:
-                await librarian.forget(FactId(number))
+                await keeper.forget(FactId(number))
             say("They are forgotten; `palimpsest facts restore` brings them back for 30 days.")
         case "restore":
             for number in arguments.ids:
-                await librarian.restore(FactId(number))
+                await keeper.restore(FactId(number))
             say("They are facts again.")
         case "export":
-            for fact in await librarian.select(Wanted(includes_closed=True, limit=1 << 30)):
+            for fact in await keeper.select(Wanted(includes_closed=True, limit=1 << 30)):
                 say_json(_to_json(fact))
         case "clear":
             if not arguments.yes:
-                counts = await librarian.counts()
+                counts = await keeper.counts()
                 raise InvalidRequest(
                     f"This would remove {counted(counts.n_open, 'fact')} for ever. Say --yes to do it."
                 )
-            say(f"Removed {counted(await librarian.clear(), 'fact')}.")
+            say(f"Removed {counted(await keeper.clear(), 'fact')}.")
     return 0
 
 

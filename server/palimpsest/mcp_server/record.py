@@ -108,7 +108,7 @@ class Record:
     async def facts(self, query: str, limit: int, *, includes_stale: bool) -> FoundFacts:
         """Raises InvalidRequest."""
         check_limit(limit, MAX_FOUND)
-        found = await self.session.folder.facts.librarian.search(query, MAX_FOUND)
+        found = await self.session.folder.facts.keeper.search(query, MAX_FOUND)
         shown = [fact for fact in found if includes_stale or not fact.is_stale][:limit]
         return FoundFacts(NOTE, [_to_found(fact) for fact in shown])
 

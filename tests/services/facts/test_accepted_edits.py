@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.services.facts.test_librarian import CODE, folder, librarian_of
+from tests.services.facts.librarians import CODE, librarian_of
 from tests.services.scripted import Bench, Opener, calls, says
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
@@ -20,7 +20,6 @@ from palimpsest.services.tools.editors import Editors
 from palimpsest.services.tools.toolbox import Toolbox
 from palimpsest.services.workspace.trust import FolderTrust
 
-__all__ = ["folder"]
 EDITED = CODE.replace("return 3.14 * r * r", "assert r >= 0\n    return 3.14 * r * r")
 HEAD = "def area(r):\n"
 EDIT = {"path": "shapes.py", "edits": [{"old_text": HEAD, "new_text": f"{HEAD}    assert r >= 0\n"}]}
@@ -33,28 +32,28 @@ async def taught(bench: Opener, folder: Path) -> tuple[Bench, Librarian]:
     """A librarian that knows a fact about `area`."""
     b = await bench([])
     librarian = librarian_of(b, folder)
-    await librarian.pin_fact(KNOWN, place=Place("shapes.py", Span(1, 2)))
+    await librarian.keeper.pin_fact(KNOWN, place=Place("shapes.py", Span(1, 2)))
     return b, librarian
 
 
 async def states(librarian: Librarian) -> list[FactState]:
-    return [source.state for fact in await librarian.all_facts() for source in fact.sources]
+    return [source.state for fact in await librarian.keeper.all_facts() for source in fact.sources]
 
 
 async def look(librarian: Librarian) -> None:
-    await librarian.places.check(["shapes.py"])
+    await librarian.keeper.places.check(["shapes.py"])
 
 
 async def test_a_place_follows_an_accepted_edit_when_it_is_saved(taught: tuple[Bench, Librarian], folder: Path) -> None:
     _, librarian = taught
-    librarian.places.edits.add("shapes.py", CODE, EDITED)
+    librarian.keeper.places.edits.add("shapes.py", CODE, EDITED)
     await look(librarian)
     assert await states(librarian) == [FactState.FRESH]
-    assert [each.state.is_stale for each in await librarian.places.in_text("shapes.py", EDITED)] == [False]
+    assert [each.state.is_stale for each in await librarian.keeper.places.in_text("shapes.py", EDITED)] == [False]
     (folder / "shapes.py").write_text(EDITED)
     await look(librarian)
     assert await states(librarian) == [FactState.FRESH]
-    (fact,) = await librarian.all_facts()
+    (fact,) = await librarian.keeper.all_facts()
     assert fact.sources[0].place.span == Span(1, 3)
     (folder / "shapes.py").write_text(BROKEN)
     await look(librarian)
@@ -74,7 +73,7 @@ async def test_a_watcher_that_saw_it_before_it_was_known_is_put_right(
     _, librarian = taught
     (folder / "shapes.py").write_text(EDITED)
     await look(librarian)
-    librarian.places.edits.add("shapes.py", CODE, EDITED)
+    librarian.keeper.places.edits.add("shapes.py", CODE, EDITED)
     await look(librarian)
     assert await states(librarian) == [FactState.FRESH]
 
@@ -83,7 +82,7 @@ async def test_an_edit_that_takes_away_what_a_fact_says_makes_it_stale(
     taught: tuple[Bench, Librarian], folder: Path
 ) -> None:
     _, librarian = taught
-    librarian.places.edits.add("shapes.py", CODE, BROKEN)
+    librarian.keeper.places.edits.add("shapes.py", CODE, BROKEN)
     (folder / "shapes.py").write_text(BROKEN)
     await look(librarian)
     assert await states(librarian) == [FactState.CHANGED]
@@ -93,7 +92,7 @@ async def test_what_the_user_changes_behind_an_accepted_edit_counts(
     taught: tuple[Bench, Librarian], folder: Path
 ) -> None:
     _, librarian = taught
-    librarian.places.edits.add("shapes.py", CODE, EDITED)
+    librarian.keeper.places.edits.add("shapes.py", CODE, EDITED)
     (folder / "shapes.py").write_text(EDITED.replace("r >= 0", "r > 1"))
     await look(librarian)
     assert await states(librarian) == [FactState.CHANGED]
@@ -104,7 +103,7 @@ async def test_what_the_user_changes_behind_an_accepted_edit_counts(
 
 async def test_an_edit_that_was_not_applied_means_nothing(taught: tuple[Bench, Librarian], folder: Path) -> None:
     _, librarian = taught
-    edits = librarian.places.edits
+    edits = librarian.keeper.places.edits
     edits.remove("shapes.py", edits.add("shapes.py", CODE, EDITED))
     (folder / "shapes.py").write_text(EDITED)
     await look(librarian)
@@ -119,7 +118,7 @@ async def test_the_fact_about_the_models_own_edit_is_not_stale_at_once(
     librarian, editors = librarian_of(b, folder), Editors()
     editors.attach(ScriptedEditor())
     approvals = Approvals(b.store, editors, FolderTrust(True))
-    tool = EditTool(librarian.places.files, editors, approvals, librarian.places.edits)
+    tool = EditTool(librarian.keeper.places.files, editors, approvals, librarian.keeper.places.edits)
     b.session.turns.services = replace(b.session.turns.services, toolbox=Toolbox([lambda _: tool(SCOPE)]))
     assert await b.ask("Check the radius in shapes.py.") == "committed"
     if is_saved_first:
@@ -137,4 +136,4 @@ async def test_the_fact_about_the_models_own_edit_is_not_stale_at_once(
 
 
 async def about_changes(librarian: Librarian) -> list[StoredFact]:
-    return [fact for fact in await librarian.all_facts() if fact.fact.fact_type is FactType.CODE_STATE]
+    return [fact for fact in await librarian.keeper.all_facts() if fact.fact.fact_type is FactType.CODE_STATE]

@@ -19,9 +19,8 @@ from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.facts.retrieval.reranking import LONGEST_EXCERPT, MOST_EXCERPTS, read_order, to_request
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import compute_budget
-from palimpsest.services.facts import reranking
-from palimpsest.services.facts.librarian_model import LibrarianModel
-from palimpsest.services.facts.reranking import Reranker
+from palimpsest.services.facts import model as librarian_model
+from palimpsest.services.facts.model import LibrarianModel
 from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.services.models.helper import HelpingModel
 from palimpsest.storage.conversation import conversations
@@ -43,7 +42,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await opened.close()
 
 
-def reranker(store: Store, answers: list[list[Action]], daily_tokens: int = 1_000_000) -> Reranker:
+def model_of(store: Store, answers: list[list[Action]], daily_tokens: int = 1_000_000) -> LibrarianModel:
     model = load_model_table().find("offline")
     assert model is not None
     helping = HelpingModel(ScriptedProvider(answers), model, compute_budget(model.limits), count_bytes)
@@ -51,7 +50,7 @@ def reranker(store: Store, answers: list[list[Action]], daily_tokens: int = 1_00
     async def choose(_: ConversationId) -> HelpingModel:
         return helping
 
-    return Reranker(LibrarianModel(store, choose, daily_tokens))
+    return LibrarianModel(store, choose, daily_tokens)
 
 
 @dataclass
@@ -79,17 +78,17 @@ async def test_what_the_model_names_first_is_what_fits(store: Store) -> None:
 
 
 async def test_a_model_orders_within_what_a_day_may_cost(store: Store) -> None:
-    willing = reranker(store, [says("2, 3"), says("I cannot say.")])
+    willing = model_of(store, [says("2, 3"), says("I cannot say.")])
     assert await willing.order(ASKED, SAID) == [1, 2, 0]
     assert await willing.order(ASKED, SAID) == [0, 1, 2]
-    assert await reranker(store, [says("2")], daily_tokens=1).order(ASKED, SAID) is None
+    assert await model_of(store, [says("2")], daily_tokens=1).order(ASKED, SAID) is None
 
 
 async def test_a_model_that_fails_or_is_slow_leaves_the_scores(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    failing = reranker(store, [[ProviderError(ErrorKind.NETWORK, "Nobody answers.")]])
+    failing = model_of(store, [[ProviderError(ErrorKind.NETWORK, "Nobody answers.")]])
     assert await failing.order(ASKED, SAID) is None
-    monkeypatch.setattr(reranking, "_LIMIT_S", 0.05)
-    assert await asyncio.wait_for(reranker(store, [[asyncio.Event()]]).order(ASKED, SAID), WAIT_S) is None
+    monkeypatch.setattr(librarian_model, "_TURN_LIMIT_S", 0.05)
+    assert await asyncio.wait_for(model_of(store, [[asyncio.Event()]]).order(ASKED, SAID), WAIT_S) is None
 
 
 @given(st.text(alphabet="0123456789, .-[]x\n", max_size=60), st.integers(0, MOST_EXCERPTS))

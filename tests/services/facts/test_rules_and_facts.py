@@ -5,28 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.services.facts.librarians import librarian_of
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.rules.rule_set import RuleState
 from palimpsest.domain.facts.fact import FactType, Wanted
 from palimpsest.domain.messages import MessageId
-from palimpsest.services.background import Background
 from palimpsest.services.context.rule_commands import RuleCommands
-from palimpsest.services.facts.librarian import Librarian
-from palimpsest.services.facts.librarian_model import LibrarianModel
-from palimpsest.services.facts.places import FactPlaces
-from palimpsest.services.workspace.files import WorkspaceFiles
 
 RULINGS = (FactType.CONSTRAINT, FactType.DECISION)
-
-
-def librarian_of(b: Bench, folder: Path) -> Librarian:
-    async def choose(_: object) -> None:
-        return None
-
-    store = b.store
-    places, model = FactPlaces(store, WorkspaceFiles(folder)), LibrarianModel(store, choose, 0)
-    return Librarian(store, places, folder.as_posix(), model, Background(), RuleCommands(b.session.contexts).rules)
 
 
 async def said(b: Bench, folder: Path, *texts: str) -> tuple[set[str], set[str]]:
@@ -38,7 +25,7 @@ async def said(b: Bench, folder: Path, *texts: str) -> tuple[set[str], set[str]]
         await librarian.extract_and_store(b.conversation_id)
     rules = await RuleCommands(b.session.contexts).rules(b.conversation_id)
     held = {entry.text for entry in rules.whole.entries if entry.state is RuleState.OPEN}
-    facts = [each for each in await librarian.all_facts() if each.fact.fact_type in RULINGS]
+    facts = [each for each in await librarian.keeper.all_facts() if each.fact.fact_type in RULINGS]
     return held, {each.evidence.quote for each in facts if each.evidence is not None}
 
 
@@ -88,7 +75,7 @@ async def test_what_only_looks_like_a_change_of_mind_ends_nothing(bench: Opener,
 async def test_the_fact_says_what_took_its_place(bench: Opener, tmp_path: Path) -> None:
     b = await bench([])
     await said(b, tmp_path, "use spaces, not tabs", "use tabs")
-    (tabs, spaces) = await librarian_of(b, tmp_path).select(Wanted(includes_closed=True))
+    (tabs, spaces) = await librarian_of(b, tmp_path).keeper.select(Wanted(includes_closed=True))
     assert (tabs.fact.content, spaces.fact.content) == ("use tabs", "use spaces, not tabs")
     assert spaces.superseded_by == tabs.id
     assert tabs.is_open
@@ -124,7 +111,7 @@ async def test_a_rule_that_a_command_takes_back_is_no_fact_any_more(
     await RuleCommands(b.session.contexts).withdraw(b.conversation_id, "0.0")
     await b.ask(REDIS, "second")
     await librarian.extract_and_store(b.conversation_id)
-    assert [each.evidence.quote for each in await librarian.all_facts() if each.evidence is not None] == [REDIS]
+    assert [each.evidence.quote for each in await librarian.keeper.all_facts() if each.evidence is not None] == [REDIS]
 
 
 async def test_what_a_command_took_back_stays_so_when_the_change_of_mind_beside_it_is_rolled_back(
@@ -137,4 +124,4 @@ async def test_what_a_command_took_back_stays_so_when_the_change_of_mind_beside_
     await said(b, tmp_path, "Actually, drop Redis: RabbitMQ instead.")
     await RuleCommands(b.session.contexts).withdraw(first, "0.0")
     await b.session.conversations.roll_back(other, MessageId(0))
-    assert await librarian_of(b, tmp_path).all_facts() == []
+    assert await librarian_of(b, tmp_path).keeper.all_facts() == []

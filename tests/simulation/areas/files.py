@@ -18,12 +18,12 @@ from tests.simulation.world import Request, World
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.facts.fact import FactId, Place, Span
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
-from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.services.folder.session import FolderSession
 
 _DAY_S: Final = 24 * 3600
 Change = Callable[[Files, Op, random.Random], None]
-Work = Callable[[World, Librarian, Op], Coroutine[Any, Any, None]]
+Work = Callable[[World, FactKeeper, Op], Coroutine[Any, Any, None]]
 
 
 # -------------------------------------------------------------------------------------------------------------- files
@@ -73,14 +73,14 @@ def _rename(files: Files, op: Op, v: random.Random) -> None:
 
 
 def _of_facts(weight: int, work: Work) -> Kind:
-    """What the librarian of one of the servers is asked for."""
+    """What the fact keeper of one of the servers is asked for."""
 
     def begin(world: World, op: Op) -> None:
         _files(world)
 
         async def carry_out(request: Request) -> None:
             session: FolderSession = await world.open_folder(request.server)
-            await work(world, session.folder.facts.librarian, op)
+            await work(world, session.folder.facts.keeper, op)
 
         world.request(op.kind, server_of(world, op), carry_out)
 
@@ -120,52 +120,52 @@ def _statement(files: Files, v: random.Random, word: str) -> str:
     )
 
 
-async def _pin(world: World, librarian: Librarian, op: Op) -> None:
+async def _pin(world: World, keeper: FactKeeper, op: Op) -> None:
     v = op.chance("pin")
     for _ in range(v.choice((1, 2, 4))):
         path, name, span = _said_of(world.part(Files), v)
         place = None if v.random() < 0.1 else Place(path, span if v.random() < 0.7 else None, name)
         said = f"pin{op.number:04}" if v.random() < 0.7 else "the hall"
-        await librarian.pin_fact(f"Pump `{name}` holds the bars of {said}.", place=place)
+        await keeper.pin_fact(f"Pump `{name}` holds the bars of {said}.", place=place)
 
 
-async def _some_fact(librarian: Librarian, op: Op) -> FactId | None:
-    known = await librarian.all_facts()
+async def _some_fact(keeper: FactKeeper, op: Op) -> FactId | None:
+    known = await keeper.all_facts()
     return known[op.b % len(known)].id if known else None
 
 
-async def _retake(world: World, librarian: Librarian, op: Op) -> None:
+async def _retake(world: World, keeper: FactKeeper, op: Op) -> None:
     """What stands at its places is what it rests on from now on."""
-    if (fact := await _some_fact(librarian, op)) is not None:
+    if (fact := await _some_fact(keeper, op)) is not None:
         world.part(KeptFacts).taken.add(fact)
-        act = {"verify": librarian.verify, "update": librarian.update, "repin": librarian.pin_again}
+        act = {"verify": keeper.verify, "update": keeper.update, "repin": keeper.pin_again}
         await act[op.kind](fact)
 
 
-async def _forget(world: World, librarian: Librarian, op: Op) -> None:
-    if (fact := await _some_fact(librarian, op)) is not None:
-        known = await librarian.get(fact)
-        await librarian.forget(fact)
+async def _forget(world: World, keeper: FactKeeper, op: Op) -> None:
+    if (fact := await _some_fact(keeper, op)) is not None:
+        known = await keeper.get(fact)
+        await keeper.forget(fact)
         world.part(KeptFacts).forget(known)
 
 
-async def _restore(world: World, librarian: Librarian, op: Op) -> None:
-    if listed := await librarian.forgotten():
+async def _restore(world: World, keeper: FactKeeper, op: Op) -> None:
+    if listed := await keeper.forgotten():
         chosen = listed[op.b % len(listed)]
         kept = world.part(KeptFacts)
         kept.maybe_restored.add(chosen.id)
-        restored = await librarian.restore(chosen.id)
+        restored = await keeper.restore(chosen.id)
         if restored.fact.content != chosen.content:
             world.problem("restored as another", f"{chosen.content!r} as {restored.fact.content!r}")
 
 
-async def _clear(world: World, librarian: Librarian, op: Op) -> None:
+async def _clear(world: World, keeper: FactKeeper, op: Op) -> None:
     world.part(KeptFacts).forgotten.clear()
-    await librarian.clear()
+    await keeper.clear()
     world.part(KeptFacts).forgotten.clear()
 
 
-async def _accept(world: World, librarian: Librarian, op: Op) -> None:
+async def _accept(world: World, keeper: FactKeeper, op: Op) -> None:
     """A model's edit that the user accepted: soon on disk, later, never, or as somebody else wants it."""
     files, v = world.part(Files), op.chance("edit")
     path = files.some(v) if v.random() < 0.9 else files.new_path(v)
@@ -174,10 +174,10 @@ async def _accept(world: World, librarian: Librarian, op: Op) -> None:
     before = files.read(path)
     after = files.edited(before, v) if before is not None else files.new_text(v)
     files.given.setdefault(path, set()).add(files.know(after))
-    edit = librarian.places.edits.add(path, before, after)
+    edit = keeper.places.edits.add(path, before, after)
     how = v.choice(("saved", "saved", "edited", "refused", "forgotten"))
     if how == "refused":
-        librarian.places.edits.remove(path, edit)
+        keeper.places.edits.remove(path, edit)
     elif how != "forgotten":
         text = after if how == "saved" else files.edited(after, v)
         save = functools.partial(files.write, path, text, v)

@@ -37,15 +37,15 @@ def _change(world: World, op: Op) -> None:
 
 async def _forget(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     """A fact that was learned of what was said is forgotten, or restored."""
-    librarian, kept = session.folder.facts.librarian, world.part(KeptFacts)
+    keeper, kept = session.folder.facts.keeper, world.part(KeptFacts)
     if op.kind == "recall learned":
-        if listed := await librarian.forgotten():
+        if listed := await keeper.forgotten():
             kept.maybe_restored.add(chosen := listed[op.b % len(listed)].id)
-            await librarian.restore(chosen)
+            await keeper.restore(chosen)
         return
-    if learned := [each for each in await librarian.all_facts() if each.evidence is not None]:
+    if learned := [each for each in await keeper.all_facts() if each.evidence is not None]:
         known = learned[op.b % len(learned)]
-        await librarian.forget(known.id)
+        await keeper.forget(known.id)
         kept.forget(known)
 
 

@@ -30,7 +30,7 @@ from palimpsest.services.conversation.history import Recut
 from palimpsest.services.conversation.purge import set_aside
 from palimpsest.services.conversation.search import Wanted, find
 from palimpsest.services.conversation.transfer import Transfers
-from palimpsest.services.facts.librarian import Librarian
+from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.turns.recovery import Recovery
@@ -196,26 +196,24 @@ class Commanding:
         return _set_going(how, self._conversation, await recovery.resolve(ended, how, asked_by=self.asked_by))
 
     @property
-    def _librarian(self) -> Librarian:
-        return self.session.folder.facts.librarian
+    def _keeper(self) -> FactKeeper:
+        return self.session.folder.facts.keeper
 
     async def _forget(self, fact_id: FactId) -> str:
-        fact = await self._librarian.get(fact_id)
-        await self._librarian.forget(fact_id)
+        fact = await self._keeper.get(fact_id)
+        await self._keeper.forget(fact_id)
         return f"Forgotten: {plain(fact.fact.content)}\n\n`/restore {fact_id}` brings it back, for 30 days."
 
     async def _restore(self, argument: str) -> str:
         if argument:
-            fact = await self._librarian.restore(FactId(_number(argument, "/restore N, with a number of /restore")))
+            fact = await self._keeper.restore(FactId(_number(argument, "/restore N, with a number of /restore")))
             said = "It is a fact again" if fact.is_open else "It is kept again, but holds no longer"
             return f"{said}: {plain(fact.fact.content)}"
-        rows = [(f"{each.id}", each.content, each.forgotten_at) for each in await self._librarian.forgotten()]
+        rows = [(f"{each.id}", each.content, each.forgotten_at) for each in await self._keeper.forgotten()]
         return _table(("No.", "Fact", "Forgotten at"), rows) if rows else "No fact was forgotten in the last 30 days."
 
     async def _facts(self, words: str) -> str:
-        found = await (
-            self._librarian.search(words) if words else self._librarian.select(FactsWanted(limit=_MOST_FACTS))
-        )
+        found = await (self._keeper.search(words) if words else self._keeper.select(FactsWanted(limit=_MOST_FACTS)))
         return for_people(found) if found else "No facts."
 
     async def _layout(self, name: str) -> str:

@@ -1,122 +1,253 @@
-"""What keeps the facts of one open folder true: turns that end are read, files that change are looked at."""
+"""The keeper of the facts of one folder: people pin, verify, update, forget and restore facts, and everybody reads
+them. Other servers and the librarian change them too, so what a decision rests on is looked at again when it is stored.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
-from palimpsest.services.background import logged
-from palimpsest.services.events import ConversationChanged, FactsChanged, FolderEvent, Listeners
-from palimpsest.services.facts.checker import PlaceChecker
-from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
-from palimpsest.services.facts.librarian import Librarian
-from palimpsest.services.facts.watcher import DEBOUNCE_S, SWEEP_S, SourceWatcher
+from palimpsest.domain.context.rules.rule_set import StandingRule
+from palimpsest.domain.context.rules.standing import StandingRules
+from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.facts.extraction.agreement import ended_rule, overtaken_by
+from palimpsest.domain.facts.extraction.names import entities_in
+from palimpsest.domain.facts.extraction.restatement import Unusable
+from palimpsest.domain.facts.fact import (
+    LONGEST_ENTITY,
+    LONGEST_FACT,
+    MOST_ENTITIES,
+    Evidence,
+    Fact,
+    FactId,
+    FactType,
+    Place,
+    StoredFact,
+    Wanted,
+)
+from palimpsest.domain.messages import ConversationId, clean_text
+from palimpsest.machine import machine, utc_now
+from palimpsest.services.facts.model import LibrarianModel
+from palimpsest.services.facts.places import FactPlaces
+from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import knowledge
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.facts import sources as fact_sources
+from palimpsest.storage.facts.facts import FactCounts
+from palimpsest.storage.lifecycle import forgotten_facts
+from palimpsest.storage.lifecycle.forgotten_facts import Forgotten, Ruled
 from palimpsest.storage.store import Store
 
-log = logging.getLogger(__name__)
+RESTORABLE_FOR: Final = timedelta(days=30)
+"""How long a fact that was forgotten can be restored."""
+MAX_FOUND: Final = 100
 
 
-@dataclass(eq=False, slots=True)
-class FactKeeping:
-    """Lives as long as the folder is open, whatever its settings become."""
+@dataclass(slots=True)
+class FactKeeper:
+    """The keeper of one workspace folder."""
 
-    root: Path
     store: Store
-    listeners: Listeners
-    open_events: Callable[[Take], FolderEvents] = open_events
-    """What the system tells of files; a test has another."""
-    librarian: Librarian = field(init=False)
-    """Who learns and keeps facts, by the settings of now: `take` comes before everything else."""
-    watcher: SourceWatcher = field(init=False)
-    checker: PlaceChecker = field(default_factory=PlaceChecker)
-    _places: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """By file, those that facts rested on when it was last asked."""
-    _asks_again: asyncio.Event = field(default_factory=asyncio.Event)
-    _tasks: dict[asyncio.Task[None], None] = field(default_factory=dict)
-    _rereading: asyncio.Task[None] | None = None
-    _unsubscribe: Callable[[], None] | None = None
+    places: FactPlaces
+    model: LibrarianModel
+    rules: Callable[[ConversationId], Awaitable[StandingRules]]
+    """The rules of a conversation as they hold now."""
+    changed: Callable[[], None] = lambda: None
+    """Runs when facts, or the condition of their places, have changed."""
 
-    def __post_init__(self) -> None:
-        self.watcher = SourceWatcher(self.root, self.look_at, self.open_events)
+    # ---------------------------------------------------------------------------------------------------------- changes
 
-    def take(self, librarian: Librarian) -> None:
-        """From now on this one learns, by other settings. It was made with `changed` as its own."""
-        self.librarian = librarian
+    async def pin_fact(self, content: str, entities: Sequence[str] = (), place: Place | None = None) -> StoredFact:
+        """Keeps a statement that the user calls important. The same statement again is the same fact.
 
-    def start(self) -> None:
-        """Begins to listen, and sees in the background to what happened while no server ran."""
-        self._unsubscribe = self.listeners.add(self._hear)
-        self._begin(self._catch_up())
-        self._rereading = asyncio.create_task(self._watch_for_ever(), name="watch what facts rest on")
+        Raises InvalidRequest for a statement that cannot be a fact, NotFound when the file is not there.
+        """
+        said = " ".join(clean_text(content)[0].split())
+        if not said or len(said) > LONGEST_FACT:
+            raise InvalidRequest(f"A fact is one statement of at most {LONGEST_FACT} characters. Make it shorter.")
+        names = [" ".join(each.split())[:LONGEST_ENTITY] for each in entities] or list(entities_in(said))
+        names += [place.path] if place is not None else []
+        fact = Fact(FactType.PINNED, said, tuple(dict.fromkeys(name for name in names if name))[:MOST_ENTITIES])
+        ties = [] if place is None else (await self.places.tie([place]))[0]
+        if place is not None and not ties:
+            raise NotFound(f"There is no file {place.path!r} in this folder that may be read.")
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether everything that was learned and every file that changed was looked at."""
-        return not self._tasks and not self.watcher.n_waiting
+        def write() -> FactId:
+            fact_id = next((known for known in facts.saying(fact)), None)
+            if fact_id is None:
+                fact_id = facts.add(fact, 0, None, utc_now())
+            for tie in ties:
+                fact_sources.add(fact_id, tie.version, tie.anchor, tie.symbol, tie.span, utc_now())
+            return fact_id
 
-    async def close(self) -> None:
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        tasks = [*self._tasks, *([] if self._rereading is None else [self._rereading])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.watcher.close()
-        await self.checker.close()
+        return await self._commit(write)
 
-    async def look_at_all(self) -> None:
-        """Looks at every file that a fact rests on; for whoever does not wait until somebody says that one changed."""
-        await self.look_at(set(await self.store.read(fact_sources.watched)))
+    async def verify(self, fact_id: FactId) -> StoredFact:
+        """The user confirms that the fact holds as its files are now. Raises NotFound."""
+        await self.get(fact_id)
+        places = await self.places.now(fact_id)
 
-    async def look_at(self, paths: set[str]) -> None:
-        """Files may have changed on disk."""
-        checked = await self.librarian.places.check(paths, self.checker.check)
-        if checked.has_moved:
-            await self._watch()
-        if checked.changed or checked.has_moved:
-            self.listeners.tell(FactsChanged())
+        def write() -> FactId:
+            facts.get(fact_id)
+            places.take()
+            facts.verify(fact_id, utc_now())
+            return fact_id
 
-    async def _catch_up(self) -> None:
-        await self._watch()
-        await self.librarian.resume()
+        return await self._commit(write)
 
-    async def _watch(self) -> None:
-        """The files that facts rest on now. Those in which a place is new are looked at: they may have changed while it
-        was tied or restored, or before it held again."""
-        found = await self.store.read(fact_sources.watched)
-        await self.watcher.watch(found)
-        self.watcher.touch(path for path, places in found.items() if places - self._places.get(path, frozenset()))
-        self._places = found
+    async def update(self, fact_id: FactId) -> StoredFact:
+        """States a fact anew from its places as they are now, by the librarian's model, and closes the old one. A fact
+        that the model leaves as it is is verified.
 
-    async def _watch_for_ever(self) -> None:
-        """A roll back closes facts or lets them hold again, and nobody tells of what other servers learn."""
+        Raises NotFound; and InvalidRequest, with the reason and what to do, where the model's answer is no statement
+        about the same thing. Nothing has changed then.
+        """
+        known = await self.get(fact_id)
+        places = await self.places.now(fact_id)
+        fact = await self.model.restate(known, places.texts)
+        if isinstance(fact, Unusable):
+            advice = "Look at its place, then say that it still holds, or forget it."
+            raise InvalidRequest(f"The fact stays as it is: {fact.reason}. {advice}")
+
+        def write() -> FactId:
+            new = known.id if fact.content == known.fact.content else _replace(known, fact, utc_now())
+            places.take()
+            facts.verify(new, utc_now())
+            return new
+
+        return await self._commit(write)
+
+    async def pin_again(self, fact_id: FactId) -> StoredFact:
+        """The user says that a fact is important and holds: it becomes a pinned one, at the places as they are now, and
+        is never evicted. Raises NotFound; nothing has changed then."""
+        known = await self.get(fact_id)
+        places = await self.places.now(fact_id)
+
+        def write() -> FactId:
+            is_pinned = facts.get(fact_id).fact.fact_type is FactType.PINNED
+            pinned = Fact(FactType.PINNED, known.fact.content, known.fact.entities)
+            new = fact_id if is_pinned else _replace(known, pinned, utc_now())
+            places.take()
+            facts.verify(new, utc_now())
+            return new
+
+        return await self._commit(write)
+
+    async def forget(self, fact_id: FactId) -> FactCounts:
+        """Takes a fact away, and the same words are not learned again; for `RESTORABLE_FOR` it can be restored. Raises
+        NotFound."""
+
+        def forget() -> None:
+            forgotten_facts.forget(fact_id, utc_now(), _restorable_since())
+
+        await self.store.commit(forget, self._tell)
+        return await self.counts()
+
+    async def restore(self, fact_id: FactId) -> StoredFact:
+        """Restores a forgotten fact. It is closed where the user ruled otherwise, took it back or rolled it back
+        meanwhile. Raises NotFound when the fact was not forgotten, or too long ago."""
+
+        def read() -> tuple[Ruled, list[StoredFact], knowledge.Version]:
+            return forgotten_facts.find(fact_id), *known_facts()
+
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SWEEP_S):
-                    await self._asks_again.wait()
-            await asyncio.sleep(DEBOUNCE_S)
-            self._asks_again.clear()
-            await logged(self._watch())
+            was, known, version = await self.store.search(read)
+            since = [each for each in known if each.created_at >= was.forgotten_at]
+            by = await asyncio.to_thread(overtaken_by, was.fact, was.evidence, since)
+            ended = None if was.evidence is None else await self._ended_rule(was.fact, was.evidence)
+            if ended is not None and ended.ended_by is None:
+                by = None  # a command took it back: it does not hold again without what took its place
+            write = functools.partial(_restore, fact_id, version, by, is_over=ended is not None or by is not None)
+            with contextlib.suppress(knowledge.Changed):
+                return await self._commit(write)
 
-    def _hear(self, event: FolderEvent) -> None:
-        if isinstance(event, ConversationChanged):
-            self.librarian.consider(event.conversation_id)
-            self._asks_again.set()
+    async def _ended_rule(self, fact: Fact, said: Evidence) -> StandingRule | None:
+        return ended_rule(fact, said, (await self.rules(said.conversation_id)).whole)
 
-    def changed(self) -> None:
-        """Facts, or the condition of their places, have changed."""
-        self._begin(self._rewatch())
+    async def drop_forgotten(self) -> None:
+        """Removes the facts that can no longer be restored."""
+        await self.store.run(forgotten_facts.drop_before, _restorable_since())
 
-    async def _rewatch(self) -> None:
-        await self._watch()
-        self.listeners.tell(FactsChanged())
+    async def clear(self) -> int:
+        """Removes every fact of the folder and returns how many there were. What was read for facts is not read
+        again."""
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(logged(work))
-        self._tasks[task] = None
-        task.add_done_callback(self._tasks.pop)
+        def clear() -> int:
+            forgotten_facts.clear()
+            contexts.untell([each.id for each in facts.all_known()], utc_now())
+            return facts.clear()
+
+        return await self.store.commit(clear, self._tell)
+
+    async def _commit(self, write: Callable[[], FactId]) -> StoredFact:
+        """The fact that one transaction wrote. `changed` runs also when nobody waits for the fact any more."""
+        return await self.get(await self.store.commit(write, self._tell))
+
+    def _tell(self, _written: object) -> None:
+        self.changed()
+
+    # ---------------------------------------------------------------------------------------------------------- reading
+
+    async def get(self, fact_id: FactId) -> StoredFact:
+        """Raises NotFound."""
+        return await self.store.read(facts.get, fact_id)
+
+    async def select(self, wanted: Wanted) -> list[StoredFact]:
+        """The newest first."""
+        return await self.store.read(facts.select, wanted)
+
+    async def all_facts(self) -> list[StoredFact]:
+        """The open facts, the oldest first."""
+        return [each for each in await self.store.read(facts.all_known) if each.is_open]
+
+    async def search(self, text: str, limit: int = 20) -> list[StoredFact]:
+        """The open facts that match the words, the best first. Raises InvalidRequest for a limit out of range."""
+        if not 1 <= limit <= MAX_FOUND:
+            raise InvalidRequest(f"Ask for 1 to {MAX_FOUND} facts at a time.")
+
+        def read() -> list[StoredFact]:
+            return [each for each in facts.read(fact_search.match(text, 2 * limit)) if each.is_open][:limit]
+
+        return await self.store.search(read)
+
+    async def counts(self) -> FactCounts:
+        return await self.store.read(facts.counts)
+
+    async def forgotten(self) -> list[Forgotten]:
+        """The facts that can be restored, the last that was forgotten first."""
+        return await self.store.read(forgotten_facts.select, _restorable_since())
+
+
+def known_facts() -> tuple[list[StoredFact], knowledge.Version]:
+    """In a transaction: all facts of the folder, also closed ones, and the version of what is known."""
+    return facts.all_known(), knowledge.version()
+
+
+def _restorable_since() -> str:
+    return (machine.now() - RESTORABLE_FOR).isoformat()
+
+
+def _restore(fact_id: FactId, version: knowledge.Version, by: FactId | None, *, is_over: bool) -> FactId:
+    """In a transaction. Raises knowledge.Changed."""
+    knowledge.require(version)
+    restored = forgotten_facts.restore(fact_id, utc_now())
+    if is_over and restored == fact_id:
+        facts.close(restored, utc_now(), by)
+    return restored
+
+
+def _replace(known: StoredFact, fact: Fact, now: str) -> FactId:
+    """Puts another fact in the place of a known one, on the same grounds. Raises NotFound when the known one was
+    forgotten, purged or closed since it was read."""
+    if facts.get(known.id).closed_at != known.closed_at:
+        raise NotFound(f"Fact {known.id} holds no longer. List the facts and choose one.")
+    new = facts.add(fact, known.turn_number, known.evidence, now)
+    fact_sources.hand_over(known.id, new)
+    facts.close(known.id, now, new)
+    return new

@@ -18,7 +18,7 @@ from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
-from palimpsest.services.facts.keeper import FactKeeping
+from palimpsest.services.facts.folder_facts import FolderFacts
 from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.leases import Leases
 from palimpsest.services.tools.editors import Editors
@@ -51,13 +51,13 @@ class OpenFolder:
     leases: Leases = field(init=False)
     following: Following = field(init=False)
     """What other servers do with the folder. Whoever opens the folder starts it."""
-    facts: FactKeeping = field(init=False)
+    facts: FolderFacts = field(init=False)
     """Whoever opens the folder gives it a librarian and starts it."""
 
     def __post_init__(self) -> None:
         self.leases = Leases(self.store, self.background)
         self.following = Following(self.store, self.running, self.changed, lambda: bool(self.editors.attached()))
-        self.facts = FactKeeping(self.root, self.store, self.listeners, self.open_events)
+        self.facts = FolderFacts(self.root, self.store, self.listeners, self.open_events)
 
     def changed(self, conversation_id: ConversationId) -> None:
         """Tells that something in the conversation has changed."""

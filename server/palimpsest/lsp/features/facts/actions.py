@@ -144,8 +144,8 @@ async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentPa
 
 
 async def _document(session: FolderSession) -> str:
-    found = await session.folder.facts.librarian.all_facts()
-    found = await session.folder.facts.librarian.select(Wanted(limit=max(len(found), 1)))
+    found = await session.folder.facts.keeper.all_facts()
+    found = await session.folder.facts.keeper.select(Wanted(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]
     lines = [f"# Facts of {_plain(session.folder.root.name)}", ""]
     for heading, facts in (("To look at", stale), ("Holding", [fact for fact in found if not fact.is_stale])):
@@ -184,22 +184,22 @@ def _command(do: Do) -> Callable[..., Awaitable[Any]]:
 
 @_command
 async def verify(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return await _settled(ls, session, await session.folder.facts.librarian.verify(fact_id))
+    return await _settled(ls, session, await session.folder.facts.keeper.verify(fact_id))
 
 
 @_command
 async def update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return await _settled(ls, session, await session.folder.facts.librarian.update(fact_id))
+    return await _settled(ls, session, await session.folder.facts.keeper.update(fact_id))
 
 
 @_command
 async def forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
     """Asks first. The answer says whether it was forgotten, and what is left."""
-    librarian = session.folder.facts.librarian
-    fact = await librarian.get(fact_id)
+    keeper = session.folder.facts.keeper
+    fact = await keeper.get(fact_id)
     question = f"Forget this fact? It is told to no model any more. “{_short(fact)}”"
     is_wanted = await require_consent(ls, question, "Forget", given)
-    counts = await (librarian.forget(fact_id) if is_wanted else librarian.counts())
+    counts = await (keeper.forget(fact_id) if is_wanted else keeper.counts())
     if is_wanted:
         message = f"Forgotten: {_short(fact)} It can be restored for 30 days: /restore {fact_id} in a chat."
         ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
@@ -208,12 +208,12 @@ async def forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, 
 
 @_command
 async def restore(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return to_info(ls, session, await session.folder.facts.librarian.restore(fact_id))
+    return to_info(ls, session, await session.folder.facts.keeper.restore(fact_id))
 
 
 @_command
 async def pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    return await _settled(ls, session, await session.folder.facts.librarian.pin_again(fact_id))
+    return await _settled(ls, session, await session.folder.facts.keeper.pin_again(fact_id))
 
 
 async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> Any:
@@ -233,7 +233,7 @@ async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFac
 @_command
 async def ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
     """A conversation with the question as its draft: nothing is sent before the user has read it."""
-    fact = await session.folder.facts.librarian.get(fact_id)
+    fact = await session.folder.facts.keeper.get(fact_id)
     where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
     text = f"Does this still hold: {fact.fact.content}" + (f" See {where}." if where else "")
     record = await session.conversations.create(None, None)

@@ -17,7 +17,7 @@ from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.places import file_uri, path_below, session_of_document
 from palimpsest.lsp.runtime.documents import open_document
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.services.facts.keeper import FactKeeping
+from palimpsest.services.facts.folder_facts import FolderFacts
 from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
@@ -81,14 +81,14 @@ async def placed_facts(ls: PalimpsestServer, uri: str) -> list[PlacedFact]:
     path = None if session is None else path_below(ls, session, uri)
     if session is None or path is None:
         return []
-    keeping = session.folder.facts
+    facts = session.folder.facts
     document = open_document(ls.workspace, uri)
-    return await _in_text(keeping, path, document.source) if document is not None else await _on_disk(keeping, path)
+    return await _in_text(facts, path, document.source) if document is not None else await _on_disk(facts, path)
 
 
-async def _in_text(keeping: FactKeeping, path: str, text: str) -> list[PlacedFact]:
-    places = await keeping.librarian.places.in_text(path, text)
-    known = {fact.id: fact for fact in await _facts_on(keeping, path)}
+async def _in_text(facts: FolderFacts, path: str, text: str) -> list[PlacedFact]:
+    places = await facts.keeper.places.in_text(path, text)
+    known = {fact.id: fact for fact in await _facts_on(facts, path)}
     return [
         PlacedFact(known[each.link.fact_id], each.state, each.span or (each.link.span if each.state.is_stale else None))
         for each in places
@@ -96,22 +96,22 @@ async def _in_text(keeping: FactKeeping, path: str, text: str) -> list[PlacedFac
     ]
 
 
-async def _on_disk(keeping: FactKeeping, path: str) -> list[PlacedFact]:
+async def _on_disk(facts: FolderFacts, path: str) -> list[PlacedFact]:
     return [
         PlacedFact(fact, source.state, source.place.span)
-        for fact in await _facts_on(keeping, path)
+        for fact in await _facts_on(facts, path)
         for source in fact.sources
         if source.place.path == path
     ]
 
 
-async def _facts_on(keeping: FactKeeping, path: str) -> list[StoredFact]:
-    return await keeping.librarian.select(Wanted(path=path, limit=1_000))
+async def _facts_on(facts: FolderFacts, path: str) -> list[StoredFact]:
+    return await facts.keeper.select(Wanted(path=path, limit=1_000))
 
 
 async def stale_documents(ls: PalimpsestServer, session: FolderSession) -> set[str]:
     """Of the folder, what is open in the editor, and files with a stale fact, by their URIs."""
-    found = await session.folder.facts.librarian.select(Wanted(is_stale=True, limit=1_000))
+    found = await session.folder.facts.keeper.select(Wanted(is_stale=True, limit=1_000))
     stale = {path for fact in found for path in fact.stale_sources}
     open_documents = {
         path: each.uri

@@ -48,13 +48,13 @@ async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResu
         limit,
         None if params.before is None else FactId(params.before),
     )
-    return await _result(ls, session, await session.folder.facts.librarian.select(wanted))
+    return await _result(ls, session, await session.folder.facts.keeper.select(wanted))
 
 
 async def search_facts(ls: PalimpsestServer, params: SearchFactsParams) -> FactsResult:
     session = await ls.session(params.folder_uri)
     limit = 20 if params.limit is None else params.limit
-    return await _result(ls, session, await session.folder.facts.librarian.search(params.query, limit))
+    return await _result(ls, session, await session.folder.facts.keeper.search(params.query, limit))
 
 
 async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
@@ -71,45 +71,45 @@ async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
                 raise InvalidRequest("The lines are counted from 0, and the last one lies behind the first.")
             span = Span(params.start_line + 1, end + 1)
         place = Place(path, span)
-    fact = await session.folder.facts.librarian.pin_fact(params.content, params.entities or (), place)
+    fact = await session.folder.facts.keeper.pin_fact(params.content, params.entities or (), place)
     return to_info(ls, session, fact)
 
 
 async def verify_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
-    return to_info(ls, session, await session.folder.facts.librarian.verify(FactId(params.fact_id)))
+    return to_info(ls, session, await session.folder.facts.keeper.verify(FactId(params.fact_id)))
 
 
 async def update_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
-    return to_info(ls, session, await session.folder.facts.librarian.update(FactId(params.fact_id)))
+    return to_info(ls, session, await session.folder.facts.keeper.update(FactId(params.fact_id)))
 
 
 async def forget_fact(ls: PalimpsestServer, params: FactParams) -> ForgetFactResult:
     session = await ls.session(params.folder_uri)
-    counts = await session.folder.facts.librarian.forget(FactId(params.fact_id))
+    counts = await session.folder.facts.keeper.forget(FactId(params.fact_id))
     return ForgetFactResult(counts.n_open, counts.n_stale)
 
 
 async def list_forgotten(ls: PalimpsestServer, params: ListForgottenParams) -> ForgottenResult:
     session = await ls.session(params.folder_uri)
-    found = await session.folder.facts.librarian.forgotten()
+    found = await session.folder.facts.keeper.forgotten()
     return ForgottenResult([ForgottenFact(each.id, each.content, each.forgotten_at) for each in found])
 
 
 async def restore_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
     session = await ls.session(params.folder_uri)
-    return to_info(ls, session, await session.folder.facts.librarian.restore(FactId(params.fact_id)))
+    return to_info(ls, session, await session.folder.facts.keeper.restore(FactId(params.fact_id)))
 
 
 async def changed_params(ls: PalimpsestServer, session: FolderSession) -> FactsChangedParams:
     """What is told when facts have changed."""
-    counts = await session.folder.facts.librarian.counts()
+    counts = await session.folder.facts.keeper.counts()
     return FactsChangedParams(folder_uri(ls, session), counts.n_open, counts.n_stale)
 
 
 async def _result(ls: PalimpsestServer, session: FolderSession, found: list[StoredFact]) -> FactsResult:
-    counts = await session.folder.facts.librarian.counts()
+    counts = await session.folder.facts.keeper.counts()
     return FactsResult([to_info(ls, session, fact) for fact in found], counts.n_open, counts.n_stale)
 
 
