@@ -6,18 +6,20 @@ import json
 
 from dev import GENERATED
 from dev.metamodel import ANY, Model, meta_model, one_line
+from dev.one_turn import record
 from dev.protocol_page import markdown
 from palimpsest.wire import messages
 
 
 def outputs() -> dict[str, str]:
     """The text of each file that describes the protocol, by its path below the repository's root."""
-    model = meta_model(messages)
+    model, recording = meta_model(messages), record()
     return {
         "server/palimpsest/wire/metaModel.json": json.dumps(model, indent=2) + "\n",
         "editors/vscode/src/protocol.gen.ts": typescript(model),
         "editors/nvim/lua/palimpsest/protocol.lua": lua(model),
-        "PROTOCOL.md": markdown(model, messages),
+        "dev/one_turn.json": recording,
+        "PROTOCOL.md": markdown(model, messages, recording),
     }
 
 

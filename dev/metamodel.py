@@ -13,7 +13,7 @@ import itertools
 import types
 import typing
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -33,7 +33,7 @@ class DeclarationError(Exception):
 
 def meta_model(module: ModuleType) -> Model:
     """The `MESSAGES` of a module, and every structure and enumeration defined in it and its `AREAS`, in their order."""
-    declaring = [module, *getattr(module, "AREAS", ())]
+    declaring = dict.fromkeys((module, *areas_of(module)))
     docs = Docs(declaring)
     own = [
         v for each in declaring for v in vars(each).values() if isinstance(v, type) and v.__module__ == each.__name__
@@ -55,10 +55,16 @@ def meta_model(module: ModuleType) -> Model:
     return model
 
 
+def areas_of(module: ModuleType) -> tuple[ModuleType, ...]:
+    """The modules that declare the messages of `module`, in the order of the page: itself where it has no `AREAS`."""
+    areas: tuple[ModuleType, ...] = getattr(module, "AREAS", (module,))
+    return areas
+
+
 class Docs:
     """The docstrings of some modules' classes, and the string literals below their fields and members."""
 
-    def __init__(self, modules: Sequence[ModuleType]) -> None:
+    def __init__(self, modules: Iterable[ModuleType]) -> None:
         self.missing: list[str] = []
         """Names that were asked for and have none, in the order they were asked for."""
         self._found: dict[str, str] = {}

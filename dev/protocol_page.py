@@ -6,47 +6,33 @@ import inspect
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Any, Final
 
 from dev import GENERATED
-from dev.metamodel import ANY, DeclarationError, Model, one_line
+from dev.metamodel import ANY, DeclarationError, Model, areas_of, one_line
+
+_WIDTH: Final = 110
+"""Of the lines of recorded messages."""
 
 
-def markdown(model: Model, module: ModuleType) -> str:
-    """The page of the protocol that `module` declares; the module's docstring is its introduction.
+def markdown(model: Model, module: ModuleType, recording: str) -> str:
+    """The page of the protocol that `module` declares, an area a section; `recording` is the text of dev/one_turn.json.
 
-    A structure that only one message uses is described with that message.
+    Docstrings of modules are introductions. A structure that only one message uses is described with that message.
     """
-    introduction = inspect.getdoc(module)
-    if not introduction:
-        raise DeclarationError(f"{module.__name__} has no docstring.")
     inline = _used_once(model)
     structures = {structure["name"]: structure for structure in model["structures"]}
-    out = ["# Protocol", "", f"<!-- {GENERATED} -->", "", introduction, ""]
-    for title, group, direction in (
-        ("Requests to the server", "requests", "clientToServer"),
-        ("Requests to the editor", "requests", "serverToClient"),
-        ("Notifications to the server", "notifications", "clientToServer"),
-        ("Notifications to the editor", "notifications", "serverToClient"),
-    ):
-        chosen = [message for message in model[group] if message["messageDirection"] == direction]
-        out += [f"## {title}", ""] if chosen else []
+    out = ["# Protocol", "", f"<!-- {GENERATED} -->", "", _text(module), "", *recorded_turn(recording)]
+    messages = {message["method"]: message for message in model["requests"] + model["notifications"]}
+    for area in areas_of(module):
+        title = area.__name__.rpartition(".")[2].replace("_", " ").capitalize()
+        chosen = [messages[message.method] for message in area.MESSAGES]
+        if chosen or area.__name__.endswith(".lifecycle"):
+            out += [f"## {title}", "", _text(area), ""]
         for message in chosen:
-            way = "editor to server" if direction == "clientToServer" else "server to editor"
-            out += [
-                f"### `{message['method']}`",
-                "",
-                f"*{group[:-1].capitalize()}, {way}.* {message['documentation']}",
-                "",
-            ]
-            for part in ("params", "result"):
-                if part not in message:
-                    continue
-                name = message[part].get("name")
-                out += [f"**{part.capitalize()}:** {_prose(message[part])}", ""]
-                if name in inline:
-                    out += [f'<a id="{name.lower()}"></a>{structures[name]["documentation"]}', ""]
-                    out += _table(structures[name])
+            out += _message(message, {name: structures[name] for name in inline})
     out += ["## Structures", ""]
     for name, structure in structures.items():
         if name not in inline:
@@ -56,6 +42,27 @@ def markdown(model: Model, module: ModuleType) -> str:
         out += [f"### {enumeration['name']}", "", enumeration["documentation"], "", "| value | meaning |", "|---|---|"]
         out += [f"| `{_cell(v['value'])}` | {_cell(v['documentation'])} |" for v in enumeration["values"]] + [""]
     return "\n".join(out).rstrip() + "\n"
+
+
+def _text(module: ModuleType) -> str:
+    text = inspect.getdoc(module)
+    if not text:
+        raise DeclarationError(f"{module.__name__} has no docstring.")
+    return text
+
+
+def _message(message: Model, inline: Mapping[str, Model]) -> list[str]:
+    """A message with those of its structures that are described nowhere else."""
+    kind = "Request" if "result" in message else "Notification"
+    way = "editor to server" if message["messageDirection"] == "clientToServer" else "server to editor"
+    out = [f"### `{message['method']}`", "", f"*{kind}, {way}.* {message['documentation']}", ""]
+    for part in ("params", "result"):
+        if part in message:
+            out += [f"**{part.capitalize()}:** {_prose(message[part])}", ""]
+            if (structure := inline.get(message[part].get("name"))) is not None:
+                name = structure["name"].lower()
+                out += [f'<a id="{name}"></a>{structure["documentation"]}', "", *_table(structure)]
+    return out
 
 
 def _used_once(model: Model) -> set[str]:
@@ -100,3 +107,36 @@ def _prose_of_part(t: Model) -> str:
 
 def _cell(text: str) -> str:
     return one_line(text).replace("|", "\\|")
+
+
+def recorded_turn(recording: str) -> list[str]:
+    """The section with a recorded session, each message as JSON behind an arrow that says who sent it."""
+    out = [
+        "## One turn on the wire",
+        "",
+        "A short session, recorded: `→` is a message from the editor to the server, `←` one from the server to the "
+        'editor. `"jsonrpc": "2.0"` is left out. The model and the numbers of tokens are those of a script.',
+        "",
+    ]
+    for step in json.loads(recording):
+        out += [step["caption"], "", "```jsonc"]
+        for sender, message in step["messages"]:
+            shown = {name: value for name, value in message.items() if name != "jsonrpc"}
+            out.append(f"{'→' if sender == 'editor' else '←'} {_json(shown)}")
+        out += ["```", ""]
+    return out
+
+
+def _json(value: Any, indent: int = 0) -> str:
+    """JSON that breaks a line only where it would be longer than `_WIDTH`."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if indent + len(flat) <= _WIDTH or not isinstance(value, (dict, list)):
+        return flat
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_json(each, indent + 2)}" for name, each in value.items()]
+        opened, closed = "{", "}"
+    else:
+        parts = [_json(each, indent + 2) for each in value]
+        opened, closed = "[", "]"
+    inner = " " * (indent + 2)
+    return f"{opened}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closed}"

@@ -53,6 +53,17 @@ async def test_a_turn_streams_what_it_then_stores(tmp_path: Path, folder: Path) 
         assert whole["result"]["text"], "without a token the result carries the text"
 
 
+async def test_what_a_turn_adds_is_announced_with_a_larger_number(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        turn = ed.client.start_request("palimpsest/chat", Editor.chat_params("When does the pump start?"))
+        first = (await ed.client.notification("palimpsest/didChangeConversation"))["seq"]
+        await turn.answer()
+        while (await ed.client.notification("palimpsest/didChangeConversation"))["seq"] == first:
+            pass
+        told = [each["seq"] for each in ed.client.received("palimpsest/didChangeConversation")]
+        assert told == sorted(told)
+
+
 async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_message_does(
     tmp_path: Path, folder: Path
 ) -> None:

@@ -17,8 +17,8 @@ from palimpsest.domain.errors import (
     StoreError,
     is_out_of_handles,
 )
+from palimpsest.wire.areas.lifecycle import ErrorData
 from palimpsest.wire.codec.convert import to_json
-from palimpsest.wire.messages import ErrorData
 
 P = ParamSpec("P")
 T = TypeVar("T")

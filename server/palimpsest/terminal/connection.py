@@ -18,12 +18,13 @@ from typing import Any, TypeVar, cast
 from palimpsest.terminal.calls import Call, Event, ServerNote
 from palimpsest.terminal.errors import INTERNAL_ERROR, BadAnswer, RequestFailed, ServerGone, TerminalError
 from palimpsest.terminal.process import ServerProcess
+from palimpsest.wire.areas.lifecycle import ErrorData
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams, ApprovalRequestResult
 from palimpsest.wire.areas.usage import ContextEvent
 from palimpsest.wire.codec.convert import WireError, from_json, to_json
 from palimpsest.wire.codec.framing import FrameDecoder, FramingError, encode_frame
 from palimpsest.wire.declare import Request, Wire
-from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION, ErrorData
+from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION
 
 _METHOD_NOT_FOUND = -32601
 _NOT_ASKED = {"code": -32803, "message": "The user was not asked."}

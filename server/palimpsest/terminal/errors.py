@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palimpsest.wire.messages import ErrorData
+from palimpsest.wire.areas.lifecycle import ErrorData
 
 REQUEST_CANCELLED = -32800
 INTERNAL_ERROR = -32603

@@ -257,7 +257,7 @@ def test_any_json_is_read_or_refused_and_nothing_else(value: Any) -> None:
 
 def test_the_wire_package_needs_neither_pygls_nor_lsprotocol() -> None:
     code = (
-        "import sys; from palimpsest.wire import declare, generate, messages;"
+        "import sys; from palimpsest.wire import declare, messages;"
         "from palimpsest.wire.codec import convert, framing, jsonrpc;"
         "sys.exit(any(n.split('.')[0] in ('pygls', 'lsprotocol', 'cattrs', 'asyncio') for n in sys.modules))"
     )

@@ -132,6 +132,10 @@ class Conversations:
 
         return await self.store.read(read)
 
+    async def change_seq(self, conversation_id: ConversationId) -> int:
+        """A number that grows with every change of the conversation. Raises NotFound."""
+        return (await self.store.read(conversations.get, conversation_id)).change_seq
+
     async def holds(self, conversation_id: ConversationId) -> bool:
         return await self.store.read(conversations.holds, conversation_id)
 

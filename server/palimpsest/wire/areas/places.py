@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from palimpsest.wire.declare import Wire
+from palimpsest.wire.declare import Notification, Request, Wire
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -23,3 +23,6 @@ class MessageRange(Wire):
     """The first message's id."""
     end: int
     """One more than the last message's id."""
+
+
+MESSAGES: tuple[Request | Notification, ...] = ()

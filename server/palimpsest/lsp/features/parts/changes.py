@@ -76,7 +76,7 @@ class Changes(Feature):
             try:
                 session = await folders.get(root)
                 report = await usage_status(session.contexts, conversation_id)
-                seq = (await session.contexts.state(conversation_id)).record.change_seq
+                seq = await session.conversations.change_seq(conversation_id)
             except PalimpsestError as error:
                 log.warning("a change could not be told: %s", error.kind)
                 continue

@@ -1,0 +1,49 @@
+"""The beginning and the end of a connection, and what goes wrong in between.
+
+A server announces this protocol under `capabilities.experimental.palimpsest` as `{"version": 1}`. Its own notifications
+(`palimpsest/didChange…`, `palimpsest/contextEvent`) go only to editors that ask for them in `initialize`, with
+`{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they would be unknown
+messages. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
+
+Requests that remove something or take a key are also commands of `workspace/executeCommand`, which ask the user first
+by `window/showMessageRequest`: `palimpsest.conversation.purge`, `palimpsest.approval.revoke`,
+`palimpsest.credentials.set` and `palimpsest.fact.forget`, each with the parameters of its request. An editor that has
+asked the user itself adds `isConfirmed: true`.
+
+Errors have the standard codes (-32602 invalid params, -32800 cancelled, -32801 content modified, -32802 server
+cancelled, -32803 request failed). Their message is a full sentence for the user, and their `data` is an
+[ErrorData](#errordata).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from palimpsest.wire.declare import Notification, Request, Wire
+
+
+@attrs.frozen(eq=False, repr=False)
+class ErrorData(Wire):
+    """What an error carries for programs."""
+
+    kind: str
+    """What went wrong, such as `not_found`, `conversation_busy`, `recent_messages_too_large`, `auth`, `network`."""
+    retryable: bool
+    """Whether the same request may succeed later."""
+    retry_after_ms: int | None = None
+    """How long to wait before a retry."""
+    provider: str | None = None
+    """The model's service that failed."""
+    model: str | None = None
+    """The model the request was for."""
+    limit_tokens: int | None = None
+    """The limit that was passed."""
+    projected_tokens: int | None = None
+    """What the request would have needed."""
+    turn_id: str | None = None
+    """The turn that failed; its text so far is kept and can be read."""
+    errors: list[str] | None = None
+    """Of invalid params: what is wrong, a line for each place."""
+
+
+MESSAGES: tuple[Request | Notification, ...] = ()
