@@ -11,6 +11,7 @@ from pytest_lsp.client import DEFAULT_CLIENT_FEATURES, register_lsp_features
 from pytest_lsp.protocol import LanguageClientProtocol
 
 from palimpsest.lsp.runtime.methods import make_converter
+from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.runtime.protocol import Protocol
 from palimpsest.wire.declare import Notification, Request
 
@@ -18,8 +19,9 @@ from palimpsest.wire.declare import Notification, Request
 class ClientProtocol(LanguageClientProtocol, Protocol):  # type: ignore[misc]  # each names its own kind of server
     """The editor's end. pytest-lsp reads frames in its own way and hands over JSON values."""
 
-    def _check_phase(self, method: str) -> None:
-        """It is the server that has phases."""
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)  # type: ignore[no-untyped-call]
+        self.phase = Phase.RUNNING  # an editor takes messages from the start
 
     def structure_message(self, data: Any) -> Any:
         return data

@@ -23,7 +23,7 @@ from palimpsest.lsp.features.parts.notices import Notices
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.parts.offers import Offers
 from palimpsest.lsp.features.parts.open_chats import OpenChats
-from palimpsest.lsp.runtime.protocol import Phase
+from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.workspace import WorkspaceServer
 from palimpsest.wire.messages import PROTOCOL_VERSION
 

@@ -1,17 +1,17 @@
 """A conversation as a text document that any editor can show: `NAME.chat.md`.
 
-    <!-- palimpsest-chat 1: … -->                 the head: what this is
+    <!-- palimpsest-chat 1: … -->                 the head: an explanation for readers
     # Title
-    ## 0 · you                                    a message: its id and who says it, then its text
+    ## 0 · you                                    a message: its id and its author, then its text
     ## 1 · assistant
     ### 1 · calls read_file                       a call, its arguments indented
     ## 2 · tool read_file                         a result, indented
-    ## 0-2 · summary 4                            what stands for messages 0 to 2 in the context
-    <!-- palimpsest-input: … -->                  the input: all below this line is the user's
+    ## 0-2 · summary 4                            the summary that replaces messages 0 to 2 in the context
+    <!-- palimpsest-input: … -->                  the input: everything below this line is the user's
 
-Only lines that begin like one of these are structure. A line of a message's text that begins so, whatever number of
-backslashes stands before it, is written with one backslash more, so no text can look like structure; what else ends a
-line somewhere (a form feed, U+2028) becomes an ordinary end of line. Ends of lines are `\\n` in everything here.
+Only lines that begin like one of these are structure. When a line of a message begins so, behind any number of
+backslashes, it is written with one backslash more, so no message can look like structure. Other characters that some
+programs take for the end of a line (a form feed, U+2028) become `\\n`, the only end of line in this module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from palimpsest.domain.chat_documents.placement import Change, change_between
+from palimpsest.domain.chat_documents.changes import Change, change_between
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import AttachmentPart, Content, MessageStatus, Role, clean_text
@@ -37,16 +37,15 @@ HEAD: Final = (
 MARKER: Final = "<!-- palimpsest-input: write your next message below this line, then send it. -->"
 BREAK: Final = "\n\n"
 MOST_SHOWN: Final = 400
-"""Messages; older ones are left out of the document."""
+"""The number of messages that a document shows; older ones are left out."""
 _MOST_OF_RESULT: Final = 4_000
-"""Characters of a tool's arguments or result."""
+"""The number of characters of a tool's arguments or result that a document shows."""
 
 _HEAD_START: Final = "<!-- palimpsest-chat "
 _MARKER_START: Final = "<!-- palimpsest-input"
 _STRUCTURE: Final = re.compile(r"^\\{0,99}(?:#{2,3} [0-9]|<!-- palimpsest-)", re.MULTILINE)
 _MAY_BECOME: Final = re.compile(r"\\{0,99}(?:#{1,3}|#{2,3} |<(?:!(?:-(?:-(?: p?[a-z]{0,9}-?)?)?)?)?)?")
-"""The beginning of a line that may turn out to be structure, or is too short to tell. A line of backslashes that never
-ends is held back no longer than structure can be."""
+"""The beginning of a line that may still become structure. The limits of repetition bound what is held back."""
 _ENDS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _HEADING: Final = re.compile(r"(#{2,3}) ([0-9]{1,18})(?:-([0-9]{1,18}))? · (.*)")
 _SUMMARY: Final = re.compile(r"summary ([0-9]{1,18})")
@@ -57,7 +56,7 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def escape(text: str) -> str:
-    """Text of a message as it stands in the document."""
+    """The form of a message's text in a document."""
     return _STRUCTURE.sub(lambda match: f"\\{match[0]}", _plain(text))
 
 
@@ -67,7 +66,7 @@ def _plain(text: str) -> str:
 
 @dataclass(slots=True)
 class EscapedStream:
-    """As `escape`, for text that comes in pieces: what cannot be told yet is held back."""
+    """Like `escape`, for text that comes in pieces. A beginning of a line that may become structure is held back."""
 
     _held: str = ""
     _is_at_start: bool = True
@@ -86,6 +85,7 @@ class EscapedStream:
         return self._pass(text)
 
     def end(self) -> str:
+        """The text that was held back; no more comes."""
         held, self._held = self._held, ""
         return self._pass(_plain(held))
 
@@ -102,7 +102,7 @@ class EscapedStream:
 
 
 def _indented(text: str) -> str:
-    """As code: no line of it begins like structure."""
+    """The text as a code block, shortened. No line of it begins like structure."""
     shown, left = _plain(text)[:_MOST_OF_RESULT], len(text) - _MOST_OF_RESULT
     lines = [f"    {line}".rstrip() if not line.strip() else f"    {line}" for line in shown.split("\n")]
     if left > 0:
@@ -111,6 +111,7 @@ def _indented(text: str) -> str:
 
 
 def one_line(text: str, most: int = 60) -> str:
+    """The text on one line of at most `most` characters."""
     flat = " ".join(_plain(text).split())
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
@@ -120,19 +121,19 @@ def one_line(text: str, most: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a document shows of a conversation."""
+    """The part of a conversation that a document shows."""
 
     title: str
     messages: Sequence[StoredMessage]
-    """Those that are not hidden, oldest first; the newest ones when there are too many."""
+    """The newest messages that are not hidden, at most MOST_SHOWN and a few, oldest first."""
     summaries: Sequence[Summary] = ()
-    """Those that stand in the context."""
+    """The summaries in the context."""
     asides: Sequence[tuple[int, str]] = ()
-    """Answers of commands, which are no messages, each with the number of messages there were."""
+    """Answers of commands, which are no messages: the number of messages before each, and its text."""
 
 
 def render(shown: Shown) -> str:
-    """All above the input. Ends without an end of line."""
+    """The view: all text above the input, without an end of line at its end."""
     sections: list[tuple[float, str]] = []
     first = shown.messages[0].id if shown.messages else 0
     if first > 0:
@@ -161,7 +162,7 @@ def user_section(message_id: int, content: Content) -> str:
 
 
 def aside(number: int, command: str, answer: str) -> str:
-    """The answer of a command, behind `number` messages."""
+    """The section of a command and its answer, behind `number` messages."""
     return BREAK.join([f"### {number} · {one_line(command)}", escape(answer)])
 
 
@@ -189,16 +190,16 @@ def _summary_section(summary: Summary) -> str:
 
 @dataclass(slots=True)
 class AnswerStream:
-    """The messages of an answer as they come: what is to be added to the view for each event.
+    """The messages of an answer as they come: the text to add to the view for each event.
 
-    All of it together is what `message_section` makes of the messages, as long as no call is answered out of turn.
+    All additions together equal `message_section` of the stored messages, if every call is answered in its turn.
     """
 
     next_id: int
     _text: EscapedStream | None = None
-    """Of the message that is coming; None between messages."""
+    """The text of the message that is coming; None between messages."""
     _calls: dict[str, list[str]] = field(default_factory=dict)
-    """Name and arguments, by id, of the message that is coming."""
+    """Names and arguments of its calls, by id."""
 
     def feed(self, event: JournalEvent) -> str:
         match event.type:
@@ -222,7 +223,7 @@ class AnswerStream:
         return ""
 
     def end(self) -> str:
-        """When nothing more comes."""
+        """The text to add when the answer has ended."""
         rest = "" if self._text is None else self._text.end()
         self._text = None
         return rest
@@ -247,7 +248,7 @@ class AnswerStream:
 
 
 class Unsendable(StrEnum):
-    """Why what stands in the input is no message."""
+    """The reason why the input cannot be sent."""
 
     EMPTY = "empty"
     ONLY_FENCED = "only_fenced"
@@ -260,11 +261,11 @@ class Section:
     line: int
     last_line: int
     depth: int
-    """2: a message or summary. 3: a part of one."""
+    """2 for a message or summary, 3 for a part of one."""
     first_id: int
     last_id: int
     what: str
-    """Behind the dot."""
+    """The heading behind the dot."""
 
     @property
     def summary_id(self) -> int | None:
@@ -274,18 +275,18 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A document as it stands."""
+    """The parts of a document's text. Offsets count characters."""
 
     is_chat: bool
-    """Whether it says so itself: that gives it nothing."""
+    """Whether the document claims to be a chat. Anyone can write that claim, so nothing may depend on it."""
     sections: tuple[Section, ...]
     marker_line: int | None
     view_end: int
-    """Where the view ends, without the empty line before the input's; the end of the text where there is no input."""
+    """The end of the view, before the empty line above the input's; the end of the text without an input."""
     input_start: int
-    """Where the message begins: behind empty lines."""
+    """The beginning of the message, behind empty lines."""
     message: str
-    """What would be sent."""
+    """The text that would be sent, without empty lines around it."""
 
     @property
     def problem(self) -> Unsendable | None:
@@ -295,7 +296,7 @@ class Parsed:
 
 
 def parse(text: str) -> Parsed:
-    """Of a text whose lines end with `\\n`. The first input line counts."""
+    """Parses a text whose lines end with `\\n`. The first input line counts."""
     lines = text.split("\n")
     marker = next((number for number, line in enumerate(lines) if line.startswith(_MARKER_START)), None)
     n_above = len(lines) if marker is None else marker
@@ -337,8 +338,9 @@ def _is_only_fenced(message: str) -> bool:
 
 
 def n_sent(document: Parsed, shown: Shown) -> int:
-    """How many characters of the input are, word for word, the message that follows those in the document: it was sent
-    from there, and the document saved before it was taken out. Lines that were typed below it are not of it."""
+    """The length of the message at the beginning of the input that was sent: it equals, word for word, the message that
+    follows the last one in the view. Such a document was saved before the message was removed from the input. Lines
+    that were typed below it do not count."""
     last = max((each.last_id for each in document.sections if each.depth == 2), default=-1)
     following = next((each.content for each in shown.messages if each.id > last), None)
     if following is None or following.role is not Role.USER:
@@ -348,46 +350,45 @@ def n_sent(document: Parsed, shown: Shown) -> int:
 
 
 def n_left(message: str, sent: str) -> int:
-    """How many characters of an input, from its beginning, are what was sent and still stands there."""
+    """The length of `sent` when the input `message` still begins with it as whole lines, else 0."""
     return len(sent) if sent and _place_of(sent, message) == 0 else 0
 
 
 def without_sent(message: str, sent: str) -> str:
-    """An input without the lines of it that were sent and still stand there, word for word, wherever: the user may have
-    typed in front of them."""
+    """The input `message` without the lines of `sent`, wherever they are: the user may have typed in front of them."""
     sent = sent.strip()
     at = _place_of(sent, message) if sent else -1
     return f"{message[:at]}{message[at + len(sent) :].removeprefix(chr(10))}".strip("\n") if at >= 0 else message
 
 
 def _place_of(lines: str, message: str) -> int:
-    """Where in the message those whole lines stand; -1: nowhere."""
+    """The offset of these whole lines in the message; -1 when it does not hold them."""
     return f"\n{message}\n".find(f"\n{lines}\n")
 
 
 def whole(view: str, message: str) -> str:
-    """A document of a view and an input."""
+    """The text of a document with a view and an input."""
     return f"{view}{BREAK}{MARKER}{BREAK}{message}" + ("" if message.endswith("\n") else "\n") * bool(message)
 
 
 def rescued(text: str, view: str) -> str:
-    """What stands in a document without an input line and is not of the view: lines that the user may have written.
-    Of a line that was one of ours only what was put into it."""
+    """The lines of a document without an input line that are not of the view: the user may have written them. From a
+    changed line of ours, only the part that was added."""
     known = {*view.split("\n"), HEAD, MARKER}
     found = (_without_ours(line) for line in text.split("\n") if line not in known)
     return "\n".join(line for line in found if line is not None)
 
 
 def _without_ours(line: str) -> str | None:
-    """None where nothing else stands in it."""
+    """The line without our text; None when nothing is left."""
     if not line.startswith("<!-- palimpsest-"):
         return line
     return min((change_between(ours, line).text.strip() for ours in (HEAD, MARKER)), key=len) or None
 
 
 def edit_of_view(text: str, view: str) -> Change:
-    """The smallest replacement that makes the view of a document `view`; an empty one when it is. Raises ValueError
-    when the document has no input line."""
+    """The smallest change that replaces the view of a document by `view`; an empty one when they are equal. Raises
+    ValueError when the document has no input line."""
     parsed = parse(text)
     if parsed.marker_line is None:
         raise ValueError("the document has no input line")

@@ -1,117 +1,93 @@
-"""Where text of ours goes in a document that somebody else is typing in.
+"""Our text in a document that the user is typing in.
 
-An editor is asked to apply an edit and may refuse it, apply it late, apply it to a text that has changed meanwhile, or
-say that it has applied what it has not. So nothing counts as done before the editor's own account of the document shows
-it. One edit is on its way at a time; whatever waits meanwhile goes with the next. An edit that landed on other text
-than was meant is taken back: what it removed is put back, and what it added goes where it belongs.
+An editor may refuse an edit, apply it late, apply it to a text that has changed meanwhile, or confirm an edit that it
+never applied. So an edit counts as done only when the editor's report of the document shows it. One edit is under way
+at a time; text that arrives meanwhile goes with the next. An edit that landed on the wrong text is undone: the text it
+removed is put back, and the text it added moves to its place.
 
-Offsets count characters. Positions are pairs of line and character, lines ending at `\\n` only: whoever uses this gives
-texts with such ends.
+Offsets count characters. Positions are pairs of line and character. Lines end with `\\n` only; callers see to that.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Final
 
+from palimpsest.domain.chat_documents.changes import Change, change_between, finer, trimmed
+
 _CONTEXT: Final = 60
-"""Characters to either side by which a place is found again in a text whose change is told only as a whole."""
+"""Characters on either side that identify a place in a text that the editor reports only as a whole."""
 _REMEMBERED: Final = 50
-"""Deletions around the place where text arrives; an undo of one puts the place back into it."""
-_MOST_COMPARED: Final = 400
-"""Characters, or lines, in which the parts of a change are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What stood at [start, end) has become `text`, or is to."""
-
-    start: int
-    end: int
-    text: str
-
-    @property
-    def growth(self) -> int:
-        return len(self.text) - (self.end - self.start)
-
-    def apply(self, text: str) -> str:
-        return f"{text[: self.start]}{self.text}{text[self.end :]}"
-
-
-def change_between(old: str, new: str) -> Change:
-    """The one change that makes `new` of `old`, without what both begin and end with."""
-    return _trimmed(old, Change(0, len(old), new))
+"""Deletions around the anchor that are remembered; an undo of one puts the anchor back inside."""
 
 
 @dataclass(slots=True, eq=False)
 class _Mend:
-    """What stands at [start, end) is to become `text`."""
+    """A stretch [start, end) that has to become `text`."""
 
     start: int
     end: int
     text: str = ""
     anchor_at: int | None = None
-    """Where in `text` the anchor belongs, when it was swept away with it."""
+    """The anchor's place in `text`, when the anchor was removed with it; else None."""
     within: tuple[_Mend, ...] = ()
-    """What of `text` is to go again, because it was to go when it was swept away; by its place in `text`."""
+    """Stretches of `text`, by their place in it, that have to go again: they had to go before `text` was removed."""
     is_typed: bool = False
-    """Whether it goes only as the user has left it."""
+    """Whether the user typed the stretch. It goes only if they do not change it meanwhile."""
 
 
 @dataclass(slots=True)
 class _Sent:
-    """An edit on its way."""
+    """The edit under way."""
 
     change: Change
-    """By the text as it was then."""
+    """Of the text at the time when it was proposed."""
     start: tuple[int, int]
     end: tuple[int, int]
     mend: _Mend | None
-    """None: it adds what was waiting."""
+    """The mend that the edit makes; None when it adds waiting text."""
     is_applied: bool = False
-    """Whether the editor has said so."""
+    """Whether the editor has confirmed the edit."""
 
 
 @dataclass(slots=True)
 class Placement:
-    """Text that arrives at one place (`anchor`) of a document, and what is to go from it."""
+    """Text that arrives at one place (`anchor`) of a document, and stretches that have to go from it."""
 
     text: str
-    """The document, as the editor last told it."""
+    """The document in the editor's last report."""
     anchor: int
     waiting: str = ""
-    """Text that has arrived and does not stand in the document yet."""
+    """Text that has arrived and is neither in the document nor under way."""
     _mends: list[_Mend] = field(default_factory=list)
     _sent: _Sent | None = None
     _removed: list[tuple[str, int]] = field(default_factory=list)
-    """What was deleted around the anchor, the last one last, each with where in it the anchor was."""
+    """Deletions around the anchor, newest last, each with the anchor's place in it."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether the document holds all that has arrived, and nothing that was to go."""
+        """Whether the document holds all text that has arrived, and no stretch that has to go."""
         return not self.waiting and not self._mends and self._sent is None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an edit is on its way."""
+        """Whether an edit is under way."""
         return self._sent is not None
 
     @property
     def typed(self) -> str:
-        """What the user has typed and is to go, as it still stands there."""
+        """The text typed by the user that has to go and is still in the document."""
         return "".join(self.text[each.start : each.end] for each in self._mends if each.is_typed)
 
     def remove(self, start: int, end: int) -> None:
-        """This stretch, which is ours, is to go; what is typed into it meanwhile stays."""
+        """Marks a stretch of ours that has to go. Text that the user types into it meanwhile stays."""
         if start < end:
             self._mends.append(_Mend(start, end))
 
     def remove_typed(self, start: int, end: int) -> None:
-        """This stretch, which the user has typed, is to go. When they change it meanwhile it stays as they have changed
-        it: an editor tells what was typed over it without what both begin and end with."""
+        """Marks a stretch that the user typed and that has to go. If they change it meanwhile it stays, changed: an
+        editor reports a replacement without the common beginning and end, so the two cannot be told apart."""
         if start < end:
             self._mends.append(_Mend(start, end, is_typed=True))
 
@@ -119,7 +95,7 @@ class Placement:
         self.waiting += text
 
     def propose(self) -> Change | None:
-        """The next edit, which is on its way from now on; None when there is nothing to do, or one is already."""
+        """The next edit, which is under way from now on; None when there is nothing to do, or one is under way."""
         if self._sent is not None:
             return None
         if self._mends:
@@ -135,42 +111,42 @@ class Placement:
         return change
 
     def answered(self, *, is_applied: bool) -> None:
-        """What the editor says of the edit on its way. A refused one waits again."""
+        """Takes the editor's answer to the edit under way. A refused edit waits again."""
         if self._sent is not None:
             self._sent.is_applied = is_applied
             if not is_applied:
                 self.give_up()
 
     def give_up(self) -> None:
-        """The edit on its way will not be seen: it waits again."""
+        """Makes the edit under way wait again, because no report will show it."""
         if self._sent is not None:
             if self._sent.mend is None:
                 self.waiting = self._sent.change.text + self.waiting
             self._sent = None
 
     def changed(self, changes: Sequence[Change]) -> None:
-        """The editor's account of what happened to the document, in order, each by the text the one before left."""
+        """Takes the editor's report: changes in order, each of the text that the one before leaves."""
         for change in changes:
             if change.start != change.end or change.text:
                 self._take(change)
         if self._sent is not None and self._sent.is_applied:
-            self.give_up()  # it has told what the document is since, and the edit is not in it
+            self.give_up()  # this report is newer than the confirmed edit, and does not contain it
 
     # ------------------------------------------------------------------------------------------------ one change
 
     def _take(self, change: Change) -> None:
         after = change.apply(self.text)
         if self._sent is None or not self._take_as_ours(self._sent, change, after):
-            self._take_as_theirs(change, _trimmed(self.text, change), after)
+            self._take_as_theirs(change, trimmed(self.text, change), after)
         self.text = after
 
     def _take_as_ours(self, sent: _Sent, change: Change, after: str) -> bool:
-        """Whether the change is the edit on its way and nothing else. Then it is done with."""
+        """Whether the change is the edit under way and nothing else. If so, the edit is done."""
         mend = sent.mend
         meant = Change(self.anchor, self.anchor, sent.change.text)
         if mend is not None:
             meant = Change(mend.start, mend.end, mend.text)
-        is_due = mend is None or mend in self._mends  # else the user has removed what it was to remove
+        is_due = mend is None or mend in self._mends  # else the user has removed that stretch
         if is_due and change.growth == meant.growth and meant.apply(self.text) == after:
             self._sent = None
             self._move_mends(meant, but=mend)
@@ -190,8 +166,8 @@ class Placement:
             self.anchor = max(mend.start, self.anchor - (mend.end - mend.start)) + len(mend.text)
 
     def _take_as_strayed(self, sent: _Sent, change: Change) -> bool:
-        """Whether the change is the edit on its way, applied by line and character to another text than it was made
-        for. It is to be taken back, and waits again."""
+        """Whether the change is the edit under way, applied by line and character to another text than it was made for.
+        If so, it has to be undone, and waits again."""
         start, end = _offset(self.text, sent.start), _offset(self.text, sent.end)
         if change != Change(start, end, sent.change.text):
             return False
@@ -210,10 +186,10 @@ class Placement:
         return True
 
     def _take_as_theirs(self, told: Change, change: Change, after: str) -> None:
-        """A change by somebody else, as it was told and trimmed, which may hold the edit on its way when the editor
-        tells several as one."""
+        """Takes a change by the user, as it was reported and trimmed. It may contain the edit under way, when the
+        editor reports several changes as one."""
         sent = self._sent
-        # A change may be told a little beside the place, where what was added begins or ends like what stands there.
+        # Where the added text begins or ends like its surroundings, a change may be reported a little beside its place.
         beside = 0 if sent is None else len(sent.change.text)
         if sent is not None and sent.mend is None and change.start - beside <= self.anchor <= change.end + beside:
             added = sent.change.text
@@ -229,16 +205,16 @@ class Placement:
         self._move(told, change)
 
     def _widened(self, change: Change) -> Change:
-        """The same change, told so that the anchor lies in or beside it."""
+        """The same change, extended so that the anchor lies in or beside it."""
         start, end = min(change.start, self.anchor), max(change.end, self.anchor)
         text = f"{self.text[start : change.start]}{change.text}{self.text[change.end : end]}"
         return Change(start, end, text)
 
     def _move(self, told: Change, change: Change) -> None:
-        """Moves every place by a change of somebody else's. Leaves `text` as it is after it."""
+        """Moves every place by a change of the user's, and applies it to `text`."""
         is_whole = (told.start, told.end) == (0, len(self.text))
         self._move_mends(change if is_whole else told, but=None)
-        for each in _fine(self.text, change):
+        for each in finer(self.text, change):
             after = each.apply(self.text)
             is_astride = each.start < self.anchor < each.end and each.text
             found = _find_again(self.text, self.anchor, each, after, "") if is_astride else None
@@ -247,7 +223,7 @@ class Placement:
             self.text = after
 
     def _move_anchor(self, change: Change) -> None:
-        """A place that text arrives at stays left of what is typed there, so that the text stays in one piece."""
+        """The anchor stays left of text that is typed at it, so that our text stays in one piece."""
         start, end, anchor = change.start, change.end, self.anchor
         if start < end and start <= anchor <= end and not change.text:
             self._removed = [*self._removed[-_REMEMBERED:], (self.text[start:end], anchor - start)]
@@ -259,7 +235,7 @@ class Placement:
             self.anchor = start
 
     def _come_back(self, text: str) -> None:
-        """What was deleted around the anchor may be put back by an undo."""
+        """Puts the anchor back inside a deletion that is undone."""
         for number, (removed, place) in reversed(list(enumerate(self._removed))):
             if removed == text:
                 self.anchor += place
@@ -274,7 +250,8 @@ class Placement:
 
 
 def _moved(mend: _Mend, change: Change, text: str) -> list[_Mend]:
-    """The mend after a change by somebody else; in two where that was made inside it, none when it is pointless now."""
+    """The mend after a change by the user: in two when the change was made inside it, none when nothing is left to
+    do."""
     if mend.is_typed:
         change = _beside(mend, change, text)
     start, end = change.start, change.end
@@ -285,7 +262,7 @@ def _moved(mend: _Mend, change: Change, text: str) -> list[_Mend]:
         doomed = text[mend.start : mend.end]
         is_larger = start <= mend.start and mend.end <= end and end - start > len(doomed)
         kept = change.text.rfind(doomed) if is_larger else -1
-        if kept >= 0:  # told as a part of it
+        if kept >= 0:  # reported as a part of the change
             mend.start, mend.end = start + kept, start + kept + len(doomed)
         elif mend.is_typed:
             return []
@@ -302,9 +279,9 @@ def _moved(mend: _Mend, change: Change, text: str) -> list[_Mend]:
 
 
 def _beside(mend: _Mend, change: Change, text: str) -> Change:
-    """The same change, beside the mend where it may have been made there. What is typed behind a message is often told
-    before the end of its last line; and of text that is typed beside text like it, a whole document does not tell the
-    place."""
+    """The same change, moved beside the mend when it may have been made there. Text typed behind a message is often
+    reported before the end of its last line; and when text is typed beside text like it, a report of the whole document
+    does not tell the place."""
     start, end = mend.start, mend.end
     if start < change.start and not text[change.start : end].strip():
         mend.end = min(end, change.start)
@@ -317,61 +294,10 @@ def _beside(mend: _Mend, change: Change, text: str) -> Change:
     return change
 
 
-def _fine(text: str, change: Change) -> list[Change]:
-    """The change as several smaller ones, each by the text that those before it leave, when it may be several told as
-    one and is not too large to find out."""
-    old, new = text[change.start : change.end], change.text
-    if not old or not new:
-        return [change]
-    if max(len(old), len(new)) <= _MOST_COMPARED:
-        blocks = _changed_blocks(old, new)
-    else:
-        lines = [each.splitlines(keepends=True) for each in (old, new)]
-        if max(map(len, lines)) > _MOST_COMPARED:
-            return [change]
-        starts = [list(accumulate(map(len, each), initial=0)) for each in lines]
-        blocks = [
-            (starts[0][start], starts[0][end], starts[1][first], starts[1][last])
-            for start, end, first, last in _changed_blocks(*lines)
-        ]
-    found: list[Change] = []
-    moved = change.start
-    for start, end, first, last in blocks:
-        found.append(Change(start + moved, end + moved, new[first:last]))
-        moved += found[-1].growth
-    return found
-
-
-def _changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    return [(start, end, first, last) for kind, start, end, first, last in matcher.get_opcodes() if kind != "equal"]
-
-
-def _trimmed(text: str, change: Change) -> Change:
-    old, new = text[change.start : change.end], change.text
-    most = min(len(old), len(new))
-    head = _common(old, new, most)
-    tail = _common(old[::-1], new[::-1], most - head)
-    return Change(change.start + head, change.end - tail, new[head : len(new) - tail])
-
-
-def _common(one: str, other: str, most: int) -> int:
-    """How many characters both begin with, at most that many."""
-    low = 0
-    while low < most:  # halving: comparing slices is done in C
-        step = most - low
-        while one[low : low + step] != other[low : low + step]:
-            step //= 2
-        if step == 0:
-            break
-        low += step
-    return low
-
-
 def _find_again(before: str, anchor: int, change: Change, after: str, added: str) -> int | None:
-    """Where in `after` the place is that was `anchor`, with `added` behind it; None when that cannot be told.
+    """The place in `after` that was `anchor` in `before`, followed by `added`; None when it cannot be found.
 
-    Looked for where the change was, by what stood to both sides of the place, else to one.
+    The search covers the changed stretch, for the text on both sides of the place, else on one side.
     """
     left, right = before[max(0, anchor - _CONTEXT) : anchor], before[anchor : anchor + _CONTEXT]
     first, last = change.start, change.start + len(change.text)
@@ -392,7 +318,7 @@ def _position(text: str, offset: int) -> tuple[int, int]:
 
 
 def _offset(text: str, position: tuple[int, int]) -> int:
-    """Of a position; of the end of its line or of the text where it lies behind that."""
+    """The offset of a position. Behind the end of its line or of the text, the offset of that end."""
     line, character = position
     start = 0
     for _ in range(line):

@@ -21,7 +21,7 @@ from palimpsest.domain.models.provider import (
     ToolCallStart,
 )
 from palimpsest.lsp.features.parts.offered_models import OfferedModels, Pieces
-from palimpsest.lsp.runtime.protocol import Phase
+from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
 from palimpsest.services.models.editor_models import CallFailed, EditorModel, Failing

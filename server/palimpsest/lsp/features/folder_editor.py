@@ -16,7 +16,7 @@ from pygls.workspace import TextDocument
 
 from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.lsp.runtime.documents import split_lines
-from palimpsest.lsp.runtime.protocol import Phase
+from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.tools.editors import Change, EditorGone
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope

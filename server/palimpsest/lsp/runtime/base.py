@@ -15,9 +15,9 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from palimpsest.lsp.runtime.documents import mend_documents
-from palimpsest.lsp.runtime.methods import make_converter
+from palimpsest.lsp.runtime.methods import Undeclared, make_converter
 from palimpsest.lsp.runtime.process import Process
-from palimpsest.lsp.runtime.protocol import Protocol, Undeclared
+from palimpsest.lsp.runtime.protocol import Protocol
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
 from palimpsest.wire.codec.convert import MAX_PROBLEMS, WireError, from_json, teach
-from palimpsest.wire.declare import Notification, Request, camel
+from palimpsest.wire.declare import Notification, Request, Wire, camel
 
 
 @functools.cache
@@ -30,6 +30,10 @@ def make_converter() -> Converter:
     converter = converters.get_converter()
     teach(converter)
     return converter
+
+
+class Undeclared(TypeError):
+    """A handler returned or sent a value that the table of messages does not declare. The text names types only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,25 @@ class Methods:
             problems = sentences(error, "result")
             raise JsonRpcInternalError(f"The answer to {method.name} is not valid: {problems[0]}.") from None
 
+    def check_params(self, name: str, params: Any) -> None:
+        """Undeclared when we would send a method that does not exist, or one of ours with other params."""
+        known = self.find(name)
+        if known is None:
+            raise Undeclared(f"There is no method {name!r}.")
+        if known.is_declared:
+            _check_type(params, known.params)
+
+    def check_result(self, name: str, result: Any) -> None:
+        """Undeclared when a request of ours would be answered with another type than its result."""
+        known = self.find(name)
+        if known is not None and isinstance(known.result, type) and issubclass(known.result, Wire):
+            _check_type(result, known.result)
+
+
+def _check_type(value: Any, expected: type) -> None:
+    if not isinstance(value, expected):
+        raise Undeclared(f"A {expected.__name__} was declared, and a {type(value).__name__} came.")
+
 
 def _whole(value: Any) -> Any:
     """The value of a standard message with half characters (lone surrogates, which an editor can escape) replaced by
@@ -130,6 +153,13 @@ def sentences(error: Exception, root: str) -> list[str]:
     if isinstance(error, WireError):
         return error.sentences(root)
     return [f"{place}: {what}" for place, what in itertools.islice(_problems(error, root), MAX_PROBLEMS)]
+
+
+def argument_problems(error: Exception) -> list[str]:
+    """The reasons why pygls could not read a command's arguments, never empty; none holds a value."""
+    # pygls says "Expected 1 arguments, got 3" when the count is wrong; any other text may hold a value.
+    is_count = isinstance(error, TypeError) and str(error).startswith("Expected ")
+    return [str(error)] if is_count else sentences(error, "argument")
 
 
 def _problems(error: BaseException, place: str) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -34,19 +34,19 @@ from pygls.exceptions import (
     FeatureNotificationError,
     FeatureRequestError,
     JsonRpcException,
-    JsonRpcInternalError,
     JsonRpcInvalidParams,
     JsonRpcInvalidRequest,
     JsonRpcMethodNotFound,
     JsonRpcRequestCancelled,
-    JsonRpcServerNotInitialized,
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.protocol.language_server import _prepare_command_arguments
 
 from palimpsest.lsp.runtime.handlers import Failure, call
-from palimpsest.lsp.runtime.methods import Methods, sentences
+from palimpsest.lsp.runtime.methods import Methods, argument_problems
 from palimpsest.lsp.runtime.outgoing import Outgoing
+from palimpsest.lsp.runtime.phase import Phase
+from palimpsest.lsp.runtime.refusals import internal_error, refusal
 from palimpsest.wire.codec.framing import encode_frame
 from palimpsest.wire.codec.jsonrpc import (
     IncomingNotification,
@@ -60,31 +60,13 @@ from palimpsest.wire.codec.jsonrpc import (
     is_message_id,
     parse,
 )
-from palimpsest.wire.declare import Notification, Request, Wire
+from palimpsest.wire.declare import Notification, Request
 from palimpsest.wire.messages import MESSAGES
 
 if TYPE_CHECKING:
     from palimpsest.lsp.runtime.base import BaseServer
 
 log = logging.getLogger(__name__)
-
-
-class Undeclared(TypeError):
-    """A handler gave something else than the table of messages declares. The text names types only."""
-
-
-class Phase(StrEnum):
-    """How far the conversation with an editor has come."""
-
-    NEW = "new"
-    INITIALIZING = "initializing"
-    RUNNING = "running"
-    SHUT_DOWN = "shut down"
-
-
-def refusal(kind: type[JsonRpcException], name: str, message: str, **data: Any) -> JsonRpcException:
-    """An error an editor can show (`message` is a sentence) and a program can read (`data.kind` is `name`)."""
-    return kind(message, data={"kind": name, "retryable": False} | data)
 
 
 class Protocol(LanguageServerProtocol):
@@ -127,18 +109,6 @@ class Protocol(LanguageServerProtocol):
         except Exception as error:  # a mistake in here; the next message is none the worse for it
             self._report(error, FeatureRequestError)
 
-    def _check_phase(self, method: str) -> None:
-        """JsonRpcException when the phase forbids `method`. `exit` is always heard, and so is an early `shutdown`:
-        an editor whose `initialize` failed wants to leave in order."""
-        if method == lsp.EXIT:
-            return
-        if self.phase is Phase.SHUT_DOWN:
-            raise refusal(JsonRpcInvalidRequest, "invalid_request", "The server was told to shut down.")
-        if method == lsp.INITIALIZE and self.phase is not Phase.NEW:
-            raise refusal(JsonRpcInvalidRequest, "invalid_request", "The server is initialized only once.")
-        if self.phase is not Phase.RUNNING and method not in (lsp.INITIALIZE, lsp.SHUTDOWN):
-            raise refusal(JsonRpcServerNotInitialized, "not_initialized", "The server is not initialized yet.")
-
     # ------------------------------------------------------------------------------------------------------ requests
 
     def _answer(self, request: IncomingRequest) -> None:
@@ -159,7 +129,7 @@ class Protocol(LanguageServerProtocol):
         task.add_done_callback(functools.partial(self._finish, request))
 
     def _begin(self, request: IncomingRequest) -> Any:
-        self._check_phase(request.method)
+        self.phase.check(request.method)
         method = self.methods.find(request.method)
         if method is not None and not method.is_request:
             message = f"{method.name} is a notification, not a request."
@@ -199,7 +169,7 @@ class Protocol(LanguageServerProtocol):
             log.debug("A notification nobody handles was dropped.")
             return
         try:
-            self._check_phase(method.name)
+            self.phase.check(method.name)
             params = self.methods.read_params(method, notification.params)
         except JsonRpcException as error:
             log.warning("The notification %s was dropped: %s", method.name, error.message)
@@ -229,9 +199,7 @@ class Protocol(LanguageServerProtocol):
 
     def _send_result(self, request: IncomingRequest, result: Any) -> None:
         try:
-            declared = self.methods.find(request.method)
-            if declared is not None and isinstance(declared.result, type) and issubclass(declared.result, Wire):
-                _check_type(result, declared.result)
+            self.methods.check_result(request.method, result)
             body = encode_result(request.id, result, self._to_json)
         except Exception as error:
             self._send_failure(request, error)
@@ -246,7 +214,7 @@ class Protocol(LanguageServerProtocol):
                 told = error
             case _:
                 self._report(error, FeatureRequestError)
-                told = _internal_error()
+                told = internal_error()
         self._send_error(request.id, told)
 
     def _send_error(self, message_id: MessageId | None, error: JsonRpcException) -> None:
@@ -254,7 +222,7 @@ class Protocol(LanguageServerProtocol):
             body = encode_error(message_id, error.code, error.message, error.data, self._to_json)
         except Exception as unencodable:
             self._report(unencodable, FeatureRequestError)
-            told = _internal_error()
+            told = internal_error()
             body = encode_error(message_id, told.code, told.message, told.data, self._to_json)
         self._write(body)
 
@@ -273,7 +241,7 @@ class Protocol(LanguageServerProtocol):
     def notify(self, method: str, params: Any | None = None) -> None:
         """Send a notification. Undeclared when there is no such method, or it takes other params; TypeError or
         ValueError when they have no form on the wire."""
-        self._check_outgoing(method, params)
+        self.methods.check_params(method, params)
         self._write(encode_call(method, params, self._to_json))
 
     def send_request(
@@ -285,7 +253,7 @@ class Protocol(LanguageServerProtocol):
     ) -> Future[Any]:
         """Ask the editor. The future gets the typed result or a JsonRpcException, and is cancelled when the editor
         leaves. Cancelling it, or the coroutine that awaits it, tells the editor. `callback` hears of results only."""
-        self._check_outgoing(method, params)
+        self.methods.check_params(method, params)
         message_id = self._outgoing.new_id() if msg_id is None else msg_id
         body = encode_call(method, params, self._to_json, message_id)
         future = self._outgoing.open(method, message_id)
@@ -295,13 +263,6 @@ class Protocol(LanguageServerProtocol):
             future.cancel()
         self._write(body)
         return future
-
-    def _check_outgoing(self, method: str, params: Any) -> None:
-        known = self.methods.find(method)
-        if known is None:
-            raise Undeclared(f"There is no method {method!r}.")
-        if known.is_declared:
-            _check_type(params, known.params)
 
     def set_writer(self, writer: Any, include_headers: bool = True) -> None:
         """Where frames go: `writer.write` is called on the running loop only, with one whole frame at a time."""
@@ -401,9 +362,7 @@ class Protocol(LanguageServerProtocol):
         try:
             args, kwargs = _prepare_command_arguments(handler, params, self._converter)
         except Exception as error:
-            # pygls says "Expected 1 arguments, got 3" when the count is wrong; any other text may hold a value.
-            is_count = isinstance(error, TypeError) and str(error).startswith("Expected ")
-            problems = [str(error)] if is_count else sentences(error, "argument")
+            problems = argument_problems(error)
             message = f"The arguments of {params.command} are not valid: {problems[0]}."
             raise refusal(JsonRpcInvalidParams, "invalid_params", message, errors=problems) from None
         return (yield handler, args, kwargs)
@@ -418,12 +377,3 @@ def _cancel_once(task: asyncio.Future[Any]) -> None:
 def _tell_result(callback: Callable[[Any], None], future: Future[Any]) -> None:
     if not future.cancelled() and future.exception() is None:
         callback(future.result())
-
-
-def _check_type(value: Any, expected: type) -> None:
-    if not isinstance(value, expected):
-        raise Undeclared(f"A {expected.__name__} was declared, and a {type(value).__name__} came.")
-
-
-def _internal_error() -> JsonRpcException:
-    return refusal(JsonRpcInternalError, "internal", "Something went wrong inside the server; its log says more.")

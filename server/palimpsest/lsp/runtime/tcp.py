@@ -18,8 +18,8 @@ from pathlib import Path
 
 from palimpsest.domain.errors import cannot_listen
 from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.runtime.process import Process
-from palimpsest.lsp.runtime.protocol import Phase
 from palimpsest.lsp.runtime.transport import CHUNK_BYTES, MAX_UNSENT_BYTES, log_without_text, run_bounded, say, serve
 
 HOST = "127.0.0.1"

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from palimpsest.lsp.runtime.base import BaseServer
-from palimpsest.lsp.runtime.protocol import Phase
+from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.printing import complain
 from palimpsest.wire.codec.framing import FrameDecoder, FramingError
 

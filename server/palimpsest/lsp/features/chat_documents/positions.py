@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsprotocol import types as lsp
 from pygls.workspace import PositionCodec
 
-from palimpsest.domain.chat_documents.placement import Change
+from palimpsest.domain.chat_documents.changes import Change
 
 
 def normal(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
+from palimpsest.domain.chat_documents.changes import Change, change_between
 from palimpsest.domain.chat_documents.document import (
     Parsed,
     Shown,
@@ -27,7 +28,7 @@ from palimpsest.domain.chat_documents.document import (
     whole,
     without_sent,
 )
-from palimpsest.domain.chat_documents.placement import Change, Placement, change_between
+from palimpsest.domain.chat_documents.placement import Placement
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.lsp.abilities import can_apply, takes_versions
 from palimpsest.lsp.features.chat_documents.positions import change_of, normal, position_of

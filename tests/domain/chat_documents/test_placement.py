@@ -12,7 +12,8 @@ from enum import Enum
 
 import pytest
 
-from palimpsest.domain.chat_documents.placement import Change, Placement, change_between
+from palimpsest.domain.chat_documents.changes import Change, change_between
+from palimpsest.domain.chat_documents.placement import Placement
 
 ROUNDS = 1_000
 HEAD, TAIL = "# A chat\n\n## 1\n\n", "\n\n<-- write below -->\n\n"
