@@ -10,6 +10,7 @@ import ast
 import enum
 import inspect
 import itertools
+import sys
 import types
 import typing
 from collections import Counter
@@ -34,10 +35,9 @@ class DeclarationError(Exception):
 def meta_model(module: ModuleType) -> Model:
     """The `MESSAGES` of a module, and every structure and enumeration defined in it and its `AREAS`, in their order."""
     declaring = dict.fromkeys((module, *areas_of(module)))
-    docs = Docs(declaring)
-    own = [
-        v for each in declaring for v in vars(each).values() if isinstance(v, type) and v.__module__ == each.__name__
-    ]
+    own = list(dict.fromkeys(cls for each in declaring for cls in _published(each)))
+    bases = {base.__module__ for cls in own for base in cls.__mro__ if base.__module__.startswith("palimpsest.")}
+    docs = Docs({*declaring, *(sys.modules[name] for name in bases)})
     messages: tuple[Request | Notification, ...] = module.MESSAGES
     model = {
         "metaData": {"version": str(getattr(module, "PROTOCOL_VERSION", 1))},
@@ -53,6 +53,17 @@ def meta_model(module: ModuleType) -> Model:
     if problems:
         raise DeclarationError(" ".join(problems))
     return model
+
+
+def _published(module: ModuleType) -> Iterator[type]:
+    """The classes that a module declares, and the enumerations that it takes from the domain."""
+    for cls in vars(module).values():
+        if isinstance(cls, type) and (cls.__module__ == module.__name__ or _is_of_domain(cls)):
+            yield cls
+
+
+def _is_of_domain(cls: type) -> bool:
+    return issubclass(cls, enum.Enum) and cls.__module__.startswith("palimpsest.domain.")
 
 
 def areas_of(module: ModuleType) -> tuple[ModuleType, ...]:
@@ -73,11 +84,11 @@ class Docs:
                 self._found[node.name] = ast.get_docstring(node) or ""
                 self._found |= {f"{node.name}.{name}": doc for name, doc in _below_fields(node)}
 
-    def of(self, name: str) -> str:
-        """The docstring of a `Class` or a `Class.field`."""
-        doc = self._found.get(name, "").strip()
+    def of(self, *names: str) -> str:
+        """The docstring of a `Class` or a `Class.field`: of the first of `names` that has one."""
+        doc = next((doc for name in names if (doc := self._found.get(name, "").strip())), "")
         if not doc:
-            self.missing.append(name)
+            self.missing.append(names[0])
         return doc
 
 
@@ -104,7 +115,7 @@ def _structure(cls: type[Wire], docs: Docs) -> Model:
     properties = [
         {"name": field.key, "type": _type(field.hint)}
         | ({"optional": True} if field.is_optional else {})
-        | {"documentation": docs.of(f"{cls.__name__}.{field.name}")}
+        | {"documentation": docs.of(*(f"{each.__name__}.{field.name}" for each in cls.__mro__))}
         for field in wire_fields(cls)
     ]
     return {"name": cls.__name__, "properties": properties, "documentation": documentation}

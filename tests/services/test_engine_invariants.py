@@ -19,6 +19,7 @@ from tests.properties import examples
 from tests.services.scripted import Bench, calls, open_bench, says
 
 from palimpsest.domain.context.cut import CutCause, SummaryPiece, is_partition
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.context.summaries.node import Summary
@@ -33,7 +34,7 @@ from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.conversation.transfer import Outcome, Transfers
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput

@@ -15,6 +15,7 @@ from tests.services.summary_writers import let_write
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.summaries.node import OPENING
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
@@ -25,7 +26,7 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context.reports import explain, usage_status
 from palimpsest.services.context.state import ContextState
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.terminal.scripted_server import USAGE
 
+from palimpsest.domain.messages import ConversationId
 from palimpsest.printing import sanitise
 from palimpsest.terminal.render import clean, ending, lasting, local_time, one_line, passing
 from palimpsest.wire.areas.places import MessageRange
@@ -78,7 +79,7 @@ def test_every_type_of_event_can_be_shown() -> None:
     told = set()
     for kind in ContextEventType:
         event = ContextEvent(
-            "c",
+            ConversationId("c"),
             kind,
             "2026-11-21T10:00:00Z",
             strategy="threshold",

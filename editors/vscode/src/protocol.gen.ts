@@ -91,6 +91,29 @@ export type MessageState =
     /** The server died on the way. */
     | "interrupted";
 
+/** What happened to a context. */
+export type ContextEventType =
+    /** A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens, as long as the editor has the folder open. */
+    | "context_summarization_start"
+    /** Part of it is done. The first comes before anything is. */
+    | "context_summarization_progress"
+    /** It is done, and counts in the next request. */
+    | "context_summarization_complete"
+    /** It was given up, failed or was stopped: the context stays as it is. */
+    | "context_summarization_error"
+    /** A model's summary could not be used, and the deterministic one stepped in. The operation goes on. */
+    | "context_summarization_fallback"
+    /** A new cut was chosen; the prefix of the next request is new from some point on. */
+    | "context_recut"
+    /** Summaries are switched off, and the oldest messages are not sent any more. They stay stored. */
+    | "context_left_out"
+    /** Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do. */
+    | "context_rules_cap"
+    /** Something was found for the message that the context does not hold, and there was no room to add it. */
+    | "context_not_recalled"
+    /** The guard stopped a model call or a tool result. */
+    | "context_guard";
+
 /** Where a model's limits come from. */
 export type LimitsSource =
     /** The user's entry for the model. */
@@ -132,29 +155,6 @@ export type ContextStatus =
     | "needsSummarization"
     /** What must be sent verbatim does not fit. */
     | "recentMessagesTooLarge";
-
-/** What happened to a context. */
-export type ContextEventType =
-    /** A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens, as long as the editor has the folder open. */
-    | "context_summarization_start"
-    /** Part of it is done. The first comes before anything is. */
-    | "context_summarization_progress"
-    /** It is done, and counts in the next request. */
-    | "context_summarization_complete"
-    /** It was given up, failed or was stopped: the context stays as it is. */
-    | "context_summarization_error"
-    /** A model's summary could not be used, and the deterministic one stepped in. The operation goes on. */
-    | "context_summarization_fallback"
-    /** A new cut was chosen; the prefix of the next request is new from some point on. */
-    | "context_recut"
-    /** Summaries are switched off, and the oldest messages are not sent any more. They stay stored. */
-    | "context_left_out"
-    /** Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do. */
-    | "context_rules_cap"
-    /** Something was found for the message that the context does not hold, and there was no room to add it. */
-    | "context_not_recalled"
-    /** The guard stopped a model call or a tool result. */
-    | "context_guard";
 
 /** Whether a rule holds. */
 export type RuleState =
@@ -930,10 +930,10 @@ export interface ContextEvent {
     projectedTokens?: number;
     /** Guard, not recalled: the limit less the projection; negative when over. */
     remainingTokens?: number;
-    /** The messages that are not sent, oldest first. */
-    leftOut?: Array<MessageRange>;
     /** The ids of the standing rules that became ordinary text. */
     rules?: Array<string>;
+    /** The messages that are not sent, oldest first. */
+    leftOut?: Array<MessageRange>;
 }
 
 /** The context of a conversation is now this full. */

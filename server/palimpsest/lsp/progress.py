@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.turns.journal import Numbered
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_delta
-from palimpsest.services.events import ContextEvent, ContextEventType, FolderEvent
+from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.wire.areas.turns import TurnDelta
 from palimpsest.wire.areas.usage import SUMMARIZING
 from palimpsest.wire.codec.convert import to_json

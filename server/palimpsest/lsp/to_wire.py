@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
+
+from palimpsest.domain.context.events import ContextEventFields
 from palimpsest.domain.context.usage import Severity as UsageSeverity
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
@@ -34,7 +37,6 @@ from palimpsest.wire.areas.places import MessageRange
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.areas.usage import (
     ContextEvent,
-    ContextEventType,
     ContextStatus,
     ContextUsage,
     Counting,
@@ -92,17 +94,9 @@ def to_context_status(problem: ContextError | None) -> ContextStatus:
 
 
 def to_context_event(event: ServiceEvent) -> ContextEvent:
-    fields = {name: getattr(event, name) for name in event.__slots__ if name not in _TRANSLATED}
-    return ContextEvent(
-        conversation_id=event.conversation_id,
-        type=ContextEventType(event.type.value),
-        left_out=None if event.left_out is None else [MessageRange(start, end) for start, end in event.left_out],
-        rules=None if event.rules is None else list(event.rules),
-        **fields,
-    )
-
-
-_TRANSLATED = ("conversation_id", "type", "left_out", "rules")
+    shared = {field.name: getattr(event, field.name) for field in attrs.fields(ContextEventFields)}
+    left_out = None if event.left_out is None else [MessageRange(start, end) for start, end in event.left_out]
+    return ContextEvent(**shared, left_out=left_out)
 
 
 def to_delta(numbered: Numbered) -> TurnDelta | None:

@@ -101,7 +101,7 @@ def _resolve(cls: Any) -> Iterator[WireField]:
         raise TypeError(f"{cls.__name__} is a Wire class, but not an attrs class.")
     hints = typing.get_type_hints(cls)
     for field in attrs.fields(cls):
-        hint = hints[field.name]
+        hint = getattr(hints[field.name], "__supertype__", hints[field.name])  # a NewType is what it is made of
         is_optional = field.default is not attrs.NOTHING
         if is_optional:
             if field.default is not None or not _is_nullable(hint):

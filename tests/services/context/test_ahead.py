@@ -16,6 +16,7 @@ from tests.waiting import WAIT_S
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.cut import CutCause, Piece, SummaryPiece
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -26,7 +27,7 @@ from palimpsest.services.background import Background
 from palimpsest.services.context.compaction import AHEAD_SHARE
 from palimpsest.services.context.reports import stats
 from palimpsest.services.context.summaries.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.helper import Check, HelpingModel, unchecked
 from palimpsest.storage.context import cuts as stored

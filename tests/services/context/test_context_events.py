@@ -17,6 +17,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 
 from palimpsest.domain.context.cut import CutCause, Piece, SummaryPiece
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.strategies import EVERY_NAME
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import PalimpsestError
@@ -25,7 +26,7 @@ from palimpsest.domain.models.limits import Model
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context.reports import explain, stats, usage_status
 from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer, Written
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.helper import Check, unchecked
 from palimpsest.services.tools.toolbox import Tool, ToolOutput

@@ -11,6 +11,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece, is_partition
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.model_switch import Expanding, Shrinking
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.summaries.node import OPENING
@@ -21,7 +22,7 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.services.context.engine import MAX_STATES
 from palimpsest.services.context.reports import explain, usage_status
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import cuts as stored

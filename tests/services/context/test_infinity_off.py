@@ -13,6 +13,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece, is_partition
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest
@@ -22,7 +23,7 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context.reports import explain
 from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput

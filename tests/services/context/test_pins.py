@@ -15,6 +15,7 @@ from tests.services.scripted import Bench, Opener, ScriptedProvider, open_bench,
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.context.cut import SummaryPiece
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.rules.rule_set import RuleState, missing
@@ -26,7 +27,7 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.machine import utc_now
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.rules import read_rules
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import rules as stored
 from palimpsest.storage.conversation import conversations

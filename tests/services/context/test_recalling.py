@@ -8,6 +8,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
@@ -15,7 +16,7 @@ from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.machine import utc_now
 from palimpsest.services.context.recall import Recall
 from palimpsest.services.context.state import ContextState
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.storage.facts import facts
 from palimpsest.storage.tables import execute
 

@@ -12,6 +12,7 @@ import pytest
 from tests.services.scripted import Bench, Opener
 from tests.slow import slow
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.tokens import CountText, count_content, count_tools
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
@@ -20,7 +21,7 @@ from palimpsest.domain.models.limits import LimitsSource
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import ToolOutput
 
 FACTOR, OVERHEAD = 1.08, 120

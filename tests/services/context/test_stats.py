@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.services.scripted import Bench, Opener, calls, says
 
 from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context.reports import ContextStats, stats, usage_status
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage.context import cuts as stored
 

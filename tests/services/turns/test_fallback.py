@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, says
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.models.limits import LimitsSource, with_window
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
 from palimpsest.services.context.rule_commands import RuleCommands
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage import models as learned
 from palimpsest.storage.tables import Step, StreamJournal

@@ -12,6 +12,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import (
     ConversationBusy,
     ErrorKind,
@@ -28,7 +29,7 @@ from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services import leases
 from palimpsest.services.conversation.conversations import TurnFailed
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput

@@ -57,6 +57,19 @@
 ---| "errored" # It failed on the way.
 ---| "interrupted" # The server died on the way.
 
+--- What happened to a context.
+---@alias palimpsest.ContextEventType
+---| "context_summarization_start" # A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens, as long as the editor has the folder open.
+---| "context_summarization_progress" # Part of it is done. The first comes before anything is.
+---| "context_summarization_complete" # It is done, and counts in the next request.
+---| "context_summarization_error" # It was given up, failed or was stopped: the context stays as it is.
+---| "context_summarization_fallback" # A model's summary could not be used, and the deterministic one stepped in. The operation goes on.
+---| "context_recut" # A new cut was chosen; the prefix of the next request is new from some point on.
+---| "context_left_out" # Summaries are switched off, and the oldest messages are not sent any more. They stay stored.
+---| "context_rules_cap" # Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do.
+---| "context_not_recalled" # Something was found for the message that the context does not hold, and there was no room to add it.
+---| "context_guard" # The guard stopped a model call or a tool result.
+
 --- Where a model's limits come from.
 ---@alias palimpsest.LimitsSource
 ---| "override" # The user's entry for the model.
@@ -83,19 +96,6 @@
 ---| "ready" # It fits.
 ---| "needsSummarization" # Older messages must be summarised first; a turn does that by itself.
 ---| "recentMessagesTooLarge" # What must be sent verbatim does not fit.
-
---- What happened to a context.
----@alias palimpsest.ContextEventType
----| "context_summarization_start" # A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, whatever happens, as long as the editor has the folder open.
----| "context_summarization_progress" # Part of it is done. The first comes before anything is.
----| "context_summarization_complete" # It is done, and counts in the next request.
----| "context_summarization_error" # It was given up, failed or was stopped: the context stays as it is.
----| "context_summarization_fallback" # A model's summary could not be used, and the deterministic one stepped in. The operation goes on.
----| "context_recut" # A new cut was chosen; the prefix of the next request is new from some point on.
----| "context_left_out" # Summaries are switched off, and the oldest messages are not sent any more. They stay stored.
----| "context_rules_cap" # Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do.
----| "context_not_recalled" # Something was found for the message that the context does not hold, and there was no room to add it.
----| "context_guard" # The guard stopped a model call or a tool result.
 
 --- Whether a rule holds.
 ---@alias palimpsest.RuleState
@@ -551,8 +551,8 @@
 ---@field limitTokens? integer Guard, not recalled: the limit.
 ---@field projectedTokens? integer Guard, not recalled: what the request would need.
 ---@field remainingTokens? integer Guard, not recalled: the limit less the projection; negative when over.
----@field leftOut? palimpsest.MessageRange[] The messages that are not sent, oldest first.
 ---@field rules? string[] The ids of the standing rules that became ordinary text.
+---@field leftOut? palimpsest.MessageRange[] The messages that are not sent, oldest first.
 
 --- The context of a conversation is now this full.
 ---@class palimpsest.UsageChangedParams

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import attrs
+
 from palimpsest.domain.context.cut import (
     CutCause,
     MessagePiece,
@@ -24,6 +26,7 @@ from palimpsest.domain.context.cut import (
     stretches_to_merge,
     total_tokens,
 )
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.rules.rule_set import RuleSet, missing
 from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.context.strategies import (
@@ -61,7 +64,7 @@ from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.summaries.writer import SummaryWriter
 from palimpsest.services.context.writable import WritableContext
-from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.events import ContextEvent, EventSink
 from palimpsest.storage.context import cuts as contexts
 from palimpsest.storage.context.cuts import CutRecord, RecutReport
 from palimpsest.storage.store import Store
@@ -427,7 +430,7 @@ class Compactor:
         return pieces
 
     def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
-        self.emit(replace(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
+        self.emit(attrs.evolve(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

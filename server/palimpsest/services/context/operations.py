@@ -7,14 +7,17 @@ happens in between: only `Operations` begins one, and whoever holds it ends what
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
+import attrs
+
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.machine import machine, utc_now
-from palimpsest.services.events import ContextEvent, ContextEventType, EventSink
+from palimpsest.services.events import ContextEvent, EventSink
 
 NOTHING_GAINED: Final = "Nothing became smaller, so the context stays as it is."
 STOPPED: Final = "It was stopped. What was stored by then counts."
@@ -91,7 +94,7 @@ class Operation:
             self._tell(type, **fields)
 
     def _tell(self, type: ContextEventType, **fields: object) -> None:
-        self._emit(replace(self._event, type=type, timestamp=utc_now(), **fields))  # type: ignore[arg-type]
+        self._emit(attrs.evolve(self._event, type=type, timestamp=utc_now(), **fields))  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)

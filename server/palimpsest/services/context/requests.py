@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
@@ -21,7 +22,7 @@ from palimpsest.services.context.recall import DISTILLED, USUAL, Recall
 from palimpsest.services.context.rules import news_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.storage.context import cuts, knowledge
 
 _PLANS: Final = 3

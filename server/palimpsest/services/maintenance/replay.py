@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from palimpsest.domain.context.cut import SummaryPiece, is_partition
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.context.tokens import count_content
@@ -21,7 +22,7 @@ from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.conversation.recordings import Recording
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
 from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.guard import Outcome
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind, PalimpsestError, ProviderError, RecentMessagesTooLarge, RulesTooLarge
@@ -16,7 +17,7 @@ from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.model_switch import switch_model
 from palimpsest.services.context.writable import WritableContext
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 
 _OUTAGES: Final = (ErrorKind.OVERLOADED, ErrorKind.NETWORK, ErrorKind.RATE_LIMITED, ErrorKind.QUOTA)
 """After which another service may do: the model client has spent its retries by then."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.guard import Counters, Decision, Outcome, tool_preflight
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, tool_result
@@ -16,7 +17,7 @@ from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.journal import ActiveJournal
 from palimpsest.wording import counted

@@ -12,12 +12,13 @@ from tests.services.summary_writers import let_write
 from tests.slow import slow
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.summaries.node import CLOSING
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.services.context.summaries import choice as summarizer_choice
-from palimpsest.services.events import ContextEvent, ContextEventType
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.storage.context import cuts as stored
 

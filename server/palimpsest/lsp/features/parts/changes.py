@@ -34,8 +34,9 @@ class Changes(Feature):
 
     def on_event(self, session: FolderSession, event: FolderEvent) -> None:
         # Events come from services, so these are loaded.
+        from palimpsest.domain.context.events import ContextEventType
         from palimpsest.lsp.to_wire import to_context_event
-        from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
+        from palimpsest.services.events import ContextEvent, FactsChanged
 
         if not self._server.hears_changes:
             return

@@ -196,7 +196,8 @@ class OpenChats(Feature):
 
     def _hear(self, folder: OpenFolder) -> None:
         # There is a folder, so services are loaded.
-        from palimpsest.services.events import ContextEvent, ContextEventType, FactsChanged
+        from palimpsest.domain.context.events import ContextEventType
+        from palimpsest.services.events import ContextEvent, FactsChanged
 
         def hear(event: FolderEvent) -> None:
             if isinstance(event, FactsChanged):
