@@ -88,7 +88,7 @@ def markdown() -> str:
     for setting in SETTINGS:
         cells = (
             f"`{setting.key}`",
-            setting.describe_allowed().replace('"', "`"),
+            setting.reader.expected.replace('"', "`"),
             _default(setting),
             docs[setting.key].replace("|", "\\|"),
             f"`{setting.variable}`" if setting.variable else "",

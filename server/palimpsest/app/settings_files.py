@@ -141,7 +141,6 @@ class _Source:
         if self.user_file is not None and not setting.may_project_set:
             self._complain(f"{_dotted(path)} may not be set by a project: it belongs in {self.user_file}.")
             return
-        value = tuple(value) if setting.kind is Kind.LIST and isinstance(value, list) else value
         if setting.key == "storage.path" and isinstance(value, str) and not _is_absolute(value):
             # It would depend on where the server was started: for editors, in the workspace.
             self._complain("storage.path must be an absolute path, or begin with ~/.")
@@ -149,11 +148,10 @@ class _Source:
         self._put(path, setting, value, f"In {self.name}: {_dotted(path)}")
 
     def _put(self, path: _Path, setting: Setting, value: Any, name: str) -> None:
-        problem = setting.problem(name, value)
-        if problem is None:
-            self.values[path] = value
-        else:
-            self.problems.append(problem)
+        try:
+            self.values[path] = setting.read(name, value)
+        except InvalidRequest as error:
+            self.problems.append(str(error))
 
     def _complain(self, sentence: str) -> None:
         self.problems.append(f"In {self.name}: {sentence}")

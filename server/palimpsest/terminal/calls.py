@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from palimpsest.terminal.errors import REQUEST_CANCELLED, BadAnswer, RequestFailed
+from palimpsest.values import Mismatch
 from palimpsest.wire.areas.turns import TurnDelta
 from palimpsest.wire.areas.usage import ContextEvent
-from palimpsest.wire.codec.convert import WireError, from_json
+from palimpsest.wire.codec.convert import from_json
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ class Call(Generic[T]):
             return
         try:
             self.add(from_json(value, TurnDelta))
-        except WireError:
+        except Mismatch:
             # A newer server may know deltas this client does not: the rest of the answer is still good.
             if not self._has_unknown:
                 self.add(ServerNote("A part of the answer could not be shown: the server is newer than this client."))
@@ -92,7 +93,7 @@ class Call(Generic[T]):
     def succeed(self, value: Any) -> None:
         try:
             self._end(from_json(value, self._result_hint))
-        except WireError as error:
+        except Mismatch as error:
             self._end(BadAnswer(f"The server's answer to {self._method} is not understood: {error}"))
 
     def fail(self, error: Exception) -> None:

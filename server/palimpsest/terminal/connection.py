@@ -18,10 +18,11 @@ from typing import Any, TypeVar, cast
 from palimpsest.terminal.calls import Call, Event, ServerNote
 from palimpsest.terminal.errors import INTERNAL_ERROR, BadAnswer, RequestFailed, ServerGone, TerminalError
 from palimpsest.terminal.process import ServerProcess
+from palimpsest.values import Mismatch
 from palimpsest.wire.areas.lifecycle import ErrorData
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams, ApprovalRequestResult
 from palimpsest.wire.areas.usage import ContextEvent
-from palimpsest.wire.codec.convert import WireError, from_json, to_json
+from palimpsest.wire.codec.convert import from_json, to_json
 from palimpsest.wire.codec.framing import FrameDecoder, FramingError, encode_frame
 from palimpsest.wire.declare import Request, Wire
 from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION
@@ -205,7 +206,7 @@ class Connection:
         if method == "palimpsest/approval/request" and self.approve is not None:
             try:
                 asked = from_json(params, ApprovalRequestParams)
-            except WireError:
+            except Mismatch:
                 self._send({"id": request_id, "error": _NOT_ASKED})
                 return
             approval = asyncio.ensure_future(self.approve(asked))
@@ -243,7 +244,7 @@ class Connection:
             if (approval := self._approvals.get(_dig(params, "id"))) is not None:
                 approval.cancel()
         elif method == "palimpsest/contextEvent":
-            with contextlib.suppress(WireError):
+            with contextlib.suppress(Mismatch):
                 self._tell_all(from_json(params, ContextEvent))
         elif method == "window/showMessage" and isinstance(text := _dig(params, "message"), str):
             self._tell(text)
@@ -272,7 +273,7 @@ def _to_message(body: bytes) -> dict[str, Any] | None:
 def _to_failure(error: Any) -> RequestFailed:
     code, message = _dig(error, "code"), _dig(error, "message")
     data: ErrorData | None = None
-    with contextlib.suppress(WireError):
+    with contextlib.suppress(Mismatch):
         data = cast(ErrorData, from_json(_dig(error, "data"), ErrorData))
     sentence = message if isinstance(message, str) and message else "The server could not do this and does not say why."
     return RequestFailed(code if isinstance(code, int) else 0, sentence, data)

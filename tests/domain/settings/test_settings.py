@@ -61,7 +61,8 @@ def test_a_project_may_set_its_models_and_thresholds_and_nothing_else() -> None:
 
 
 def test_every_default_is_allowed_and_no_two_settings_share_a_key_or_a_variable() -> None:
-    assert [each.key for each in SETTINGS if each.default is not None and not each.allows(each.default)] == []
+    for each in SETTINGS:
+        assert each.default is None or each.read(each.key, each.default) == each.default
     variables = [each.variable for each in SETTINGS if each.variable]
     assert len(set(variables)) == len(variables)
     assert len({each.key for each in SETTINGS}) == len(SETTINGS)
@@ -139,17 +140,20 @@ def test_an_address_of_a_service_is_taken(address: str) -> None:
         (Kind.INTEGER, "context.tool_age", [True, 1.0, "1", None]),
         (Kind.NUMBER, "context.threshold", [True, "0.5", math.nan, math.inf]),
         (Kind.STRING, "model", [5, True, "", ("a",)]),
-        (Kind.LIST, "targets", ["gpt-4o", ["a"], (5,), ("",), (["a"],)]),
+        (Kind.LIST, "targets", ["gpt-4o", [["a"]], (5,), ("",), (["a"],)]),
         (Kind.LIST, "context.strategies", [("unknown",), ("threshold", 5)]),
     ],
 )
 def test_a_value_of_another_type_is_not_taken_for_one(kind: Kind, key: str, values: list[object]) -> None:
     assert setting(key).kind is kind
-    assert [value for value in values if setting(key).allows(value)] == []
+    for value in values:
+        with pytest.raises(InvalidRequest, match=key):
+            setting(key).read(key, value)
 
 
-def test_a_whole_number_is_a_number() -> None:
-    assert setting("context.threshold").allows(1)
+def test_a_whole_number_is_a_number_and_a_list_is_loaded_as_a_tuple() -> None:
+    assert setting("context.threshold").read("", 1) == 1.0
+    assert setting("targets").read("", ["a", "b"]) == ("a", "b")
 
 
 def test_an_entry_holds_what_is_set_and_a_buffer_of_nothing_is() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeGuard
+from typing import Any, Final
 
+from palimpsest import values
 from palimpsest.domain.errors import InvalidRequest
 
 NAME: Final = "NAME"
@@ -63,8 +63,10 @@ class Setting:
     attribute: str
     """Its field there."""
     kind: Kind
+    reader: values.Reader
+    """Reads a value as it stands in a file; what it expects stands behind "must be"."""
     choices: tuple[str, ...]
-    """Of a string, or of a list's items; empty: any."""
+    """The values of a string, or of a list's items; empty: any."""
     default: Any
     """None where unset means something of its own, which the documentation says."""
     bounds: Bounds
@@ -80,55 +82,13 @@ class Setting:
         """The environment variable; None for settings of a named model or provider."""
         return None if NAME in self.path else "PALIMPSEST_" + self.key.upper().replace(".", "_")
 
-    def describe_allowed(self) -> str:
-        """What a value may be, to stand behind "must be"."""
-        choices = " or ".join(f'"{choice}"' for choice in self.choices)
-        match self.kind:
-            case Kind.BOOLEAN:
-                return "true or false"
-            case Kind.INTEGER:
-                return f"a whole number{self.bounds.describe()}"
-            case Kind.NUMBER:
-                return f"a number{self.bounds.describe()}"
-            case Kind.STRING:
-                return choices or "a text of one line"
-            case Kind.LIST:
-                least = f"at least {self.bounds.at_least} of " if self.bounds.at_least else ""
-                return f"a list of {least}{choices or 'names'}, none twice"
-            case _:
-                typing.assert_never(self.kind)
-
-    def allows(self, value: object) -> bool:
-        """Whether a loaded value (a list is a tuple by then) is of the type and in the range. No bool is a number."""
-        match self.kind:
-            case Kind.BOOLEAN:
-                return isinstance(value, bool)
-            case Kind.INTEGER:
-                return _is_whole(value) and value <= _LARGEST and self.bounds.hold(value)
-            case Kind.NUMBER:
-                return (_is_whole(value) or isinstance(value, float)) and self.bounds.hold(value)
-            case Kind.STRING:
-                return self._allows_text(value)
-            case Kind.LIST:
-                return (
-                    isinstance(value, tuple)
-                    and all(self._allows_text(item) for item in value)
-                    and len(set(value)) == len(value)
-                    and self.bounds.hold(len(value))
-                )
-            case _:
-                typing.assert_never(self.kind)
-
-    def _allows_text(self, value: object) -> bool:
-        if not isinstance(value, str):
-            return False
-        return value in self.choices if self.choices else value.isprintable() and bool(value.strip())
-
-    def problem(self, name: str, value: object) -> str | None:
-        """The sentence about a value that is not allowed, under the name its writer knows it by; None when it is."""
-        if self.allows(value):
-            return None
-        return f"{name} must be {self.describe_allowed()}, but is {self._shown(value)}."
+    def read(self, name: str, value: object) -> Any:
+        """The value as the program uses it. Raises InvalidRequest with a sentence under the name that the user knows
+        it by."""
+        try:
+            return self.reader.read(list(value) if isinstance(value, tuple) else value)  # a tuple was loaded before
+        except values.Mismatch:
+            raise InvalidRequest(f"{name} must be {self.reader.expected}, but is {self._shown(value)}.") from None
 
     def _shown(self, value: object) -> str:
         """Free text is not shown: it could be anything, and errors end up in logs."""
@@ -148,10 +108,6 @@ class Setting:
             case Mapping():
                 return "a table"
         return "something else"
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def declare(
@@ -175,25 +131,45 @@ def settings_of(owner: type) -> tuple[Setting, ...]:
 
 
 def _read(owner: type, declared: dataclasses.Field[Any], hint: Any) -> Setting:
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        (hint,) = (part for part in typing.get_args(hint) if part is not type(None))
+    metadata, hint = declared.metadata, values.without_none(hint)
+    bounds: Bounds = metadata["bounds"]
     is_list = typing.get_origin(hint) is tuple
+    kind = Kind.LIST if is_list else _KINDS.get(hint, Kind.STRING)
+    item = _TYPES.of(typing.get_args(hint)[0] if is_list else hint)
+    choices = " or ".join(f'"{word}"' for word in item.words)
     if is_list:
-        hint = typing.get_args(hint)[0]
-    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-    kinds = {bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.NUMBER, str: Kind.STRING}
-    kind = Kind.LIST if is_list else Kind.STRING if choices else kinds[hint]
-    metadata = declared.metadata
+        least = f"at least {bounds.at_least} of " if bounds.at_least else ""
+        expected = f"a list of {least}{choices or 'names'}, none twice"
+        reader = values.checked(
+            values.sequence(item, tuple), lambda all_: bounds.hold(len(all_)) and len({*all_}) == len(all_), expected
+        )
+    else:
+        expected = choices or f"{item.expected}{bounds.describe()}"
+        reader = values.checked(item, bounds.hold, expected)
     return Setting(
         metadata["key"],
         owner,
         declared.name,
         kind,
-        choices,
+        replace(reader, expected=expected),
+        item.words,
         declared.default,
-        metadata["bounds"],
+        bounds,
         metadata["may_project_set"],
     )
+
+
+_KINDS: Final = {bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.NUMBER}
+_LINE: Final = values.checked(values.STRING, lambda text: text.isprintable() and text.strip(), "a text of one line")
+_WHOLE: Final = values.checked(values.INTEGER, _LARGEST.__ge__, "a whole number")
+_TYPES: Final = values.Types(
+    {
+        bool: values.exactly(bool, "true or false"),
+        int: replace(_WHOLE, expected="a whole number"),
+        float: values.NUMBER,
+        str: replace(_LINE, expected="a text of one line"),
+    }
+)
 
 
 def check(settings: Any, *problems: str) -> None:
@@ -201,8 +177,11 @@ def check(settings: Any, *problems: str) -> None:
     found: list[str] = []
     for setting in settings_of(type(settings)):
         value = getattr(settings, setting.attribute)
-        is_unset = value is None and setting.default is None
-        if not is_unset and (problem := setting.problem(setting.key, value)):
-            found.append(problem)
+        if value is None and setting.default is None:
+            continue  # unset
+        try:
+            setting.read(setting.key, value)
+        except InvalidRequest as error:
+            found.append(str(error))
     if found or problems:
         raise InvalidRequest(" ".join((*found, *problems)))

@@ -11,28 +11,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-import types
-import typing
 from collections.abc import Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
+from palimpsest import values
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import Content, Digest, clean_text
+from palimpsest.domain.messages import Content, Digest, is_clean
 from palimpsest.domain.transfer.checks import Fault, Rules
 from palimpsest.domain.transfer.conversation import KINDS, NAMES, Header, Instant, Transfer
 
 FORMAT: Final = "conversation"
 VERSION: Final = 1
-_LARGEST: Final = 2**53 - 1
-"""What every JSON reader can hold."""
-_SHAPES: Final = {
-    Instant: re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"),
-    Digest: re.compile(r"[0-9a-f]{64}"),
-}
 _OPENING: Final = re.compile(r'\ufeff?\s*\{\s*"palimpsest"\s*:')
 T = TypeVar("T")
 
@@ -122,84 +114,47 @@ def _to_json(value: Any) -> Any:
 
 
 def _read(kind: type[T], given: dict[str, Any]) -> T:
-    """A value of one of our dataclasses, strictly: nothing is coerced."""
-    hints = _hints(kind)
-    if any(name not in hints for name in given):
-        raise Fault(f"it has a field that version {VERSION} of the format does not know")
-    found: dict[str, Any] = {}
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name in given:
-            found[field.name] = _value(field.name, hints[field.name], given[field.name])
-        elif field.default is MISSING:
-            raise Fault(f"its field {field.name} is missing")
-    return kind(**found)
+    try:
+        found: T = _TYPES.of(kind).read(given)
+    except values.Mismatch as error:
+        raise Fault(_said(error.problems[0])) from None
+    return found
 
 
-def _hints(kind: type) -> dict[str, Any]:
-    """The annotation of each field, without the `None` of an optional one."""
-    if kind not in _HINTS:
-        _HINTS[kind] = {name: _without_none(hint) for name, hint in typing.get_type_hints(kind).items()}
-    return _HINTS[kind]
+def _said(problem: values.Problem) -> str:
+    """The problem as the rest of a sentence about a line."""
+    if problem.expected == values.NOTHING:
+        return f"it has a field that version {VERSION} of the format does not know"
+    field = next(part for part in reversed(problem.path) if isinstance(part, str))
+    if problem.got == values.NOTHING:
+        return f"its field {field} is missing"
+    if problem.expected == _MESSAGE:
+        return f"its content is not {_MESSAGE}"
+    return f"its field {field} is not what it must be"
 
 
-_HINTS: Final[dict[type, dict[str, Any]]] = {}
-"""What `_hints` found: annotations are resolved once a class, on first use."""
-
-
-def _without_none(hint: Any) -> Any:
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        return next(each for each in typing.get_args(hint) if each is not types.NoneType)
-    return hint
-
-
-def _value(name: str, hint: Any, value: Any) -> Any:
-    wrong = Fault(f"its field {name} is not what it must be")
-    shape = _SHAPES.get(hint)
-    plain = getattr(hint, "__supertype__", hint)
-    if typing.get_origin(plain) is tuple:
-        if type(value) is not list:
-            raise wrong
-        inner = typing.get_args(plain)
-        hints = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
-        if len(hints) != len(value):
-            raise wrong
-        return tuple(_value(name, each, item) for each, item in zip(hints, value, strict=True))
-    if plain is Content:
-        return _content(value)
-    if is_dataclass(plain):
-        if type(value) is not dict:
-            raise wrong
-        return _read(plain, value)  # type: ignore[arg-type]
-    if issubclass(plain, StrEnum):
-        if value not in [member.value for member in plain]:
-            raise wrong
-        return plain(value)
-    if plain is float and type(value) is int:
-        value = float(value) if abs(value) <= _LARGEST else math.nan
-    if type(value) is not plain:
-        raise wrong
-    if plain is str and (not _is_clean(value) or (shape is not None and not shape.fullmatch(value))):
-        raise wrong
-    if (plain is int and abs(value) > _LARGEST) or (plain is float and not math.isfinite(value)):
-        raise wrong
-    return value
-
-
-def _content(value: Any) -> Content:
+def _to_content(value: Any) -> Content:
     """Strictly what `Content.to_json` writes."""
     try:
         content = Content.from_json(value)
         texts = [item for part in value["parts"] for name, item in part.items() if name != "is_error"]
         errors = [part.get("is_error", False) for part in value["parts"]]
         texts += content.notes
-        is_typed = all(type(text) is str and _is_clean(text) for text in texts)
+        is_typed = all(type(text) is str and is_clean(text) for text in texts)
         if is_typed and all(type(each) is bool for each in errors) and content.to_json() == value:
             return content
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise Fault("its content is not a message")
+    raise values.unexpected(_MESSAGE, value)
 
 
-def _is_clean(text: str) -> bool:
-    """Whether every part of the system can store it."""
-    return not clean_text(text)[1]
+_MESSAGE: Final = "a message"
+_TEXT: Final = values.checked(values.STRING, is_clean, "a text that can be stored")
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_SHAPED: Final = {
+    Instant: values.checked(_TEXT, _INSTANT.fullmatch, "a time in UTC"),
+    Digest: values.checked(_TEXT, _DIGEST.fullmatch, "a digest"),
+    Content: values.Reader(_to_content, _MESSAGE, frozenset({dict})),
+}
+_TYPES: Final = values.Types({**_SHAPED, str: _TEXT, int: values.INTEGER, float: values.NUMBER, bool: values.BOOLEAN})

@@ -14,10 +14,11 @@ from palimpsest.lsp.features import credentials, tools
 from palimpsest.lsp.features import purge as purging
 from palimpsest.lsp.questions import require_consent
 from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.values import Mismatch
 from palimpsest.wire.areas.credentials import SetCredentialsParams
 from palimpsest.wire.areas.purge import PurgeParams
 from palimpsest.wire.areas.tools import RevokeApprovalParams
-from palimpsest.wire.codec.convert import WireError, from_json, to_json
+from palimpsest.wire.codec.convert import from_json, to_json
 from palimpsest.wire.declare import Wire
 
 P = TypeVar("P", bound=Wire)
@@ -35,7 +36,7 @@ def _command(
         asked = {"isConfirmed": given.pop("isConfirmed", None)}
         try:
             wanted = from_json(given, params)
-        except WireError as error:
+        except Mismatch as error:
             problems = "; ".join(error.sentences("argument"))
             raise InvalidRequest(f"The argument of the command is not valid: {problems}.") from error
         if not await require_consent(ls, await question(ls, wanted), consent, asked):

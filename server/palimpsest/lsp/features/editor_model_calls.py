@@ -25,6 +25,7 @@ from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
 from palimpsest.services.models.editor_models import CallFailed, EditorModel, Failing
+from palimpsest.values import Mismatch
 from palimpsest.wire.areas.conversations import MessageRole
 from palimpsest.wire.areas.editor_models import (
     AskEditorModelParams,
@@ -39,7 +40,7 @@ from palimpsest.wire.areas.editor_models import (
     EditorModelStopReason,
     EditorModelTool,
 )
-from palimpsest.wire.codec.convert import WireError, from_json
+from palimpsest.wire.codec.convert import from_json
 from palimpsest_clients.decoding import own_call_id
 from palimpsest_clients.rendering import call_arguments, user_texts
 
@@ -173,5 +174,5 @@ def _to_finished(result: AskEditorModelResult) -> Finished:
 def _why(data: Any) -> Failing:
     try:
         return Failing(from_json(data, EditorModelErrorData).kind.value)
-    except WireError:
+    except Mismatch:
         return Failing.OTHER

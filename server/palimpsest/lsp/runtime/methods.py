@@ -20,7 +20,8 @@ from lsprotocol import converters
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInternalError, JsonRpcInvalidParams
 
-from palimpsest.wire.codec.convert import MAX_PROBLEMS, WireError, from_json, teach
+from palimpsest.values import MAX_PROBLEMS, Mismatch
+from palimpsest.wire.codec.convert import from_json, teach
 from palimpsest.wire.declare import Notification, Request, Wire, camel
 
 
@@ -150,7 +151,7 @@ def _standard(name: str) -> Method | None:
 
 def sentences(error: Exception, root: str) -> list[str]:
     """What a converter found wrong, a line a place, never empty and at most `MAX_PROBLEMS`; no value is named."""
-    if isinstance(error, WireError):
+    if isinstance(error, Mismatch):
         return error.sentences(root)
     return [f"{place}: {what}" for place, what in itertools.islice(_problems(error, root), MAX_PROBLEMS)]
 

@@ -7,17 +7,16 @@ text that may be anything; what is wrong with it is said so that the model can w
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from types import NoneType
-from typing import Any, Final, TypeVar, get_args, get_type_hints
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
 
+from palimpsest import values
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import InvalidRequest
 
 _T = TypeVar("_T")
-_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
-_NAMES: Final = {str: "a string", int: "an integer", bool: "true or false"}
+_JSON_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,12 @@ class _Rules:
     at_least: int | None
     at_most: int | None
 
-    def problem_of(self, value: int) -> str | None:
-        if self.at_least is not None and value < self.at_least:
-            return f"must be at least {self.at_least}"
-        if self.at_most is not None and value > self.at_most:
-            return f"must be at most {self.at_most}"
-        return None
+    def applied_to(self, reader: values.Reader) -> values.Reader:
+        if self.at_least is not None:
+            reader = values.checked(reader, self.at_least.__le__, f"at least {self.at_least}")
+        if self.at_most is not None:
+            reader = values.checked(reader, self.at_most.__ge__, f"at most {self.at_most}")
+        return reader
 
 
 def argument(
@@ -46,10 +45,10 @@ def argument(
 def schema_of(arguments: type) -> Mapping[str, Any]:
     """The JSON Schema of a class of arguments. Every turn asks for it, so it is made once; nobody may change it."""
     properties: dict[str, Any] = {}
-    types = _types_of(arguments)
-    for each in fields(arguments):
+    for each, read in zip(fields(arguments), values.fields_of(_TYPES, arguments), strict=True):
         rules: _Rules = each.metadata["rules"]
-        declared: dict[str, Any] = {"type": _TYPES[types[each.name]], "description": rules.description}
+        [kind] = read.reader.takes
+        declared: dict[str, Any] = {"type": _JSON_TYPES[kind], "description": rules.description}
         if rules.at_least is not None:
             declared["minimum"] = rules.at_least
         if rules.at_most is not None:
@@ -62,34 +61,27 @@ def schema_of(arguments: type) -> Mapping[str, Any]:
 
 
 def read_arguments(arguments: type[_T], text: str) -> _T:
-    """What a model wrote, as its class of arguments. InvalidRequest says what is wrong with it.
+    """The arguments that a model wrote, as their class. Raises InvalidRequest with what is wrong with them.
 
     No text at all means no arguments, and null an absent one: models write both.
     """
-    written = read_object(text)
-    types = _types_of(arguments)
-    unknown = [name for name in written if name not in types]
-    if unknown:
-        raise InvalidRequest(f"There is no argument {unknown[0][:50]!r}. Known arguments: {', '.join(types)}.")
-    values: dict[str, Any] = {}
-    for each in fields(arguments):  # type: ignore[arg-type]  # whoever declares arguments passes a dataclass
-        value = written.get(each.name)
-        if value is None:
-            if each.default is MISSING:
-                raise InvalidRequest(f"The argument {each.name!r} is missing.")
-            continue
-        values[each.name] = _checked(each.name, types[each.name], each.metadata["rules"], value)
-    return arguments(**values)
+    reader = _TYPES.of(arguments)
+    known = [each.key for each in reader.fields()]
+    written = {name: value for name, value in read_object(text).items() if value is not None or name not in known}
+    try:
+        found: _T = reader.read(written)
+    except values.Mismatch as error:
+        raise InvalidRequest(_sentence(error.problems[0], known)) from None
+    return found
 
 
-def _checked(name: str, wanted: type, rules: _Rules, value: object) -> object:
-    if wanted is int and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if type(value) is not wanted:
-        raise InvalidRequest(f"The argument {name!r} must be {_NAMES[wanted]}.")
-    if isinstance(value, int) and (problem := rules.problem_of(value)):
-        raise InvalidRequest(f"The argument {name!r} {problem}.")
-    return value
+def _sentence(problem: values.Problem, known: Iterable[str]) -> str:
+    name = str(problem.path[0])
+    if problem.expected == values.NOTHING:
+        return f"There is no argument {name[:50]!r}. Known arguments: {', '.join(known)}."
+    if problem.got == values.NOTHING:
+        return f"The argument {name!r} is missing."
+    return f"The argument {name!r} must be {problem.expected}."
 
 
 def read_object(text: str) -> dict[str, object]:
@@ -100,11 +92,16 @@ def read_object(text: str) -> dict[str, object]:
         raise InvalidRequest(str(error)) from None
 
 
-def _types_of(arguments: type) -> dict[str, type]:
-    return {name: _plain(hint) for name, hint in get_type_hints(arguments).items()}
+def _fields(readers: values.Types, kind: type) -> list[values.Field]:
+    """The fields of a class of arguments, each held to its rules."""
+    rules: dict[str, _Rules] = {each.name: each.metadata["rules"] for each in fields(kind)}
+    return [replace(each, reader=rules[each.name].applied_to(each.reader)) for each in values.fields_of(readers, kind)]
 
 
-def _plain(hint: Any) -> type:
-    """The type of a value, where a field may also be None."""
-    plain: type = next((each for each in get_args(hint) if each is not NoneType), hint)
-    return plain
+def _to_integer(value: object) -> object:
+    """Some models write `3.0`."""
+    return values.INTEGER.read(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+_WHOLE: Final = replace(values.INTEGER, read=_to_integer)
+_TYPES: Final = values.Types({str: values.STRING, int: _WHOLE, bool: values.exactly(bool, "true or false")}, _fields)

@@ -19,8 +19,9 @@ from pygls.exceptions import JsonRpcException
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.features.parts.notices import Notices
+from palimpsest.values import Mismatch
 from palimpsest.wire.areas.trust import EditorOptions
-from palimpsest.wire.codec.convert import WireError, from_json
+from palimpsest.wire.codec.convert import from_json
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
@@ -59,7 +60,7 @@ class EditorConfiguration(Feature):
         self._problem = None
         try:
             self._options = from_json({} if given is None else given, EditorOptions)
-        except WireError as error:
+        except Mismatch as error:
             self._options = EditorOptions(trust=False)
             sentences = "; ".join(error.sentences(f"initializationOptions.{SECTION}"))
             self._problem = f"{sentences}. None of it counts, and no folder is trusted."
