@@ -1,8 +1,9 @@
-"""Each invariant of the design has tests, and they exist."""
+"""Each invariant of docs/invariants.md has tests, and they exist."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,10 @@ import pytest
 TESTS = Path(__file__).parent
 
 ENGINE = "services/test_engine_invariants.py::test_any_sequence_of_operations_keeps_the_invariants"
-"""It checks the numbers 1 and 4 to 9 after every operation."""
+"""It checks the invariants of the engine after every operation."""
 
-PROVED_BY: dict[int, tuple[str, ...]] = {
-    1: (
+PROVED_BY: dict[str, tuple[str, ...]] = {
+    "Messages never change": (
         "domain/conversation/test_chain.py::test_every_field_participates",
         "domain/conversation/test_chain.py::test_the_predecessor_participates",
         "storage/test_store.py::test_two_servers_append_gaplessly_and_the_chain_verifies",
@@ -25,25 +26,25 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "services/conversation/test_transfers.py::test_another_store_shows_the_same_context_and_goes_on_from_it",
         ENGINE,
     ),
-    2: (
+    "Events are durable before they are shown": (
         "services/turns/test_turn_engine.py::test_an_event_is_durable_before_it_is_shown",
         "process/test_palimpsest.py::test_a_kill_in_the_middle_of_an_answer_loses_nothing_that_was_shown",
     ),
-    3: (
+    "A step is committed once": (
         "storage/test_store.py::test_a_step_is_committed_once_with_its_journal_pruned",
         "storage/test_store.py::test_recovery_keeps_what_a_dead_server_showed_and_runs_twice_without_effect",
     ),
-    4: (
+    "Every request fits its limit": (
         "domain/turns/test_journal.py::test_no_prepared_context_exists_over_its_limit",
         "services/turns/test_turn_engine.py::test_four_hundred_steps_in_one_turn_at_a_window_of_8000",
         ENGINE,
     ),
-    5: (
+    "Tool calls keep their results": (
         "domain/context/test_cut.py::test_cutting_again_and_again_covers_every_message_once_and_splits_no_pair",
         "domain/turns/test_journal.py::test_every_call_has_a_result_wherever_the_step_breaks_off",
         ENGINE,
     ),
-    6: (
+    "Summaries can be taken back": (
         "domain/context/test_cut.py::test_widening_gives_whole_exchanges_that_hold_the_range",
         "domain/context/test_cut.py::test_choosing_restores_originals_newest_first_within_the_target",
         "services/conversation/test_history.py::test_expanding_goes_down_a_level_at_a_time_and_stays",
@@ -51,37 +52,37 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "services/conversation/test_history.py::test_regenerating_keeps_the_old_summary_in_the_forest",
         ENGINE,
     ),
-    7: (
+    "A compaction makes the context smaller": (
         "services/context/test_contexts.py::test_a_recut_makes_the_context_smaller_or_changes_nothing",
         ENGINE,
     ),
-    8: (
+    "A request begins with the one before": (
         "services/context/test_contexts.py::test_between_recuts_a_request_begins_with_the_one_before",
         "services/maintenance/test_replay.py::test_a_long_turn_replays_without_a_broken_invariant",
         ENGINE,
     ),
-    9: (
+    "Every rule is in every request": (
         "domain/context/rules/test_rule_set.py::test_every_open_rule_is_present_once_through_random_cuts",
         "services/context/test_contexts.py::test_what_the_user_ruled_stays_in_every_request_verbatim",
         ENGINE,
     ),
-    10: (
+    "Each request of an editor has one answer": (
         "process/test_fuzz_palimpsest.py::test_every_request_is_answered_once",
         "services/turns/test_turn_engine.py::test_a_cancel_keeps_what_was_said_and_frees_the_conversation",
     ),
-    11: (
+    "Logs hold no words": (
         "process/test_palimpsest.py::test_no_text_of_a_message_is_logged",
         "lsp/test_credentials.py::test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environment",
     ),
-    12: (
+    "Tools stay inside the folder": (
         "services/offline/test_folder_text.py::test_links_are_not_followed",
         "services/offline/test_folder_text.py::test_a_link_put_in_place_after_the_look_is_not_followed",
         "services/workspace/test_workspace_files.py::test_a_link_put_in_place_while_a_path_is_opened_is_not_followed",
         "services/workspace/test_workspace_files.py::test_no_path_at_all_gets_a_byte_from_outside",
         "services/workspace/test_workspace_files.py::test_a_file_with_another_hard_link_is_refused",
     ),
-    13: ("domain/turns/test_journal.py::test_counters_only_grow_until_the_step_commits",),
-    14: (
+    "Counters grow until the commit": ("domain/turns/test_journal.py::test_counters_only_grow_until_the_step_commits",),
+    "A change is one unit of work": (
         "services/test_one_unit_of_work.py::test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_and_in_step",
         "services/test_one_unit_of_work.py::test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open",
         "services/test_one_unit_of_work.py::test_two_who_ask_at_once_get_one_state",
@@ -89,7 +90,7 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "services/facts/test_librarian.py::test_what_was_read_before_its_words_were_hidden_is_not_kept",
         "services/facts/test_librarian.py::test_a_purge_stops_who_reads_the_words_and_lets_them_begin_afterwards",
     ),
-    15: (
+    "Input is bounded": (
         "domain/test_foreign_json.py::test_what_is_read_can_be_written_and_encoded",
         "domain/turns/test_answers.py::test_an_answer_that_never_ends_is_stopped",
         "wire/codec/test_convert.py::test_half_a_character_is_refused_in_ids_names_and_paths",
@@ -102,7 +103,7 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
         "lsp/test_strangers.py::test_one_frame_that_is_announced_as_large_is_not_waited_for",
         "process/test_hanging.py::test_a_server_whose_interpreter_is_held_ends",
     ),
-    16: (
+    "Parts add up": (
         "domain/context/test_token_parts.py::test_parts_add_up_and_follow_their_weights",
         "domain/context/test_token_parts.py::test_segments_add_up_to_the_request_in_every_state",
         "services/context/test_context_events.py::test_every_start_has_one_end_and_all_parts_add_up",
@@ -111,8 +112,9 @@ PROVED_BY: dict[int, tuple[str, ...]] = {
 }
 
 
-def test_every_number_of_the_design_is_here() -> None:
-    assert sorted(PROVED_BY) == list(range(1, 17))
+def test_every_invariant_of_the_document_is_here() -> None:
+    document = (TESTS.parent / "docs/invariants.md").read_text(encoding="utf-8")
+    assert list(PROVED_BY) == re.findall(r"^### (.+)$", document, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", [name for names in PROVED_BY.values() for name in names])

@@ -1,6 +1,6 @@
-"""Whatever is done to conversations, in whatever order, each invariant of the engine holds (1, 4 to 9).
+"""Whatever is done to conversations, in whatever order, the invariants of the context engine hold.
 
-Operations are drawn by hypothesis; after every one of them each number is checked.
+Operations are drawn by hypothesis; after every one of them each invariant is checked. docs/invariants.md lists all.
 """
 
 from __future__ import annotations
