@@ -25,8 +25,8 @@ from palimpsest.services.leases import Leases
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import cuts
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import turns
@@ -76,9 +76,9 @@ class Conversation:
         accepted = await self.engine.accept(state, contents)
 
         def write() -> list[StoredMessage]:
-            stored = conversations.append(state.id, contents, utc_now(), counts=accepted.counts)
+            stored = message_log.append(state.id, contents, utc_now(), counts=accepted.counts)
             previews = {stored[index].id: preview for index, preview in accepted.previews.items()}
-            contexts.write_previews(state.id, state.cut.version, previews)
+            cuts.write_previews(state.id, state.cut.version, previews)
             return stored
 
         self.engine.appended(state, await self.store.run(write), accepted)

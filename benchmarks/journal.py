@@ -34,7 +34,7 @@ import psutil
 
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.machine import utc_now
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import DATABASE_NAME, open_store
 
 RELAY: Final = [sys.executable, "-P", str(Path(__file__).with_name("bare_relay.py"))]
@@ -283,7 +283,7 @@ async def _fill(home: Path, n_messages: int) -> str:
         conversation_id = ConversationId(f"{number:032x}")
         contents = [user_message(f"{n}: {ANSWER}") for n in range(PER_CONVERSATION)]
         await store.run(conversations.create, conversation_id, f"conversation {number}", "offline", utc_now())
-        await store.run(conversations.append, conversation_id, contents, utc_now())
+        await store.run(message_log.append, conversation_id, contents, utc_now())
     await store.close()
     return conversation_id
 

@@ -29,8 +29,8 @@ from palimpsest.services.leases import Leases
 from palimpsest.services.models.catalog import Models, with_override
 from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import open_store
 
 SEED = 20261121
@@ -88,7 +88,7 @@ async def run(n_turns: int, window: int) -> None:
                     assert any("Never use tabs." in message.text for message in context.messages)
                 accepted = await engine.accept(state, [content])
                 stored = await store.run(
-                    conversations.append, conversation_id, [content], utc_now(), counts=accepted.counts
+                    message_log.append, conversation_id, [content], utc_now(), counts=accepted.counts
                 )
                 engine.appended(state, stored, accepted)
             if turn in (10, 100, 1_000, 10_000, n_turns):
@@ -98,7 +98,7 @@ async def run(n_turns: int, window: int) -> None:
                     f"{turn:8} {state.n_messages:9} {state.n_blocks:10} {fullest:8.1%} {unchanged / prompt:7.1%}"
                     f"   {median:.2f} ms, {growth:.1f} x the first ten; slowest {max(times):.0f} ms"
                 )
-        summaries = await store.read(contexts.read_summaries, conversation_id)
+        summaries = await store.read(summary_tree.read, conversation_id)
         deepest = max((summary.level for summary in summaries), default=0)
         print(f"{len(summaries)} summaries written, the highest of level {deepest}")
         await store.close()

@@ -29,7 +29,7 @@ from palimpsest.domain.facts.fact import Fact, FactType
 from palimpsest.domain.facts.retrieval.words import to_terms
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, user_message
 from palimpsest.services.facts.retrieval import Question, Retriever
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store, open_store
 
@@ -64,7 +64,7 @@ async def fill(store: Store, bare: sqlite3.Connection, n_rows: int, chance: rand
         told = [text(chance, 12) for _ in range(_BATCH)]
 
         def write(contents: Sequence[Content] = contents, told: Sequence[str] = told) -> None:
-            conversations.append(_CONVERSATION, contents, _NOW)
+            message_log.append(_CONVERSATION, contents, _NOW)
             for each in told:
                 facts.add(Fact(FactType.CODE_STATE, each, (each.split()[0],)), 1, None, _NOW)
 

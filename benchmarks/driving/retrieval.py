@@ -17,7 +17,7 @@ from typing import Final
 from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, clean_text
 from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.services.models.tokenizers import load_tokenizer
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import Store, open_store
 
 _CONVERSATION: Final = ConversationId("benchmark")
@@ -48,7 +48,7 @@ class RetrievalSystem:
         def fill() -> None:
             conversations.create(_CONVERSATION, "benchmark", "offline", "")
             for turn in turns:
-                conversations.append(_CONVERSATION, [_content(turn)], _time(turn["date"]))
+                message_log.append(_CONVERSATION, [_content(turn)], _time(turn["date"]))
 
         await store.run(fill)
 

@@ -38,8 +38,9 @@ from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
-from palimpsest.storage.context import cuts as stored_contexts
+from palimpsest.storage.context import statistics, summary_tree
 from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.conversation import hidden_ranges, message_log
 
 RULES = [
     "Never use tabs.",
@@ -156,7 +157,7 @@ class World:
 async def messages_never_change(world: World) -> None:
     """1: what was said stays as it was, and the chain verifies; a purge leaves the digests."""
     for record in await world.b.store.read(stored.list_all):
-        messages = await world.b.store.read(stored.read_messages, record.id, 0)
+        messages = await world.b.store.read(message_log.read, record.id, 0)
         assert first_broken(messages) is None
         for message in messages:
             own = message.purged or content_digest(message.content)
@@ -186,7 +187,7 @@ async def the_forest_grows(world: World) -> None:
     every visible message once."""
     state = await world.state
     store = world.b.store
-    summaries = await store.read(stored_contexts.read_summaries, world.b.conversation_id)
+    summaries = await store.read(summary_tree.read, world.b.conversation_id)
     by_id = {summary.id: summary for summary in summaries}
     for summary in summaries:
         children = [by_id[child] for child in summary.children if child in by_id]
@@ -194,11 +195,11 @@ async def the_forest_grows(world: World) -> None:
         assert all(before.end <= after.start for before, after in itertools.pairwise(children))
         assert all(child.level < summary.level for child in children)
         assert world.forest.setdefault(summary.id, summary) == summary
-    messages = await store.read(stored.read_messages, world.b.conversation_id, 0)
+    messages = await store.read(message_log.read, world.b.conversation_id, 0)
     starts = {*exchange_starts([message.content for message in messages]), len(messages)}
     if not world.is_purged:
         assert all({summary.start, summary.end} <= starts for summary in summaries)
-    hidden = await store.read(stored.hidden_ranges, world.b.conversation_id)
+    hidden = await store.read(hidden_ranges.read, world.b.conversation_id)
     absent = {MessageId(each) for h in hidden for each in range(h.start, h.end)}
     assert is_partition(state.pieces, state.n_messages, absent)
 
@@ -215,7 +216,7 @@ async def a_restart_shows_the_same(world: World) -> None:
 
 async def compaction_makes_smaller(world: World) -> None:
     """7: a re-cut that summarised something made the context strictly smaller, unless it was written again."""
-    reports = await world.b.store.read(stored_contexts.recut_reports, world.b.conversation_id)
+    reports = await world.b.store.read(statistics.recut_reports, world.b.conversation_id)
     made = [report for cause, report in reports if report.saved and not (cause is CutCause.USER and world.regenerated)]
     assert all(report.tokens_after < report.tokens_before for report in made)
 

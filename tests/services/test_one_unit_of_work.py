@@ -29,7 +29,7 @@ from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import tables
 from palimpsest.storage.conversation import conversations as stored
-from palimpsest.storage.conversation import pending_work
+from palimpsest.storage.conversation import message_log, pending_work
 from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.leases import Writer
 from palimpsest.storage.lifecycle import purge as purging
@@ -317,7 +317,7 @@ async def test_others_write_between_the_pieces_of_long_work(bench: Opener) -> No
     store, other = b.store, ConversationId("other")
     contents = [user_message(f"Message {n} about pumps.") for n in range(200)]
     await store.run(stored.create, other, "", "offline", "2026-01-01")
-    await store.run(stored.append_many, other, contents, "2026-01-01")
+    await store.run(message_log.append_many, other, contents, "2026-01-01")
     n_before = await store.read(pending_work.n_left, Kind.INDEX)
     purge = b.session.purging.purge(other, None, is_confirmed=True)
     work = asyncio.create_task(purge)

@@ -31,7 +31,7 @@ from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.context import summary_tree
 
 WINDOWS = [8_000, 16_000]
 RESERVE = 1_000
@@ -255,7 +255,7 @@ async def test_strategy_composition(bench: Opener) -> None:
         assert await b.ask(f"Question {number}. " + talk(number, window // 80)) == "committed"
     assert_sound(b.provider.seen)
     assert strategies(b) >= {"tool_calls", "threshold"}
-    summaries = await b.store.read(stored.read_summaries, b.conversation_id)
+    summaries = await b.store.read(summary_tree.read, b.conversation_id)
     assert max(summary.level for summary in summaries) >= 2, "goal_batch never merged older blocks"
     names = set(b.session.contexts.settings.strategies)
     assert {event.strategy for event in happened(b, ContextEventType.SUMMARIZATION_START)} <= names
@@ -425,7 +425,7 @@ async def test_summarization_quality(bench: Opener, window: int, is_written_by_m
         request = text_of(b.provider.seen[-1])
         assert all(rule in request for rule, since in RULES.items() if since <= number), number
     assert_sound(b.provider.seen)
-    summaries = await b.store.read(stored.read_summaries, b.conversation_id)
+    summaries = await b.store.read(summary_tree.read, b.conversation_id)
     assert {summary.author for summary in summaries} == {"claude-haiku-4-5" if is_written_by_model else "palimpsest"}
     assert is_written_by_model or max(summary.level for summary in summaries) >= 2
     assert not any(isinstance(piece, MessagePiece) and piece.start < 8 for piece in (await state_of(b)).pieces)

@@ -99,7 +99,7 @@ MUTANTS: Final = (
     Mutant(
         "the same request again is another turn",
         "storage/turns/turns.py",
-        "    if existing is not None:\n        return Admission(_record(existing), None, None)\n",
+        "    if existing is not None:\n        return Admission(turn_records.record(existing), None, None)\n",
         "",
         profile="answers",
     ),
@@ -160,14 +160,14 @@ MUTANTS: Final = (
     # -------------------------------------------------------------------------------------------------- rolling back
     Mutant(
         "what is hidden leaves its summaries in the context",
-        "storage/context/cuts.py",
-        "gone = [each.id for each in read_summaries(conversation_id, cut.blocks) if not is_usable(each, hidden)]",
+        "storage/context/visibility.py",
+        "gone = [each.id for each in blocks if not summary_tree.is_usable(each, hidden)]",
         "gone = []",
         profile="cuts",
     ),
     Mutant(
         "the newest summary counts as written after what was hidden",
-        "storage/context/cuts.py",
+        "storage/context/summary_tree.py",
         "summary.id <= each.last_summary and",
         "summary.id < each.last_summary and",
         profile="cuts",
@@ -181,14 +181,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the first of the hidden messages is read as visible",
-        "storage/conversation/conversations.py",
+        "storage/conversation/message_log.py",
         "return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]",
         "return [message for message in found if not any(each.start < message.id < each.end for each in ranges)]",
         profile="cuts",
     ),
     Mutant(
         "hidden passages are still found",
-        "storage/conversation/conversations.py",
+        "storage/conversation/hidden_ranges.py",
         "    passages.refresh(conversation_id, start, end)\n",
         "",
         profile="purges",
@@ -196,15 +196,15 @@ MUTANTS: Final = (
     Mutant(
         "a discarded answer keeps its facts and its summaries",
         "storage/turns/recovery.py",
-        "return contexts.hide(conversation_id, start, end, now)",
-        "return Hid(conversations.hide(conversation_id, start, end, now) or conversations.last_hidden(conversation_id),"
+        "return visibility.hide(conversation_id, start, end, now)",
+        "return Hid(hidden_ranges.add(conversation_id, start, end, now) or hidden_ranges.last_hidden(conversation_id),"
         " False, False)",
         profile="answers",
     ),
     Mutant(
         "what another conversation was told of hidden facts stays told",
-        "storage/context/cuts.py",
-        "            add_cut_without(teller, (), now)\n",
+        "storage/context/visibility.py",
+        "            cuts.add_cut_without(teller, (), now)\n",
         "            pass\n",
         profile="servers",
     ),
@@ -218,17 +218,17 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a fork inherits summaries that reach beyond it",
-        "storage/context/cuts.py",
-        "summaries = [each for each in read_summaries(parent) if each.end <= at]",
-        "summaries = [each for each in read_summaries(parent) if each.start < at]",
+        "storage/context/inheritance.py",
+        "summaries = [each for each in summary_tree.read(parent) if each.end <= at]",
+        "summaries = [each for each in summary_tree.read(parent) if each.start < at]",
         profile="cuts",
     ),
     Mutant(
         "a fork shows what its parent hides",
-        "storage/context/cuts.py",
+        "storage/context/inheritance.py",
         "    for each in hidden:\n"
-        "        conversations.hide(child, each.start, min(each.end, at), now)\n    cut = latest_cut(parent)",
-        "    cut = latest_cut(parent)",
+        "        hidden_ranges.add(child, each.start, min(each.end, at), now)\n    cut = cuts.latest_cut(parent)",
+        "    cut = cuts.latest_cut(parent)",
         profile="cuts",
     ),
     Mutant(
@@ -327,7 +327,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a summary of what was hidden meanwhile is stored",
-        "storage/context/cuts.py",
+        "storage/context/summary_tree.py",
         "    if hidden_since(conversation_id, new.start, new.end, last_hidden):\n        return None\n",
         "",
         profile="servers",

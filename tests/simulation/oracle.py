@@ -28,7 +28,7 @@ from palimpsest.services.context.state import ContextState, load_state
 from palimpsest.services.conversation import search
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.maintenance.replay import pairs_are_whole
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.maintenance import health
 
 _TOO_LARGE = ("recent_messages_too_large", "context_too_long", "rules_too_large")
@@ -274,7 +274,7 @@ class Oracle:
         for name, here, loaded in _compared(state, fresh):
             if here != loaded:
                 self.world.problem("memory differs", f"{name}: {_first_difference(here, loaded)}")
-        hidden = await session.folder.store.read(conversations.hidden_ranges, conversation_id)
+        hidden = await session.folder.store.read(hidden_ranges.read, conversation_id)
         absent = {MessageId(each) for h in hidden for each in range(h.start, h.end)}
         absent |= {MessageId(each) for first, after in state.cut.left_out for each in range(first, after)}
         if not is_partition(state.pieces, state.n_messages, absent):

@@ -16,6 +16,7 @@ import hashlib
 import heapq
 import os
 import random
+import types
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context, ContextVar, copy_context
@@ -327,4 +328,6 @@ def name_of(what: Any) -> str:
         return inner[0] if inner else name_of(what.func)
     if isinstance(owner := getattr(what, "__self__", None), (_PyTask, asyncio.Task)):
         return f"task {getattr(owner.get_coro(), '__qualname__', '')}"
+    if isinstance(what, types.FunctionType) and what.__qualname__ == what.__name__:
+        return f"{what.__module__.rpartition('.')[2]}.{what.__name__}"
     return str(getattr(what, "__qualname__", type(what).__name__))

@@ -16,7 +16,7 @@ from playhouse.migrations import Runner
 from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.storage import backups
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T00:00:00.000Z"
@@ -52,8 +52,8 @@ async def test_a_copy_has_all_that_was_committed_while_others_write(tmp_path: Pa
     store = await open_store(tmp_path / "store")
     try:
         await store.run(conversations.create, C, "", "offline", NOW)
-        await store.run(conversations.append, C, [user_message("before " * 500)] * 100, NOW)
-        writing = [store.run(conversations.append, C, [user_message("x")], NOW) for _ in range(50)]
+        await store.run(message_log.append, C, [user_message("before " * 500)] * 100, NOW)
+        writing = [store.run(message_log.append, C, [user_message("x")], NOW) for _ in range(50)]
         target = tmp_path / "copy.db"
         await asyncio.gather(*writing, asyncio.to_thread(backups.back_up, store.directory / DATABASE_NAME, target))
         ((n_messages, counted),) = rows(target, "SELECT count(*), next_message_id FROM message JOIN conversation")
@@ -79,7 +79,7 @@ async def test_a_copy_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
 async def test_a_copy_that_does_not_hold_together_is_not_kept(tmp_path: Path) -> None:
     store = await open_store(tmp_path / "store")
     await store.run(conversations.create, C, "", "offline", NOW)
-    await store.run(conversations.append, C, [user_message("word " * 200)] * 200, NOW)
+    await store.run(message_log.append, C, [user_message("word " * 200)] * 200, NOW)
     await store.close()
     path = store.directory / DATABASE_NAME
     ((page,),) = rows(path, "SELECT rootpage FROM sqlite_master WHERE name = 'message'")

@@ -12,7 +12,7 @@ import pytest
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import ConversationId, user_message
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import ONLY_SERVER_NAME, open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T00:00:00.000Z"
@@ -34,21 +34,21 @@ async def test_one_server_writes_where_locks_do_not_work_and_a_second_only_reads
     first = await open_store(tmp_path)
     assert "File locks do not work" in first.notes[0]
     await first.run(conversations.create, C, "", "offline", NOW)
-    await first.run(conversations.append, C, [user_message("kept")], NOW)
+    await first.run(message_log.append, C, [user_message("kept")], NOW)
     assert stat.S_IMODE((tmp_path / ONLY_SERVER_NAME).stat().st_mode) == 0o600
 
     second = await open_store(tmp_path)
     assert (await second.read(conversations.get, C)).n_messages == 1
     with pytest.raises(StoreError, match=r"this one only reads\. Close the other window"):
-        await second.run(conversations.append, C, [user_message("refused")], NOW)
+        await second.run(message_log.append, C, [user_message("refused")], NOW)
     assert second.is_alive(first.server_id), "a server that may be alive was called dead"
     await second.close()
     assert (tmp_path / ONLY_SERVER_NAME).exists(), "the second server let others write"
 
-    await first.run(conversations.append, C, [user_message("too")], NOW)
+    await first.run(message_log.append, C, [user_message("too")], NOW)
     await first.close()
     third = await open_store(tmp_path)
-    await third.run(conversations.append, C, [user_message("again")], NOW)
+    await third.run(message_log.append, C, [user_message("again")], NOW)
     assert not third.is_alive(first.server_id)
     await third.close()
 

@@ -25,11 +25,11 @@ from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import leases, tables
 from palimpsest.storage import store as store_module
-from palimpsest.storage.conversation import conversations
-from palimpsest.storage.conversation.conversations import Counts
+from palimpsest.storage.conversation import conversations, message_log
+from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.reading_only import find_source
 from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import stream_journal, turn_records, turns
 from palimpsest.storage.turns.turns import Admission, StepEnd, StepMessages, TurnEnd
 
 C, T, NOW = ConversationId("c"), TurnId("t"), "2026-01-01T00:00:00.000Z"
@@ -52,7 +52,7 @@ async def begin_and_say(store: Store, admission: Admission, *texts: str) -> Step
     assert admission.lease is not None
     step = await store.run(turns.begin_step, admission.lease, T, 0, "p", "m", 10, NOW)
     for text in texts:
-        await store.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.TEXT, text)], NOW)
+        await store.run(stream_journal.append, admission.lease, T, step, [JournalEvent(EventType.TEXT, text)], NOW)
     return step
 
 
@@ -92,7 +92,7 @@ async def test_a_store_that_could_not_be_opened_holds_no_lock(tmp_path: Path, mo
 
 async def test_a_failing_function_rolls_back_all_it_did(store: Store) -> None:
     def fail() -> None:
-        conversations.append(C, [user_message("lost")], NOW)
+        message_log.append(C, [user_message("lost")], NOW)
         raise NotFound("on purpose")
 
     with pytest.raises(NotFound):
@@ -119,7 +119,7 @@ async def test_a_read_that_fails_among_its_rows_leaves_nothing_that_sees_the_pas
 
 
 async def test_a_cancelled_caller_does_not_stop_the_transaction(store: Store) -> None:
-    writing = asyncio.create_task(store.run(conversations.append, C, [user_message("kept")], NOW))
+    writing = asyncio.create_task(store.run(message_log.append, C, [user_message("kept")], NOW))
     await asyncio.sleep(0)
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -132,7 +132,7 @@ async def test_two_stores_in_one_process_do_not_mix(store: Store, tmp_path: Path
     other = await open_store(tmp_path / "other")
     try:
         await asyncio.gather(
-            *(store.run(conversations.append, C, [user_message(f"{n}")], NOW) for n in range(50)),
+            *(store.run(message_log.append, C, [user_message(f"{n}")], NOW) for n in range(50)),
             *(other.run(conversations.create, ConversationId(f"{n}"), "", "m", NOW) for n in range(50)),
         )
         assert (await store.read(conversations.get, C)).n_messages == 50
@@ -146,9 +146,9 @@ async def test_two_servers_append_gaplessly_and_the_chain_verifies(store: Store)
     other = await open_store(store.directory)
     try:
         await asyncio.gather(
-            *(each.run(conversations.append, C, [user_message("x")], NOW) for each in (store, other) for _ in range(40))
+            *(each.run(message_log.append, C, [user_message("x")], NOW) for each in (store, other) for _ in range(40))
         )
-        messages = await store.read(conversations.read_messages, C, 0)
+        messages = await store.read(message_log.read, C, 0)
         assert [message.id for message in messages] == list(range(80))
         assert first_broken(messages) is None
     finally:
@@ -167,7 +167,7 @@ async def test_admission_commits_the_users_message_and_a_repeat_finds_the_turn(s
     again = await admit(store, turn_id=TurnId("other"))
     assert again.turn.id == first.turn.id == T
     assert again.lease is None
-    assert [m.content.text for m in await store.read(conversations.read_messages, C, 0)] == ["question"]
+    assert [m.content.text for m in await store.read(message_log.read, C, 0)] == ["question"]
     assert (await store.read(conversations.get, C)).title == "question"
 
 
@@ -187,9 +187,9 @@ async def test_a_step_is_committed_once_with_its_journal_pruned(store: Store) ->
     said = StepMessages([user_message("answer")], COUNTS, {0: user_message("a…")}, 0)
     commit = (admission.lease, T, step, said, end, NOW)
     await store.run(turns.commit_step, *commit)
-    assert await store.read(turns.read_journal, T) == []
-    assert await store.read(turns.message_ids, T) == [0, 1]
-    assert (await store.read(turns.find, T)).state is TurnState.COMMITTED
+    assert await store.read(stream_journal.read, T) == []
+    assert await store.read(turn_records.message_ids, T) == [0, 1]
+    assert (await store.read(turn_records.find, T)).state is TurnState.COMMITTED
     with pytest.raises(LeaseLost):
         await store.run(turns.commit_step, *commit)
     assert (await store.read(conversations.get, C)).n_messages == 2
@@ -204,8 +204,10 @@ async def test_a_server_that_lost_its_lease_writes_nothing_more(store: Store) ->
         await other.run(leases.acquire, leases.Writer(other.server_id, lambda _: False, NOW), C, "a turn")
         assert admission.lease is not None
         with pytest.raises(LeaseLost):
-            await store.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.TEXT, "late")], NOW)
-        assert [n.event.text for n in await store.read(turns.read_journal, T)] == ["shown"]
+            await store.run(
+                stream_journal.append, admission.lease, T, step, [JournalEvent(EventType.TEXT, "late")], NOW
+            )
+        assert [n.event.text for n in await store.read(stream_journal.read, T)] == ["shown"]
     finally:
         await other.close()
 
@@ -217,15 +219,15 @@ async def test_recovery_keeps_what_a_dead_server_showed_and_runs_twice_without_e
     assert await store.run(turns.recover, store.writer(NOW)) == [], "a live server's turn was touched"
     await dead.close()
     assert await store.run(turns.recover, store.writer(NOW)) == [T]
-    messages = await store.read(conversations.read_messages, C, 0)
+    messages = await store.read(message_log.read, C, 0)
     assert [(m.content.text, m.content.status) for m in messages] == [
         ("question", MessageStatus.COMPLETE),
         ("half an answer", MessageStatus.INTERRUPTED),
     ]
     assert first_broken(messages) is None
-    assert (await store.read(turns.find, T)).state is TurnState.INTERRUPTED
+    assert (await store.read(turn_records.find, T)).state is TurnState.INTERRUPTED
     assert await store.run(turns.recover, store.writer(NOW)) == []
-    assert await store.read(conversations.read_messages, C, 0) == messages
+    assert await store.read(message_log.read, C, 0) == messages
     await admit(store, "r2", TurnId("t2"))
 
 
@@ -234,14 +236,14 @@ async def test_a_finished_answer_of_a_dead_server_commits_as_complete(store: Sto
     admission = await admit(dead)
     step = await begin_and_say(dead, admission, "whole answer")
     assert admission.lease is not None
-    await dead.run(turns.append_events, admission.lease, T, step, [JournalEvent(EventType.DONE)], NOW)
+    await dead.run(stream_journal.append, admission.lease, T, step, [JournalEvent(EventType.DONE)], NOW)
     await dead.close()
     # Without recovery at start: the next turn closes it first.
     await admit(store, "r2", TurnId("t2"), "next")
-    texts = [(m.content.text, m.content.status) for m in await store.read(conversations.read_messages, C, 0)]
+    texts = [(m.content.text, m.content.status) for m in await store.read(message_log.read, C, 0)]
     assert texts[1] == ("whole answer", MessageStatus.COMPLETE)
     assert texts[2][0] == "next"
-    assert (await store.read(turns.find, T)).state is TurnState.COMMITTED
+    assert (await store.read(turn_records.find, T)).state is TurnState.COMMITTED
 
 
 async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
@@ -250,18 +252,18 @@ async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
     assert lease is not None
     step = await begin_and_say(store, admission, "a", "b")
     start = JournalEvent(EventType.TOOL_START, "", "1", "read")
-    await store.run(turns.append_events, lease, T, step, [start], NOW)
+    await store.run(stream_journal.append, lease, T, step, [start], NOW)
     nothing = StepMessages([], COUNTS, {}, 0)
     await store.run(turns.commit_step, lease, T, step, nothing, StepEnd(Ending.COMPLETE, None, None), NOW)
     second = await store.run(turns.begin_step, lease, T, 1, "p", "m", 10, NOW)
-    numbered = await store.run(turns.append_events, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
+    numbered = await store.run(stream_journal.append, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
     assert [each.seq for each in numbered] == [4]
     assert second > step
 
 
 async def test_a_page_of_messages_is_what_was_asked_for(store: Store) -> None:
-    await store.run(conversations.append, C, [user_message(f"{n}") for n in range(10)], NOW)
-    page = await store.read(conversations.read_messages, C, MessageId(3), MessageId(6))
+    await store.run(message_log.append, C, [user_message(f"{n}") for n in range(10)], NOW)
+    page = await store.read(message_log.read, C, MessageId(3), MessageId(6))
     assert [message.content.text for message in page] == ["3", "4", "5"]
 
 
@@ -283,9 +285,9 @@ async def test_an_abandoned_turn_is_closed_by_its_own_lease_only(store: Store) -
     lease = (await admit(store)).lease
     assert lease is not None
     await store.run(turns.close_abandoned, replace(lease, epoch=lease.epoch + 1), NOW)
-    assert (await store.read(turns.find, T)).state is TurnState.ADMITTED
+    assert (await store.read(turn_records.find, T)).state is TurnState.ADMITTED
     await store.run(turns.close_abandoned, lease, NOW)
-    assert (await store.read(turns.find, T)).state is TurnState.INTERRUPTED
+    assert (await store.read(turn_records.find, T)).state is TurnState.INTERRUPTED
     assert await store.read(leases.holder_of, C) is None
 
 

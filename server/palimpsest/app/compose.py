@@ -66,12 +66,12 @@ from palimpsest.services.turns.run import TurnServices
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.instructions import Instructions, read_instructions
 from palimpsest.services.workspace.trust import FolderTrust
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.facts import facts
 from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
 from palimpsest.storage.store import DATABASE_NAME, Store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records, turns
 from palimpsest_clients.offline import Find, OfflineProvider
 
 log = logging.getLogger(__name__)
@@ -318,9 +318,9 @@ def _finder(store: Store, files: FolderText) -> Find:
     async def find(conversation_id: ConversationId, question: str) -> Sequence[Passage]:
         def read() -> list[HistoryLine]:
             n_messages = conversations.get(conversation_id).n_messages
-            said = conversations.read_messages(conversation_id, max(0, n_messages - _SEARCHED_MESSAGES), n_messages - 1)
-            models = turns.models_of(conversation_id)
-            hidden = conversations.hidden_ranges(conversation_id)
+            said = message_log.read(conversation_id, max(0, n_messages - _SEARCHED_MESSAGES), n_messages - 1)
+            models = turn_records.models_of(conversation_id)
+            hidden = hidden_ranges.read(conversation_id)
             return [
                 HistoryLine(
                     message.id,

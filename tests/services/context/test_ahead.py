@@ -30,7 +30,7 @@ from palimpsest.services.context.summaries.summarizers import LlmSummarizer, Pat
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.helper import Check, HelpingModel, unchecked
-from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.context import summary_tree
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.store import open_store
 
@@ -101,7 +101,7 @@ def n_recuts(b: Bench) -> int:
 
 
 async def written(b: Bench) -> list[Summary]:
-    return await b.store.read(stored.read_summaries, b.conversation_id)
+    return await b.store.read(summary_tree.read, b.conversation_id)
 
 
 async def blocks(b: Bench) -> list[Summary]:

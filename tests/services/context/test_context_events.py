@@ -31,7 +31,7 @@ from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.helper import Check, unchecked
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.context import statistics
 
 START = ContextEventType.SUMMARIZATION_START
 PROGRESS = ContextEventType.SUMMARIZATION_PROGRESS
@@ -89,7 +89,7 @@ async def assert_adds_up(b: Bench) -> None:
     for request in b.provider.seen:
         assert sum(segment.tokens for segment in request.segments) == request.estimated_tokens
     found = await stats(b.session.contexts, b.conversation_id)
-    reports = await b.store.read(stored.recut_reports, b.conversation_id)
+    reports = await b.store.read(statistics.recut_reports, b.conversation_id)
     for cause, each in reports:
         if each.saved or cause in (CutCause.THRESHOLD, CutCause.LAYOUT):
             assert sum(each.saved.values()) == each.tokens_before - each.tokens_after

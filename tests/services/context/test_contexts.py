@@ -25,7 +25,7 @@ from palimpsest.services.context.reports import explain, usage_status
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
-from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.context import summary_tree
 
 
 async def long_talk(bench: Opener, n_turns: int, window: int = 4_000, seed: int = 7) -> Bench:
@@ -68,7 +68,7 @@ async def test_a_recut_makes_the_context_smaller_or_changes_nothing(bench: Opene
     done = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.SUMMARIZATION_COMPLETE]
     assert done
     assert all((event.tokens_saved or 0) > 0 for event in done)
-    summaries = await b.store.read(stored.read_summaries, b.conversation_id)
+    summaries = await b.store.read(summary_tree.read, b.conversation_id)
     state = await b.session.contexts.state(b.conversation_id)
     assert all(state.tokenizer.count(s.text) < s.original_tokens for s in summaries)
     assert max(s.level for s in summaries) >= 2, "blocks were never merged"
@@ -176,7 +176,7 @@ async def test_what_the_user_ruled_stays_in_every_request_verbatim(bench: Opener
         assert await b.ask(f"{rules[number]} {text}" if number in rules else text) == "committed"
         said = "\n".join(message.text for message in b.provider.seen[-1].messages)
         assert all(rule in said for at, rule in rules.items() if at <= number), number
-    summaries = await b.store.read(stored.read_summaries, b.conversation_id)
+    summaries = await b.store.read(summary_tree.read, b.conversation_id)
     assert max(summary.level for summary in summaries) >= 2, "the rules were never merged"
 
 

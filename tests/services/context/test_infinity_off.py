@@ -27,8 +27,8 @@ from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.models.catalog import with_override
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
-from palimpsest.storage.context import cuts as stored
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.conversation import hidden_ranges, message_log
 
 RULE = "Never use tabs in this project."
 
@@ -70,7 +70,7 @@ async def checked(b: Bench) -> ContextState:
     b.session.contexts.forget(b.conversation_id)
     state = await b.session.contexts.state(b.conversation_id)
     assert (state.pieces, state.front, state.cut.left_out) == (pieces, front, left_out)
-    hidden = await b.store.read(conversations.hidden_ranges, b.conversation_id)
+    hidden = await b.store.read(hidden_ranges.read, b.conversation_id)
     gone = [(each.start, each.end) for each in hidden] + list(left_out)
     ids = {MessageId(each) for start, end in gone for each in range(start, end)}
     assert is_partition(state.pieces, state.n_messages, ids)
@@ -97,8 +97,8 @@ async def test_over_the_threshold_the_oldest_exchanges_are_left_out_down_to_the_
     assert recut.new_token_count is not None
     assert recut.new_token_count <= 0.5 * budget
     assert b.provider.seen[-2].estimated_tokens > 0.5 * budget
-    before = await b.store.read(conversations.read_messages, b.conversation_id, 0)
-    assert await b.store.read(stored.read_summaries, b.conversation_id) == []
+    before = await b.store.read(message_log.read, b.conversation_id, 0)
+    assert await b.store.read(summary_tree.read, b.conversation_id) == []
     assert first_broken(before) is None
     assert len(before) == state.n_messages
 
@@ -114,13 +114,13 @@ async def test_nothing_is_summarised_nor_deleted_however_long_it_goes_on(bench: 
         assert after.left_out
         assert all(any(s <= start and end <= e for s, e in after.left_out) for start, end in before.left_out)
     assert all(isinstance(piece, MessagePiece) for piece in state.pieces)
-    assert await b.store.read(stored.read_summaries, b.conversation_id) == []
+    assert await b.store.read(summary_tree.read, b.conversation_id) == []
     assert len(await b.said()) == state.n_messages
 
 
 async def test_prefixes_hold_between_recuts_and_the_newest_are_always_sent(bench: Opener) -> None:
     b = await opened(bench, 18)
-    said = await b.store.read(conversations.read_messages, b.conversation_id, 0)
+    said = await b.store.read(message_log.read, b.conversation_id, 0)
     n_broken = 0
     for before, after in itertools.pairwise(b.provider.seen):
         assert after.upper_tokens <= after.limit_tokens

@@ -30,7 +30,7 @@ from palimpsest.services.context.rules import read_rules
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.catalog import with_override
 from palimpsest.storage.context import rules as stored
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.store import Store
 
 PIN = "The schema is frozen until the release."
@@ -385,7 +385,7 @@ async def test_a_rule_that_is_hidden_while_the_rules_are_read_does_not_come_back
     await ask(b, "Hello.", "Never use tabs in this project.")
     b.session.contexts.forget(b.conversation_id)
     async with while_reading(b):
-        await b.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(4), utc_now())
+        await b.store.run(hidden_ranges.add, b.conversation_id, MessageId(2), MessageId(4), utc_now())
     assert await rule_states(b) == []
 
 

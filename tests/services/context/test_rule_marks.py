@@ -10,7 +10,7 @@ from tests.services.scripted import Bench, Opener
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.machine import utc_now
 from palimpsest.services.context.rules import read_rules
-from palimpsest.storage.conversation import conversations, rule_marks
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, rule_marks
 from palimpsest.storage.tables import RuleMark
 
 
@@ -20,7 +20,7 @@ async def filled(bench: Opener, n_messages: int) -> Bench:
         user_message(f"Never deploy part {n} on Fridays." if n % 50 == 7 else f"Look at part {n}.")
         for n in range(n_messages)
     ]
-    await b.store.run(conversations.append, b.conversation_id, said, utc_now())
+    await b.store.run(message_log.append, b.conversation_id, said, utc_now())
     return b
 
 
@@ -43,7 +43,7 @@ async def test_every_message_is_looked_at_once_whatever_is_loaded_again(bench: O
     assert await rules_of(b, b.conversation_id) == first
     await b.store.run(forget_all_but, b, 57)
     assert await rules_of(b, b.conversation_id) == ["Never deploy part 57 on Fridays."]
-    await b.store.run(conversations.append, b.conversation_id, [user_message("Never use tabs.")], utc_now())
+    await b.store.run(message_log.append, b.conversation_id, [user_message("Never use tabs.")], utc_now())
     assert await rules_of(b, b.conversation_id) == ["Never deploy part 57 on Fridays.", "Never use tabs."]
 
 
@@ -59,7 +59,7 @@ async def test_a_fork_knows_what_was_found_before_it(bench: Opener) -> None:
 async def test_what_was_hidden_meanwhile_rules_no_more(bench: Opener) -> None:
     b = await filled(bench, 600)
     assert len(await rules_of(b, b.conversation_id)) == 12
-    await b.store.run(conversations.hide, b.conversation_id, MessageId(300), MessageId(600), utc_now())
+    await b.store.run(hidden_ranges.add, b.conversation_id, MessageId(300), MessageId(600), utc_now())
     assert len(await rules_of(b, b.conversation_id)) == 6
 
 

@@ -11,7 +11,7 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context.reports import ContextStats, stats, usage_status
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
-from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.context import statistics, summary_tree
 
 
 async def read(_: str) -> ToolOutput:
@@ -67,7 +67,7 @@ async def test_recuts_are_counted_by_their_cause_and_take_what_their_summaries_s
         CutCause.THRESHOLD: causes.count("threshold"),
         CutCause.USER: causes.count("user"),
     }
-    reports = [report for _, report in await b.store.read(stored.recut_reports, b.conversation_id)]
+    reports = [report for _, report in await b.store.read(statistics.recut_reports, b.conversation_id)]
     assert [report.tokens_after for report in reports] == [
         event.new_token_count for event in events(b, ContextEventType.RECUT)
     ]
@@ -81,20 +81,20 @@ async def test_the_time_line_has_each_request_and_each_recut_behind_what_led_to_
     found = (await stats_of(b)).moments
     assert [each.at for each in found] == sorted(each.at for each in found)
     recuts = [each for each in found if each.cause is not None]
-    reports = await b.store.read(stored.recut_reports, b.conversation_id)
+    reports = await b.store.read(statistics.recut_reports, b.conversation_id)
     assert [(each.cause, each.tokens_before, each.tokens) for each in recuts] == [
         (cause, report.tokens_before, report.tokens_after) for cause, report in reports
     ]
     requests = [each for each in found if each.cause is None]
     assert len(requests) == len(b.provider.seen) > len(recuts) > 0
     assert all(each.tokens > 0 and each.tokens_before is None for each in requests)
-    assert await b.store.read(stored.moments, b.conversation_id, 5) == list(found[-5:])
+    assert await b.store.read(statistics.moments, b.conversation_id, 5) == list(found[-5:])
 
 
 async def test_every_summary_is_in_the_costs_of_its_kind(bench: Opener) -> None:
     b = await session(bench)
     found = await stats_of(b)
-    written = await b.store.read(stored.read_summaries, b.conversation_id)
+    written = await b.store.read(summary_tree.read, b.conversation_id)
     assert sum(each.n_summaries for each in found.summaries) == len(written)
     assert {each.kind for each in found.summaries} == {each.kind for each in written} == {"extractive"}
     assert [(each.input_tokens, each.output_tokens) for each in found.summaries] == [(0, 0)]

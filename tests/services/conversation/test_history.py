@@ -17,8 +17,8 @@ from palimpsest.services.conversation.history import HistoryEditor
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as stored_contexts
-from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.conversation import hidden_ranges
 
 
 async def talk(bench: Opener, n_turns: int = 8, window: int = 32_000) -> Bench:
@@ -35,7 +35,7 @@ async def state_of(b: Bench) -> ContextState:
     b.session.contexts.forget(b.conversation_id)
     loaded = await b.session.contexts.state(b.conversation_id)
     assert loaded.pieces == pieces
-    hidden = await b.store.read(stored.hidden_ranges, b.conversation_id)
+    hidden = await b.store.read(hidden_ranges.read, b.conversation_id)
     ids = {MessageId(each) for h in hidden for each in range(h.start, h.end)}
     assert is_partition(loaded.pieces, loaded.n_messages, ids)
     assert pairs_are_whole(tuple(piece.content for piece in loaded.pieces))
@@ -147,7 +147,7 @@ async def test_expanding_goes_down_a_level_at_a_time_and_stays(bench: Opener) ->
     assert state.expansions == ((0, 6),)
     with pytest.raises(NotFound, match="no summary"):
         await b.session.conversations.expand(b.conversation_id, top)
-    assert len(await b.store.read(stored_contexts.read_summaries, b.conversation_id)) == 2
+    assert len(await b.store.read(summary_tree.read, b.conversation_id)) == 2
 
 
 async def test_what_does_not_fit_is_not_expanded_and_the_numbers_say_why(bench: Opener) -> None:
@@ -229,7 +229,7 @@ async def test_regenerating_keeps_the_old_summary_in_the_forest(bench: Opener) -
     assert (done.start, done.end) == (0, 6)
     (new,) = summary_ids(await state_of(b))
     assert new != old
-    summaries = await b.store.read(stored_contexts.read_summaries, b.conversation_id)
+    summaries = await b.store.read(summary_tree.read, b.conversation_id)
     assert {each.id for each in summaries} == {old, new}
 
 

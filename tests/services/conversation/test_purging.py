@@ -25,7 +25,7 @@ from palimpsest.services.events import ConversationChanged
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import backups, leases, tables
-from palimpsest.storage.context import cuts as stored_contexts
+from palimpsest.storage.context import summary_tree
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work
 from palimpsest.storage.lifecycle import purge as purging
@@ -183,11 +183,11 @@ async def test_summaries_that_speak_of_it_go_and_lower_ones_that_do_not_stay(ben
     b = await talk(bench, [4], n_turns=10)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(12)))
-    kept, gone = await b.store.read(stored_contexts.read_summaries, b.conversation_id)
+    kept, gone = await b.store.read(summary_tree.read, b.conversation_id)
     assert (kept.end, gone.end, gone.children) == (6, 12, (kept.id,))
     scope = await purge(b, 8, 10)
     assert scope.n_summaries == 1
-    assert await b.store.read(stored_contexts.read_summaries, b.conversation_id) == [kept]
+    assert await b.store.read(summary_tree.read, b.conversation_id) == [kept]
     assert files_with(b, SECRET) == {}
     await check(b)
     with pytest.raises(InvalidRequest):

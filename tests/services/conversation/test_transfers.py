@@ -31,8 +31,7 @@ from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.events import ConversationChanged
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import leases, tables
-from palimpsest.storage.conversation import conversations as stored
-from palimpsest.storage.conversation import pending_work, search
+from palimpsest.storage.conversation import message_log, pending_work, search
 from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.lifecycle import purge as purging
 
@@ -112,7 +111,7 @@ async def shown(b: Bench, conversation_id: ConversationId) -> list[object]:
 
 
 async def is_verified(b: Bench, conversation_id: ConversationId) -> bool:
-    messages = await b.store.read(stored.read_messages, conversation_id, 0)
+    messages = await b.store.read(message_log.read, conversation_id, 0)
     return first_broken(messages) is None
 
 
@@ -227,7 +226,7 @@ async def test_a_fork_is_exported_whole(bench: Opener) -> None:
     alone = await bench([])
     copy = await of(alone).import_text(text)
     assert (copy.outcome, copy.record.parent) == (Outcome.COPIED, None)
-    assert [m.content for m in await alone.session.folder.store.read(stored.read_messages, copy.record.id, 0)] == said
+    assert [m.content for m in await alone.session.folder.store.read(message_log.read, copy.record.id, 0)] == said
     assert await is_verified(alone, copy.record.id)
     both = await bench([])
     assert (await of(both).import_text(parents)).outcome is Outcome.IMPORTED

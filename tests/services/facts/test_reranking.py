@@ -23,7 +23,7 @@ from palimpsest.services.facts import model as librarian_model
 from palimpsest.services.facts.model import LibrarianModel
 from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.services.models.helper import HelpingModel
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import Store, open_store
 
 C, NOW = ConversationId("c"), "2026-03-20T10:00:00.000Z"
@@ -37,7 +37,7 @@ ROOM = 18
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     opened = await open_store(tmp_path / "store")
     await opened.run(conversations.create, C, "", "offline", NOW)
-    await opened.run(conversations.append, C, [user_message(each) for each in SAID], NOW)
+    await opened.run(message_log.append, C, [user_message(each) for each in SAID], NOW)
     yield opened
     await opened.close()
 

@@ -25,7 +25,7 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.storage import tables
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store, open_store
 
@@ -47,7 +47,7 @@ def assistant(text: str) -> Content:
 
 async def say(store: Store, *contents: Content | str, at: str = NOW, where: ConversationId = C) -> None:
     messages = [user_message(each) if isinstance(each, str) else each for each in contents]
-    await store.run(conversations.append, where, messages, at)
+    await store.run(message_log.append, where, messages, at)
 
 
 def retriever(store: Store) -> Retriever:
@@ -82,7 +82,7 @@ async def test_whose_turns_are_meant_is_a_preference_and_an_argument(store: Stor
 
 async def test_what_is_hidden_running_or_live_is_not_found(store: Store) -> None:
     await say(store, *(f"pump {n}" for n in range(6)))
-    await store.run(conversations.hide, C, MessageId(1), MessageId(2), NOW)
+    await store.run(hidden_ranges.add, C, MessageId(1), MessageId(2), NOW)
     asked = replace(ASKED, exclude_from=MessageId(4), already_live=frozenset({MessageId(3)}))
     assert sorted(await found(store, asked)) == [0, 2]
     text = (await retriever(store).retrieve(asked, 500)).text
@@ -92,7 +92,7 @@ async def test_what_is_hidden_running_or_live_is_not_found(store: Store) -> None
 
 async def test_a_word_that_only_a_hidden_message_has_finds_nothing(store: Store) -> None:
     await say(store, "Good morning.", "The xylophone.", "Good night.")
-    await store.run(conversations.hide, C, MessageId(1), MessageId(2), NOW)
+    await store.run(hidden_ranges.add, C, MessageId(1), MessageId(2), NOW)
     assert await found(store, replace(ASKED, text="xylophone")) == []
 
 

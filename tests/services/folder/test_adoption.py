@@ -25,7 +25,7 @@ from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.folder.adoption import adopt, decline, offered, recognise, require_offered
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as ledger
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.store import DATABASE_NAME, open_store
 
@@ -54,9 +54,9 @@ async def fill(root: Path, environ: Mapping[str, str]) -> Path:
 
     def write() -> None:
         conversations.create(C, "first", "offline", NOW)
-        conversations.append(C, [user_message("one"), user_message("two")], NOW)
+        message_log.append(C, [user_message("one"), user_message("two")], NOW)
         conversations.fork(F, conversations.get(C), MessageId(1), "fork", NOW)
-        conversations.append(F, [user_message("another two")], NOW)
+        message_log.append(F, [user_message("another two")], NOW)
         ledger.add_pin("never use tabs", NOW)
 
     async with opened(root, environ) as session:

@@ -21,9 +21,9 @@ from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import Store, open_store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records, turns
 
 NOW = "2026-01-01T00:00:00.000Z"
 QUICK_S = 0.005
@@ -266,7 +266,7 @@ async def test_a_cancel_from_another_server_keeps_what_was_said(bench: Opener, j
     running = await start(b)
     await said(running, "half")
     await other.following.cancel(running.id)
-    assert (await other.store.read(turns.find, running.id)).state is TurnState.CANCELLED
+    assert (await other.store.read(turn_records.find, running.id)).state is TurnState.CANCELLED
     assert await b.said() == [("user", "question", "complete"), ("assistant", "half", "cancelled")]
     await own.close()
 
@@ -277,13 +277,13 @@ async def test_a_cancel_of_a_turn_that_is_over_changes_nothing(bench: Opener, jo
     running = await start(b)
     await running.wait()
     await other.following.cancel(running.id)
-    assert (await other.store.read(turns.find, running.id)).state is TurnState.COMMITTED
+    assert (await other.store.read(turn_records.find, running.id)).state is TurnState.COMMITTED
 
 
 async def test_a_dead_servers_turn_is_closed_and_told(tmp_path: Path, bench: Opener, join: Joiner) -> None:
     b = await bench([])
     dead = await open_store(b.store.directory)
-    counts = conversations.Counts("bytes", (1,))
+    counts = message_log.Counts("bytes", (1,))
     turn_id = TurnId("t")
     admission = await dead.run(
         turns.admit, dead.writer(NOW), turn_id, b.conversation_id, "r", user_message("q"), counts
@@ -293,5 +293,5 @@ async def test_a_dead_servers_turn_is_closed_and_told(tmp_path: Path, bench: Ope
     following = asyncio.create_task(other.follow(turn_id))
     await dead.close()  # lets go of its lock, as the end of a process does
     await following
-    assert (await other.store.read(turns.find, turn_id)).state is TurnState.INTERRUPTED
+    assert (await other.store.read(turn_records.find, turn_id)).state is TurnState.INTERRUPTED
     assert await asyncio.wait_for(other.changes.get(), WAIT_S) == b.conversation_id

@@ -27,7 +27,7 @@ from palimpsest.services.conversation.recordings import from_export, load_record
 from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
 from palimpsest.services.maintenance.replay import ReplayReport, RequestChecker, pairs_are_whole
 from palimpsest.storage import leases
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import message_log
 
 
 def call(call_id: str, name: str = "read") -> dict[str, str]:
@@ -120,7 +120,7 @@ async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener
     checker = RequestChecker(state, report)
     for text in ("one", "two", "three"):
         accepted = await engine.accept(state, [user_message(text)])
-        stored = await store.run(conversations.append, state.id, accepted.contents, utc_now(), counts=accepted.counts)
+        stored = await store.run(message_log.append, state.id, accepted.contents, utc_now(), counts=accepted.counts)
         engine.appended(state, stored, accepted)
         checker.check(await requests.prepare(context, state.budget.budget))
     assert (report.violations, report.breaks) == ([], [])

@@ -31,9 +31,9 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.tools.read_conversation import MAX_OUTPUT_BYTES, conversation_tools
 from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import NewSummary
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.context.summary_tree import NewSummary
+from palimpsest.storage.conversation import hidden_ranges, message_log
 
 HUGE = "ab" * 8_000_000
 NOTES_BYTES = 1_000
@@ -51,14 +51,14 @@ async def call(bench: Bench, tool: str, /, **arguments: object) -> str:
 
 
 def _newest_turn(conversation_id: ConversationId) -> TurnId:
-    for message in reversed(conversations.read_messages(conversation_id, 0)):
+    for message in reversed(message_log.read(conversation_id, 0)):
         if message.turn_id is not None:
             return message.turn_id
     return TurnId("none")
 
 
 async def store_messages(bench: Bench, *contents: Content) -> None:
-    await bench.store.run(conversations.append, bench.conversation_id, contents, utc_now())
+    await bench.store.run(message_log.append, bench.conversation_id, contents, utc_now())
 
 
 async def answered(bench: Bench, call_id: str, text: str) -> None:
@@ -183,15 +183,15 @@ async def test_a_summary_leads_to_the_messages_it_stands_for(bench: Opener) -> N
     b = await bench([])
     await store_messages(b, *(user_message(f"said {n}") for n in range(6)))
     low = NewSummary(MessageId(1), MessageId(3), 1, "hybrid", "low", 9, "palimpsest", (), 0)
-    first = await b.store.run(contexts.write_summary, b.conversation_id, low, utc_now())
+    first = await b.store.run(summary_tree.write, b.conversation_id, low, utc_now())
     high = NewSummary(MessageId(0), MessageId(4), 2, "hybrid", "high", 9, "palimpsest", (first.id,), 0)
-    second = await b.store.run(contexts.write_summary, b.conversation_id, high, utc_now())
+    second = await b.store.run(summary_tree.write, b.conversation_id, high, utc_now())
     page = await call(b, "recall", summary_id=second.id)
     assert f"stands for messages 0 to 3, by way of the summaries {first.id}." in page
     assert re.findall(r"^> (said \d)$", page, re.M) == ["said 0", "said 1", "said 2", "said 3"]
     with pytest.raises(NotFound):
         await call(b, "recall", summary_id=SummaryId(999))
-    await b.store.run(conversations.hide, b.conversation_id, MessageId(2), MessageId(6), utc_now())
+    await b.store.run(hidden_ranges.add, b.conversation_id, MessageId(2), MessageId(6), utc_now())
     with pytest.raises(NotFound):
         await call(b, "recall", summary_id=first.id)
 
@@ -283,7 +283,7 @@ async def test_of_two_calls_with_one_id_the_newer_visible_one_is_read(bench: Ope
     assert (await call(b, "tool_output", call_id="call_0")).endswith("\nnew")
     assert (await call(b, "tool_output", call_id='call_0"%')).endswith("\nother")
     assert (await call(b, "tool_output", message_id=1, call_id="call_0")).endswith("\nold")
-    await b.store.run(conversations.hide, b.conversation_id, MessageId(4), MessageId(6), utc_now())
+    await b.store.run(hidden_ranges.add, b.conversation_id, MessageId(4), MessageId(6), utc_now())
     assert (await call(b, "tool_output", call_id="call_0")).endswith("\nold")
 
 

@@ -35,9 +35,10 @@ from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.workspace.trust import FolderTrust
-from palimpsest.storage.conversation.conversations import Counts
+from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.leases import Writer, holder_of
 from palimpsest.storage.turns import recovery as recovering
+from palimpsest.storage.turns import stream_journal
 from palimpsest.storage.turns import turns as stored
 
 OVERLOADED = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.", is_retryable=True)
@@ -70,7 +71,7 @@ async def died(b: Bench, *events: JournalEvent, text: str = "question") -> TurnI
     assert lease is not None
     step = await store.run(stored.begin_step, lease, turn_id, 0, "offline", "offline", 10, utc_now())
     if events:
-        await store.run(stored.append_events, lease, turn_id, step, events, utc_now())
+        await store.run(stream_journal.append, lease, turn_id, step, events, utc_now())
     assert await store.run(stored.recover, store.writer(utc_now())) == [turn_id]
     return turn_id
 

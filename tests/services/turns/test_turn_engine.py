@@ -36,8 +36,9 @@ from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import leases as stored_leases
-from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import statistics
 from palimpsest.storage.leases import holder_of
+from palimpsest.storage.turns import stream_journal
 from palimpsest.storage.turns import turns as stored_turns
 
 
@@ -64,7 +65,7 @@ async def test_a_turn_is_stored_as_it_was_shown(bench: Opener) -> None:
     assert shown_text(n.event for n in seen) == "answer"
     assert [n.seq for n in seen] == sorted({n.seq for n in seen})
     assert await b.said() == [("user", "question", "complete"), ("assistant", "answer", "complete")]
-    assert await b.store.read(stored_turns.read_journal, running.id) == []
+    assert await b.store.read(stream_journal.read, running.id) == []
 
 
 async def test_an_event_is_durable_before_it_is_shown(bench: Opener) -> None:
@@ -74,7 +75,7 @@ async def test_an_event_is_durable_before_it_is_shown(bench: Opener) -> None:
     shown: asyncio.Queue[Numbered] = asyncio.Queue()
     running.follow(shown.put_nowait, 0)
     first = await asyncio.wait_for(shown.get(), WAIT_S)
-    assert await b.store.read(stored_turns.read_journal, running.id) == [first]
+    assert await b.store.read(stream_journal.read, running.id) == [first]
     page = await b.session.conversations.read(b.conversation_id, None, None)
     assert page.running is not None
     assert (page.running.turn_id, page.running.text, page.running.last_seq) == (running.id, "first ", first.seq)
@@ -163,7 +164,7 @@ async def test_a_tools_start_is_durable_before_it_runs(bench: Opener) -> None:
 
     async def look(_: str) -> ToolOutput:
         (turn_id,) = b.session.folder.running
-        numbered = await b.store.read(stored_turns.read_journal, turn_id)
+        numbered = await b.store.read(stream_journal.read, turn_id)
         journal.extend(n.event.type for n in numbered)
         return ToolOutput("ok")
 
@@ -239,7 +240,7 @@ async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener)
     shown = [result for context in b.provider.seen for message in context.messages for result in message.results]
     n_handed_over = len({result.call_id for result in shown if "characters left out here" in result.text})
     told = [event for event in b.events if isinstance(event, ContextEvent) and event.type is ContextEventType.RECUT]
-    n_recuts = len(await b.store.read(contexts.recut_reports, b.conversation_id))
+    n_recuts = len(await b.store.read(statistics.recut_reports, b.conversation_id))
     print(f"400 steps: {n_final} forced finals, {n_handed_over} results handed over, {n_recuts} re-cuts")  # noqa: T201
     assert n_final == 0, "a turn that can go on was ended"
     assert n_handed_over == 40, "not every result that is too large was shown as a preview"

@@ -21,7 +21,7 @@ from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import message_log
 from palimpsest.storage.tables import execute
 
 _SENTENCES: Final = (
@@ -237,7 +237,7 @@ async def _switch(world: World, request: Request, session: FolderSession, at: Co
 
 async def _asked(session: FolderSession, at: ConversationId) -> list[StoredMessage]:
     """What the user asked in turns, and was not hidden."""
-    found = await session.folder.store.read(conversations.read_user_messages, at, 0)
+    found = await session.folder.store.read(message_log.read_user_messages, at, 0)
     return [each for each in found if each.turn_id is not None]
 
 

@@ -16,7 +16,7 @@ from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as ledger
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import hidden_ranges, message_log
 
 _MOST_CONVERSATIONS: Final = 5
 _LONGEST_LOOKED: Final = 150
@@ -83,11 +83,11 @@ async def _rollback(world: World, request: Request, session: FolderSession, at: 
 async def _fork(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     end = await _end_of(session, at)
     if end and len(world.conversations) < _MOST_CONVERSATIONS:
-        hidden = await session.folder.store.read(conversations.hidden_ranges, at)
+        hidden = await session.folder.store.read(hidden_ranges.read, at)
         taken_back = await session.folder.store.read(ledger.withdrawals, at)
         child = await session.conversations.fork(at, MessageId(op.b % end), None)
         world.conversations.append(child.id)
-        shown = await session.folder.store.read(conversations.read_visible, child.id, 0)
+        shown = await session.folder.store.read(message_log.read_visible, child.id, 0)
         if any(each.start <= message.id < each.end for message in shown for each in hidden):
             world.problem("fork shows what was hidden", f"{len(shown)} shown")
         known = await session.folder.store.read(ledger.withdrawals, child.id)
@@ -189,7 +189,7 @@ def _overtake(world: World, op: Op) -> None:
             break
     world.loop.nodes.insert(0, reader.node)
     calls = (call for lane in reader.node.lanes for call in (*lane.calls, *lane.done))
-    n_looks = sum(name_of(call.function) == conversations.last_hidden.__qualname__ for call in calls)
+    n_looks = sum(name_of(call.function) == name_of(hidden_ranges.last_hidden) for call in calls)
     world.woken[reader.node] = Woken(reader.node.n_steps, n_looks)
 
 

@@ -29,7 +29,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.storage import tables
-from palimpsest.storage.conversation import conversations, passage_search, pending_work
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, passage_search, pending_work
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.maintenance import repairs
@@ -54,7 +54,7 @@ def assistant(text: str) -> Content:
 async def say(store: Store, *contents: Content | str, at: str = NOW) -> None:
     for content in contents:
         message = user_message(content) if isinstance(content, str) else content
-        await store.run(conversations.append, C, [message], at)
+        await store.run(message_log.append, C, [message], at)
 
 
 def state() -> tuple[list[Any], list[Any], list[Any]]:
@@ -98,7 +98,7 @@ async def test_messages_added_one_by_one_stand_as_if_added_together(store: Store
 
 async def test_a_roll_back_takes_words_out_of_the_neighbours(store: Store) -> None:
     await say(store, "Plant it.", assistant("Tulips then."), "No, hyacinths.", assistant("Good."))
-    await store.run(conversations.hide, C, MessageId(1), MessageId(3), NOW)
+    await store.run(hidden_ranges.add, C, MessageId(1), MessageId(3), NOW)
     rows = (await store.run(state))[0]
     assert [row[9] for row in rows] == ["Good.", "", "", "Plant it."]
     await check_as_rebuilt(store)

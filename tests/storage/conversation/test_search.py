@@ -28,7 +28,7 @@ from palimpsest.domain.messages import (
 )
 from palimpsest.services.conversation.search import Hit, Wanted, find
 from palimpsest.storage import tables
-from palimpsest.storage.conversation import conversations, search
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
 from palimpsest.storage.store import MIGRATIONS, Store, open_store
 
 C, OTHER, NOW = ConversationId("c"), ConversationId("other"), "2026-01-01T00:00:00.000Z"
@@ -45,7 +45,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def say(store: Store, *contents: Content | str, where: ConversationId = C) -> None:
     messages = [user_message(each) if isinstance(each, str) else each for each in contents]
-    await store.run(conversations.append, where, messages, NOW)
+    await store.run(message_log.append, where, messages, NOW)
 
 
 async def found(store: Store, text: str, **more: object) -> list[int]:
@@ -170,7 +170,7 @@ async def test_a_conversation_is_searched_with_what_it_was_forked_from(store: St
 
 async def test_what_was_rolled_back_is_found_only_when_asked_for(store: Store) -> None:
     await say(store, "pump one", "pump two")
-    await store.run(conversations.hide, C, MessageId(1), MessageId(2), NOW)
+    await store.run(hidden_ranges.add, C, MessageId(1), MessageId(2), NOW)
     assert await found(store, "pump") == [0]
     both = {h.message_id: h.is_hidden for h in await find(store, Wanted("pump", includes_hidden=True))}
     assert both == {0: False, 1: True}
@@ -180,7 +180,7 @@ async def test_what_a_fork_still_shows_is_found_there(store: Store) -> None:
     await say(store, "pump one", "pump two")
     parent = await store.read(conversations.get, C)
     await store.run(conversations.fork, ConversationId("fork"), parent, MessageId(2), "", NOW)
-    await store.run(conversations.hide, C, MessageId(1), MessageId(2), NOW)
+    await store.run(hidden_ranges.add, C, MessageId(1), MessageId(2), NOW)
     hits = await find(store, Wanted("two"))
     assert [(h.conversation_id, h.message_id, h.is_hidden) for h in hits[:1]] == [("fork", 1, False)]
     assert await found(store, "two", conversation_id=C) == []

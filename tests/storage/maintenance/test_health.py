@@ -28,13 +28,14 @@ from palimpsest.domain.messages import (
 from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.services.maintenance.health import Report, examine, repair
 from palimpsest.storage import backups, leases
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import CutRecord, NewSummary, RecutReport
-from palimpsest.storage.conversation import conversations, search
-from palimpsest.storage.conversation.conversations import Counts
+from palimpsest.storage.context import cuts, inheritance, summary_tree
+from palimpsest.storage.context.cuts import CutRecord, RecutReport
+from palimpsest.storage.context.summary_tree import NewSummary
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
+from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.store import DATABASE_NAME, Store, open_store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import stream_journal, turns
 
 C, F, T, NOW = ConversationId("c"), ConversationId("f"), TurnId("t"), "2026-01-01T00:00:00.000Z"
 SECRET = "unspeakable"
@@ -44,17 +45,17 @@ def fill(store: Store) -> None:
     """Two conversations, a fork of the first, with counts, summaries, a cut, a preview and a roll back."""
     conversations.create(C, "", "offline", NOW)
     contents = [user_message(f"{SECRET} number{n}") for n in range(8)]
-    conversations.append(C, contents, NOW, counts=Counts("bytes", range(1, 9)))
-    first = contexts.write_summary(C, summary(0, 2), NOW)
-    contexts.write_summary(C, summary(2, 4), NOW)
+    message_log.append(C, contents, NOW, counts=Counts("bytes", range(1, 9)))
+    first = summary_tree.write(C, summary(0, 2), NOW)
+    summary_tree.write(C, summary(2, 4), NOW)
     lease = leases.acquire(store.writer(NOW), C, "a test")
     cut = CutRecord(1, CutCause.USER, "offline", Estimator(), "", MessageId(8), (first.id,))
-    contexts.write_cut(lease, cut, {MessageId(3): user_message("u…")}, RecutReport(), NOW)
+    cuts.write_cut(lease, cut, {MessageId(3): user_message("u…")}, RecutReport(), NOW)
     leases.release(lease)
-    conversations.hide(C, MessageId(6), MessageId(8), NOW)
+    hidden_ranges.add(C, MessageId(6), MessageId(8), NOW)
     conversations.fork(F, conversations.get(C), MessageId(5), "a fork", NOW)
-    contexts.inherit(F, C, MessageId(5), NOW)
-    conversations.append(F, [user_message("another way")], NOW)
+    inheritance.inherit(F, C, MessageId(5), NOW)
+    message_log.append(F, [user_message("another way")], NOW)
 
 
 def summary(start: int, end: int) -> NewSummary:
@@ -105,7 +106,7 @@ async def test_a_store_in_use_is_looked_at_beside_its_server(directory: Path) ->
     try:
         report = await examine(directory)
         assert (problems(report), report.servers) == (set(), (store.server_id,))
-        await store.run(conversations.append, C, [user_message("afterwards")], NOW)
+        await store.run(message_log.append, C, [user_message("afterwards")], NOW)
     finally:
         await store.close()
 
@@ -200,7 +201,7 @@ async def leave_open(directory: Path) -> Store:
     lease = (await dead.run(admit)).lease
     assert lease is not None
     step = await dead.run(turns.begin_step, lease, T, 0, "p", "m", 10, NOW)
-    await dead.run(turns.append_events, lease, T, step, [JournalEvent(EventType.TEXT, "half")], NOW)
+    await dead.run(stream_journal.append, lease, T, step, [JournalEvent(EventType.TEXT, "half")], NOW)
     return dead
 
 
@@ -211,7 +212,7 @@ async def test_a_turn_of_a_dead_server_is_closed_with_what_it_had_shown(director
     assert [f.check for f in report.findings if f.verdict is Verdict.REPAIRED] == ["turns"]
     store = await open_store(directory)
     try:
-        messages = await store.read(conversations.read_messages, C, 8)
+        messages = await store.read(message_log.read, C, 8)
         assert [message.content.text for message in messages] == ["q", "half"]
     finally:
         await store.close()
@@ -226,7 +227,7 @@ async def test_while_a_server_holds_the_store_only_permissions_are_mended(direct
         report = await repair(directory)
         assert [f.check for f in report.findings if f.verdict is Verdict.REPAIRED] == ["permissions"]
         assert problems(report) == {"permissions", "previews", "repair"}
-        assert [each.event.text for each in await store.read(turns.read_journal, T)] == ["half"]
+        assert [each.event.text for each in await store.read(stream_journal.read, T)] == ["half"]
     finally:
         await store.close()
 
@@ -267,7 +268,7 @@ async def test_calls_that_no_service_takes_as_they_are_are_told_and_stay(directo
     call = ToolCallPart("x", "read_file", '{"start_line": 1e400}')
     store = await open_store(directory)
     contents = [Content(Role.ASSISTANT, (call, ToolCallPart("y", "f", "{}"))), tool_result(call, "")]
-    await store.run(conversations.append, C, contents, NOW)
+    await store.run(message_log.append, C, contents, NOW)
     await store.close()
     for report in (await examine(directory), await repair(directory)):
         assert problems(report) == set()

@@ -11,7 +11,7 @@ from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origi
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.maintenance.health import examine, repair
 from palimpsest.storage import backups
-from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.conversation import pending_work
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
@@ -49,7 +49,7 @@ def write(directory: Path, text: str, tokens: int) -> None:
 async def blocks(directory: Path) -> tuple[int, ...]:
     store = await open_store(directory)
     try:
-        cut = await store.read(contexts.latest_cut, C)
+        cut = await store.read(cuts.latest_cut, C)
         assert cut is not None
         return cut.blocks
     finally:
@@ -73,7 +73,7 @@ async def test_a_summary_that_took_in_rolled_back_messages_is_used_no_more(
     assert problems(await examine(directory)) == set()
     store = await open_store(directory)
     try:
-        assert 50 in [each.id for each in await store.read(contexts.read_summaries, C)]
+        assert 50 in [each.id for each in await store.read(summary_tree.read, C)]
         assert not store.mended
     finally:
         await store.close()

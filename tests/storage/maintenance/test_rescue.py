@@ -18,9 +18,9 @@ from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.domain.transfer.file_format import decode
 from palimpsest.services.maintenance.rescue import REST_NAME, Saved, rescue
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import NewSummary
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.context.summary_tree import NewSummary
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.store import DATABASE_NAME, SUSPECT_NAME, Store, open_store
 
@@ -35,11 +35,11 @@ def text(n: int) -> str:
 
 def fill() -> None:
     conversations.create(C, "long", "offline", NOW)
-    conversations.append(C, [user_message(text(n)) for n in range(N_MESSAGES)], NOW)
+    message_log.append(C, [user_message(text(n)) for n in range(N_MESSAGES)], NOW)
     conversations.fork(F, conversations.get(C), MessageId(10), "fork", NOW)
-    conversations.append(F, [user_message("another way")], NOW)
+    message_log.append(F, [user_message("another way")], NOW)
     new = NewSummary(MessageId(0), MessageId(4), 1, "extractive", "summary", 9, "palimpsest", (), 0)
-    contexts.write_summary(C, new, NOW)
+    summary_tree.write(C, new, NOW)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ async def test_damage_that_is_met_later_is_set_aside_at_the_next_opening(databas
     store, aside = await open_sound_store(database.parent, "NORMAL")
     assert aside is None
     with pytest.raises(StoreError, match="damaged"):
-        await store.read(conversations.read_messages, C, 0)
+        await store.read(message_log.read, C, 0)
     other, aside = await open_sound_store(database.parent, "NORMAL")
     assert aside is None, "a store that somebody holds stays where it is"
     await asyncio.gather(store.close(), other.close())

@@ -65,7 +65,7 @@ from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.summaries.writer import SummaryWriter
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent, EventSink
-from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import cuts
 from palimpsest.storage.context.cuts import CutRecord, RecutReport
 from palimpsest.storage.store import Store
 from palimpsest.wording import counted
@@ -345,8 +345,8 @@ class Compactor:
         expansions = state.expansions if expanded is None else (*state.expansions, expanded)
 
         def write() -> None:
-            contexts.write_cut(context.lease, cut, previews, report, utc_now())
-            contexts.keep_expansions(state.id, expansions)
+            cuts.write_cut(context.lease, cut, previews, report, utc_now())
+            cuts.keep_expansions(state.id, expansions)
 
         def follow(_: None) -> None:
             common = _n_common(state.pieces, plain) if front == state.front else 0

@@ -36,8 +36,8 @@ from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import cuts, injections, visibility
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.models import learn_limit
 from palimpsest.storage.store import Store
@@ -144,8 +144,8 @@ class ContextEngine:
         one request changes the next would not see."""
 
         def read() -> tuple[ConversationRecord, tuple[int, int, int]]:
-            version, hidden = contexts.latest_version(conversation_id), conversations.last_hidden(conversation_id)
-            return conversations.get(conversation_id), (version, hidden, contexts.last_injection(conversation_id))
+            version, hidden = cuts.latest_version(conversation_id), hidden_ranges.last_hidden(conversation_id)
+            return conversations.get(conversation_id), (version, hidden, injections.last_injection(conversation_id))
 
         while True:
             record, stands = await self.store.read(read)
@@ -240,7 +240,7 @@ class ContextEngine:
         """Tells the state what was stored, after the transaction."""
         state.append(stored, accepted.tokens, accepted.previews_of(stored))
 
-    def hid(self, state: ContextState, start: MessageId, hid: contexts.Hid) -> None:
+    def hid(self, state: ContextState, start: MessageId, hid: visibility.Hid) -> None:
         """Tells the state what was hidden from `start` on, after the transaction."""
         if hid.has_new_cut:
             self.forget(state.id)
@@ -255,8 +255,8 @@ class ContextEngine:
 
         def write() -> list[StoredMessage]:
             leases.check(context.lease)
-            stored = conversations.append(state.id, accepted.contents, utc_now(), counts=accepted.counts)
-            contexts.write_previews(state.id, state.cut.version, accepted.previews_of(stored))
+            stored = message_log.append(state.id, accepted.contents, utc_now(), counts=accepted.counts)
+            cuts.write_previews(state.id, state.cut.version, accepted.previews_of(stored))
             return stored
 
         await self.store.commit(write, lambda stored: self.appended(state, stored, accepted))

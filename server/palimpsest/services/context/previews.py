@@ -20,7 +20,7 @@ from palimpsest.domain.messages import Content, Digest, MessageId, Role
 from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.services.context.fitting import too_long
 from palimpsest.services.context.state import ContextState
-from palimpsest.storage.conversation.conversations import Counts
+from palimpsest.storage.conversation.message_log import Counts
 
 LARGE_PART_SHARE: Final = 0.25
 """Of the budget: a message above it is shown as a preview from the first request on, whatever its bytes."""

@@ -19,8 +19,8 @@ from palimpsest.services.context.fitting import Fit, foldable, least
 from palimpsest.services.context.recut_plan import leaving_out, would_summarize
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import ContextMoment, SummaryCost
+from palimpsest.storage.context import statistics
+from palimpsest.storage.context.statistics import ContextMoment, SummaryCost
 
 _MOST_MOMENTS: Final = 200
 _KINDS: Final = {"summary": "summaries", "message": "messages", "preview": "previews", "injection": "injections"}
@@ -135,7 +135,7 @@ async def explain(engine: ContextEngine, conversation_id: ConversationId, text: 
 async def stats(engine: ContextEngine, conversation_id: ConversationId) -> ContextStats:
     """How often which strategy fired, and tokens saved against cost. Raises NotFound."""
     await engine.state(conversation_id)
-    recuts = await engine.store.read(contexts.recut_reports, conversation_id)
+    recuts = await engine.store.read(statistics.recut_reports, conversation_id)
     fired: dict[str, StrategyStats] = {}
     causes: dict[CutCause, int] = {}
     for cause, report in recuts:
@@ -147,8 +147,8 @@ async def stats(engine: ContextEngine, conversation_id: ConversationId) -> Conte
         tuple(fired[name] for name in sorted(fired)),
         tuple(sorted(causes.items())),
         sum(report.duration_ms for _, report in recuts),
-        tuple(await engine.store.read(contexts.summary_costs, conversation_id)),
-        tuple(await engine.store.read(contexts.moments, conversation_id, _MOST_MOMENTS)),
+        tuple(await engine.store.read(statistics.summary_costs, conversation_id)),
+        tuple(await engine.store.read(statistics.moments, conversation_id, _MOST_MOMENTS)),
     )
 
 

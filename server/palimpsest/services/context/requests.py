@@ -23,7 +23,7 @@ from palimpsest.services.context.rules import news_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent
-from palimpsest.storage.context import cuts, knowledge
+from palimpsest.storage.context import injections, knowledge
 
 _PLANS: Final = 3
 """Re-cuts that are tried for one request before it counts as too large."""
@@ -246,8 +246,8 @@ class Requests:
         def write() -> tuple[int, int]:
             if known is not None:
                 knowledge.require(known)
-            before = cuts.last_injection(state.id)
-            return before, cuts.write_injection(context.lease, turn_id, version, kind, text, utc_now())
+            before = injections.last_injection(state.id)
+            return before, injections.write(context.lease, turn_id, version, kind, text, utc_now())
 
         await self.contexts.store.commit(write, follow)
 

@@ -16,8 +16,8 @@ from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context.state import ContextState, front
 from palimpsest.storage.context import rules as stored
-from palimpsest.storage.conversation import conversations, rule_marks
-from palimpsest.storage.conversation.conversations import HiddenRange
+from palimpsest.storage.conversation import hidden_ranges, message_log, rule_marks
+from palimpsest.storage.conversation.hidden_ranges import HiddenRange
 from palimpsest.storage.store import Store
 
 RULES_SHARE: Final = 0.15
@@ -51,7 +51,7 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
 
     def read() -> tuple[list[HiddenRange], Commands]:
         now = Commands(tuple(stored.pins()), tuple(stored.closed_pins()), tuple(stored.withdrawals(state.id)))
-        return conversations.hidden_ranges(state.id), now
+        return hidden_ranges.read(state.id), now
 
     hidden, now = await store.read(read)
     visible = tuple(each for each in ruling if not any(h.start <= each.id < h.end for h in hidden))
@@ -74,7 +74,7 @@ async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...
     found, since, n_looked_at = state.ruling, state.ruling_until, 0
     while since < until:
         after = min(since + _BATCH, until)
-        said = await store.read(conversations.read_user_messages, state.id, since, after)
+        said = await store.read(message_log.read_user_messages, state.id, since, after)
         found += await asyncio.to_thread(_those_that_rule, said) if said else ()
         if state.ruling_until == since:
             state.ruling, state.ruling_until = found, after
@@ -91,7 +91,7 @@ async def _remembered(store: Store, state: ContextState) -> tuple[tuple[StoredMe
     ids, until = await store.read(rule_marks.read, state.id, readers_version())
     found: tuple[StoredMessage, ...] = ()
     for chunk in (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH)):
-        found += tuple(await store.read(conversations.read_user_messages, state.id, chunk[0], chunk[-1] + 1, chunk))
+        found += tuple(await store.read(message_log.read_user_messages, state.id, chunk[0], chunk[-1] + 1, chunk))
     return found, until
 
 

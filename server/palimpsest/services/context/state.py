@@ -24,9 +24,10 @@ from palimpsest.domain.messages import Content, ConversationId, Digest, MessageI
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizer
-from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import cuts, summary_tree
+from palimpsest.storage.context import injections as stored_injections
 from palimpsest.storage.context.cuts import CutRecord
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.store import Store
 
 
@@ -251,29 +252,29 @@ class _Rows:
 
 def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
     record = conversations.get(conversation_id)
-    cut = contexts.latest_cut(conversation_id)
-    hidden = conversations.hidden_ranges(conversation_id)
+    cut = cuts.latest_cut(conversation_id)
+    hidden = hidden_ranges.read(conversation_id)
     absent = [(each.start, each.end) for each in hidden]
     absent += [] if cut is None else cut.left_out
-    expansions = tuple(contexts.expansions(conversation_id))
-    summaries = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
+    expansions = tuple(cuts.expansions(conversation_id))
+    summaries = [] if cut is None else summary_tree.read(conversation_id, cut.blocks)
     # A server may have died between hiding messages and choosing the cut without them.
-    summaries = [summary for summary in summaries if contexts.is_usable(summary, hidden)]
+    summaries = [summary for summary in summaries if summary_tree.is_usable(summary, hidden)]
     messages: list[StoredMessage] = []
     position = 0
     for summary in sorted(summaries, key=lambda each: each.start):
         if position < summary.start:
-            messages += conversations.read_messages(conversation_id, position, summary.start)
+            messages += message_log.read(conversation_id, position, summary.start)
         position = summary.end
-    messages += conversations.read_messages(conversation_id, position)
+    messages += message_log.read(conversation_id, position)
     messages = [message for message in messages if not any(start <= message.id < end for start, end in absent)]
     first = messages[0].id if messages else position
-    counts = conversations.read_counts(conversation_id, tokenizer, first)
+    counts = message_log.read_counts(conversation_id, tokenizer, first)
     version = 0 if cut is None else cut.version
-    previews = contexts.read_previews(conversation_id, version)
-    injections = contexts.read_injections(conversation_id, version)
+    previews = cuts.read_previews(conversation_id, version)
+    injections = stored_injections.read(conversation_id, version)
     by_id = {each.id: each for each in summaries}
-    last = conversations.last_hidden(conversation_id), contexts.last_injection(conversation_id)
+    last = hidden_ranges.last_hidden(conversation_id), stored_injections.last_injection(conversation_id)
     return _Rows(record, cut, by_id, previews, messages, expansions, injections, *last, counts)
 
 
@@ -289,7 +290,7 @@ async def ensure_counts(
     if missing:
         sizes = await tokenizer.count_contents([message.content for message in missing])
         fresh = {message.id: size for message, size in zip(missing, sizes, strict=True)}
-        await store.run(conversations.write_counts, conversation_id, tokenizer.name, fresh)
+        await store.run(message_log.write_counts, conversation_id, tokenizer.name, fresh)
         counts = counts | fresh
     return counts
 
@@ -350,14 +351,14 @@ async def load_everything(
     cut anew."""
 
     def read() -> tuple[list[StoredMessage], dict[MessageId, int], list[Summary]]:
-        hidden = conversations.hidden_ranges(state.id)
+        hidden = hidden_ranges.read(state.id)
         visible = [
             message
-            for message in conversations.read_messages(state.id, 0)
+            for message in message_log.read(state.id, 0)
             if not any(each.start <= message.id < each.end for each in hidden)
         ]
-        usable = [summary for summary in contexts.read_summaries(state.id) if contexts.is_usable(summary, hidden)]
-        return visible, conversations.read_counts(state.id, tokenizer.name, 0), usable
+        usable = [summary for summary in summary_tree.read(state.id) if summary_tree.is_usable(summary, hidden)]
+        return visible, message_log.read_counts(state.id, tokenizer.name, 0), usable
 
     messages, counts, summaries = await store.read(read)
     counts = await ensure_counts(store, state.id, messages, counts, tokenizer)

@@ -25,13 +25,13 @@ from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.conversation.history import HistoryEditor, Recut, RolledBack
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.models.editor_models import EditorId
-from palimpsest.storage.context import cuts as contexts
+from palimpsest.storage.context import inheritance
 from palimpsest.storage.context import rules as ledger
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import TURN
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import turns
-from palimpsest.storage.turns.turns import TurnRecord
+from palimpsest.storage.turns import stream_journal, turn_records
+from palimpsest.storage.turns.turn_records import TurnRecord
 from palimpsest.wording import counted
 
 MAX_PAGE = 1000
@@ -126,7 +126,7 @@ class Conversations:
 
         def read() -> list[tuple[ConversationRecord, TurnId | None]]:
             return [
-                (record, None if (turn := turns.running_turn(record.id)) is None else turn.id)
+                (record, None if (turn := turn_records.running_turn(record.id)) is None else turn.id)
                 for record in conversations.list_all()
             ]
 
@@ -140,7 +140,7 @@ class Conversations:
         return await self.store.read(conversations.holds, conversation_id)
 
     async def holds_turn(self, turn_id: TurnId) -> bool:
-        return await self.store.read(turns.has_turn, turn_id)
+        return await self.store.read(turn_records.has_turn, turn_id)
 
     async def read(self, conversation_id: ConversationId, start: int | None, limit: int | None) -> Page:
         """A page of messages, and what a running turn has said so far, as of one moment."""
@@ -151,14 +151,14 @@ class Conversations:
 
         def read() -> Page:
             record = conversations.get(conversation_id)
-            messages = conversations.read_messages(conversation_id, first, first + count)
-            turn = turns.running_turn(conversation_id)
+            messages = message_log.read(conversation_id, first, first + count)
+            turn = turn_records.running_turn(conversation_id)
             running = None
             if turn is not None:
-                events = [numbered.event for numbered in turns.read_journal(turn.id)]
+                events = [numbered.event for numbered in stream_journal.read(turn.id)]
                 running = Running(turn.id, turn.last_seq, shown_text(events))
             following = MessageId(first + count) if first + count < record.n_messages else None
-            ranges = conversations.hidden_ranges(conversation_id)
+            ranges = hidden_ranges.read(conversation_id)
             hidden = frozenset(m.id for m in messages if any(each.start <= m.id < each.end for each in ranges))
             return Page(record, tuple(messages), hidden, following, running)
 
@@ -166,7 +166,7 @@ class Conversations:
 
     async def newest_hidden(self, conversation_id: ConversationId) -> NewestHidden:
         def read() -> NewestHidden:
-            return NewestHidden(conversations.last_hidden(conversation_id), conversations.last_hidden_anywhere())
+            return NewestHidden(hidden_ranges.last_hidden(conversation_id), hidden_ranges.last_hidden_anywhere())
 
         return await self.store.read(read)
 
@@ -174,9 +174,9 @@ class Conversations:
         """A turn and its committed messages. Raises NotFound."""
 
         def read() -> TurnOutcome:
-            turn = turns.find(turn_id)
-            ids = turns.message_ids(turn_id)
-            messages = conversations.read_messages(turn.conversation_id, ids[0], ids[-1] + 1) if ids else []
+            turn = turn_records.find(turn_id)
+            ids = turn_records.message_ids(turn_id)
+            messages = message_log.read(turn.conversation_id, ids[0], ids[-1] + 1) if ids else []
             said = [m.content.text for m in messages if m.turn_id == turn_id and m.content.role is Role.ASSISTANT]
             return TurnOutcome(turn, tuple(ids), "".join(said))
 
@@ -195,7 +195,7 @@ class Conversations:
 
     async def conversation_of_request(self, request_id: str) -> ConversationId | None:
         """Where a request that is repeated had made its turn."""
-        return await self.store.read(turns.conversation_of_request, request_id)
+        return await self.store.read(turn_records.conversation_of_request, request_id)
 
     async def rename(self, conversation_id: ConversationId, title: str) -> ConversationRecord:
         """The user's name for it, at most 60 characters. Raises InvalidRequest for an empty one."""
@@ -252,11 +252,11 @@ class Conversations:
                     f"{counted(parent.n_messages, 'message')}."
                 )
             start = max(0, last - MAX_PAGE)
-            nearby = conversations.read_messages(conversation_id, start, last + MAX_PAGE)
+            nearby = message_log.read(conversation_id, start, last + MAX_PAGE)
             starts = [start + index for index in exchange_starts([message.content for message in nearby])]
             at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
             record = conversations.fork(child, parent, at, title_of(cleaned) or parent.title, utc_now())
-            contexts.inherit(child, conversation_id, at, utc_now())
+            inheritance.inherit(child, conversation_id, at, utc_now())
             ledger.inherit(child, conversation_id, at, utc_now())
             return record
 

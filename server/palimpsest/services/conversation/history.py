@@ -22,9 +22,9 @@ from palimpsest.services.context.recut_plan import pending_summarization
 from palimpsest.services.context.state import ContextState, block, ensure_counts, live
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import Hid
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import cuts, summary_tree, visibility
+from palimpsest.storage.context.visibility import Hid
+from palimpsest.storage.conversation import conversations, message_log
 
 _LONGEST_EXCHANGE: Final = 500
 """Messages looked at to find where an exchange begins: a batch of parallel calls is far smaller."""
@@ -74,9 +74,9 @@ class HistoryEditor:
 
         def hide() -> tuple[Hid, str]:
             leases.check(context.lease)
-            gone = conversations.read_visible(state.id, start)
+            gone = message_log.read_visible(state.id, start)
             draft = next((message.content.text for message in gone if message.content.role is Role.USER), "")
-            hid = contexts.hide(state.id, start, end, utc_now())
+            hid = visibility.hide(state.id, start, end, utc_now())
             conversations.set_draft(state.id, draft, utc_now())
             return hid, draft
 
@@ -149,7 +149,7 @@ class HistoryEditor:
         Raises InvalidRequest when nothing did, when messages were rolled back since, or when it would not fit.
         """
         state = context.state
-        walked = await self.engine.store.read(contexts.cut_history, state.id)
+        walked = await self.engine.store.read(cuts.cut_history, state.id)
         if len(walked.done) > 1:
             return await self._put_back(context, walked.done[-2], CutCause.UNDO)
         if walked.ends_at_roll_back:
@@ -164,7 +164,7 @@ class HistoryEditor:
         Raises InvalidRequest when there is none, when summaries changed since, or when it would not fit.
         """
         state = context.state
-        walked = await self.engine.store.read(contexts.cut_history, state.id)
+        walked = await self.engine.store.read(cuts.cut_history, state.id)
         if not walked.undone:
             raise InvalidRequest("Nothing to redo: no change of summaries was undone, or others were made since.")
         return await self._put_back(context, walked.undone[-1], CutCause.REDO)
@@ -173,7 +173,7 @@ class HistoryEditor:
         self, context: WritableContext, standing: Standing, cause: Literal[CutCause.UNDO, CutCause.REDO]
     ) -> Recut:
         state = context.state
-        summaries = await self.engine.store.read(contexts.read_summaries, state.id, standing.blocks)
+        summaries = await self.engine.store.read(summary_tree.read, state.id, standing.blocks)
         blocks = sorted((block(each, state.tokenizer) for each in summaries), key=lambda each: each.start)
         pieces: list[Piece] = []
         position = MessageId(0)
@@ -224,7 +224,7 @@ class HistoryEditor:
 
     async def _made_of(self, state: ContextState, old: SummaryPiece) -> list[Piece]:
         """Lower summaries with the messages between them, or the originals."""
-        summaries = await self.engine.store.read(contexts.read_summaries, state.id, old.summary.children)
+        summaries = await self.engine.store.read(summary_tree.read, state.id, old.summary.children)
         children = children_of(old.summary, {each.id: each for each in summaries})
         pieces: list[Piece] = []
         position = old.start
@@ -240,8 +240,8 @@ class HistoryEditor:
         store = self.engine.store
 
         def read() -> tuple[list[StoredMessage], dict[MessageId, int]]:
-            visible = conversations.read_visible(state.id, start, end)
-            return visible, conversations.read_counts(state.id, state.tokenizer.name, start)
+            visible = message_log.read_visible(state.id, start, end)
+            return visible, message_log.read_counts(state.id, state.tokenizer.name, start)
 
         messages, counts = await store.read(read)
         counts = await ensure_counts(store, state.id, messages, counts, state.tokenizer)

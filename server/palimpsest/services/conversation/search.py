@@ -7,8 +7,8 @@ from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, MessageId, Role
-from palimpsest.storage.conversation import conversations, search
-from palimpsest.storage.conversation.conversations import HiddenRange
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
+from palimpsest.storage.conversation.hidden_ranges import HiddenRange
 from palimpsest.storage.conversation.search import Match, Query
 from palimpsest.storage.store import Store
 
@@ -100,14 +100,12 @@ class _ShownIn:
 
     def _is_hidden(self, conversation_id: ConversationId, message_id: MessageId) -> bool:
         if conversation_id not in self._hidden:
-            self._hidden[conversation_id] = conversations.hidden_ranges(conversation_id)
+            self._hidden[conversation_id] = hidden_ranges.read(conversation_id)
         return any(each.start <= message_id < each.end for each in self._hidden[conversation_id])
 
 
 def _to_hits(expression: str, places: list[tuple[Match, ConversationId, bool]]) -> list[Hit]:
-    messages = [
-        conversations.read_messages(place, match.message_id, match.message_id + 1)[0] for match, place, _ in places
-    ]
+    messages = [message_log.read(place, match.message_id, match.message_id + 1)[0] for match, place, _ in places]
     texts = {index: search.text_of(message.content) for index, message in enumerate(messages)}
     snippets = search.snippets(expression, texts)
     return [

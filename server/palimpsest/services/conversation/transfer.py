@@ -27,6 +27,7 @@ from palimpsest.services.conversation.import_files import read_import
 from palimpsest.services.conversation.pending_work import do_pending_work, keep_at_pending_work
 from palimpsest.services.conversation.recordings import Recording, read_recording
 from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.conversation import message_log
 from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.wording import counted
 
@@ -116,7 +117,7 @@ class Transfers:
 
         def write() -> Imported:
             stored.create(conversation_id, "", models.default().name, utc_now())
-            stored.append_many(conversation_id, contents, utc_now())
+            message_log.append_many(conversation_id, contents, utc_now())
             return Imported(stored.get(conversation_id), Outcome.RECORDED, note)
 
         imported = await self.conversations.store.commit(write, self._stored)

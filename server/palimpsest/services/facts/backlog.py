@@ -10,9 +10,9 @@ from typing import Final
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.facts.extraction.exchange import Exchange
 from palimpsest.domain.messages import ConversationId, MessageId, Role
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.facts import facts
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records
 
 _MOST_MESSAGES: Final = 200
 """Messages of one portion."""
@@ -35,7 +35,7 @@ class Portion:
 
     def is_outdated(self) -> bool:
         """Whether messages of the conversation were hidden or purged since the portion was read."""
-        return conversations.last_hidden(self.conversation_id) != self.last_hidden
+        return hidden_ranges.last_hidden(self.conversation_id) != self.last_hidden
 
     def mark_read(self) -> bool:
         """Marks the messages as read for facts. False, and nothing is marked, when the portion is void: it is outdated,
@@ -52,25 +52,25 @@ def next_portion(conversation_id: ConversationId, folder: str) -> Portion | None
     record = conversations.get(conversation_id)
     if record.parent is not None:  # the parent's messages are read there
         start = max(start, record.fork_at)
-    end = min(turns.first_unfinished(conversation_id, record.n_messages), start + _MOST_MESSAGES)
+    end = min(turn_records.first_unfinished(conversation_id, record.n_messages), start + _MOST_MESSAGES)
     if start >= end:
         return None
-    before = conversations.read_visible(conversation_id, max(0, start - _MOST_BEFORE), start)
-    messages = conversations.read_messages(conversation_id, start, end)
+    before = message_log.read_visible(conversation_id, max(0, start - _MOST_BEFORE), start)
+    messages = message_log.read(conversation_id, start, end)
     if end < record.n_messages and end == start + _MOST_MESSAGES:
         messages = _whole_exchanges(messages)
-    hidden = conversations.hidden_ranges(conversation_id)
+    hidden = hidden_ranges.read(conversation_id)
     shown = [m for m in messages if m.purged is None and not any(h.start <= m.id < h.end for h in hidden)]
     exchanges = [
         Exchange.of(
             exchange,
-            turn_number=turns.number_of(conversation_id, exchange[0].id),
+            turn_number=turn_records.number_of(conversation_id, exchange[0].id),
             before=[each for each in (*before, *shown) if each.id < exchange[0].id][-_MOST_BEFORE:],
             folder=folder,
         )
         for exchange in _exchanges(shown)
     ]
-    last_hidden = conversations.last_hidden(conversation_id)
+    last_hidden = hidden_ranges.last_hidden(conversation_id)
     return Portion(conversation_id, tuple(exchanges), start, MessageId(messages[-1].id + 1), last_hidden)
 
 

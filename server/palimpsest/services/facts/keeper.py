@@ -34,8 +34,7 @@ from palimpsest.domain.messages import ConversationId, clean_text
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.facts.model import LibrarianModel
 from palimpsest.services.facts.places import FactPlaces
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context import knowledge
+from palimpsest.storage.context import knowledge, visibility
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.facts import sources as fact_sources
@@ -180,7 +179,7 @@ class FactKeeper:
 
         def clear() -> int:
             forgotten_facts.clear()
-            contexts.untell([each.id for each in facts.all_known()], utc_now())
+            visibility.untell([each.id for each in facts.all_known()], utc_now())
             return facts.clear()
 
         return await self.store.commit(clear, self._tell)

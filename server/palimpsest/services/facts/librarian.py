@@ -32,7 +32,7 @@ from palimpsest.services.models.helper import Check
 from palimpsest.storage.context import knowledge
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import sources as fact_sources
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records
 
 _REST: Final = 3.0
 """The pause behind each exchange that is read in the background, as a multiple of the time that reading it took: a long
@@ -148,7 +148,7 @@ class Librarian:
     ) -> ExtractionResult | None:
         """Decides again for as long as others change meanwhile what the decision rests on."""
         keeper, conversation_id = self.keeper, portion.conversation_id
-        cap = most_open(await keeper.store.read(turns.count))
+        cap = most_open(await keeper.store.read(turn_records.count))
 
         def tell(done: ExtractionResult | None) -> None:
             if done is not None and (done.n_new or done.n_closed):

@@ -22,7 +22,7 @@ from palimpsest.domain.facts.retrieval.reranking import MOST_EXCERPTS
 from palimpsest.domain.facts.retrieval.scoring import WHO, Ranked, Turn, rank
 from palimpsest.domain.messages import ConversationId, MessageId, Role
 from palimpsest.domain.offline_texts import without_fixed_texts
-from palimpsest.storage.conversation import conversations, passage_search
+from palimpsest.storage.conversation import conversations, hidden_ranges, passage_search
 from palimpsest.storage.conversation.passage_search import IndexedMessage, Stretch
 from palimpsest.storage.facts import facts as stored_facts
 from palimpsest.storage.store import Store
@@ -153,7 +153,7 @@ class _Visible:
     hidden: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        ranges = conversations.hidden_ranges(self.conversation_id)
+        ranges = hidden_ranges.read(self.conversation_id)
         object.__setattr__(self, "hidden", [(each.start, each.end) for each in ranges])
 
     def __contains__(self, row: IndexedMessage) -> bool:

@@ -21,8 +21,8 @@ from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
 from palimpsest.machine import utc_now
 from palimpsest.services.turns.running import Listener, RunningTurn
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import turns
-from palimpsest.storage.turns.turns import Standing
+from palimpsest.storage.turns import stream_journal, turn_records, turns
+from palimpsest.storage.turns.turn_records import Standing
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Following:
     async def start(self) -> None:
         """From now on, what others do is noticed."""
         self._version = await self.store.data_version()
-        self._standings = await self.store.read(turns.standings)
+        self._standings = await self.store.read(turn_records.standings)
         self._watching = asyncio.create_task(self._watch(), name="following")
 
     async def close(self) -> None:
@@ -98,7 +98,7 @@ class Following:
         try:
             while True:
                 news = self._news
-                said = await self.store.read(turns.said_after, turn_id, last)
+                said = await self.store.read(stream_journal.said_after, turn_id, last)
                 for step_id, last_seq, text in said.committed:
                     if rest := text[n_shown if step_id == of_step else 0 :]:
                         show(Numbered(last_seq, JournalEvent(EventType.TEXT, rest)))
@@ -138,7 +138,7 @@ class Following:
     async def cancel(self, turn_id: TurnId) -> None:
         """Asks the server that runs the turn to stop it, and waits until it has; not for ever, because that server
         may hang."""
-        await self.store.run(turns.request_cancel, turn_id)
+        await self.store.run(turn_records.request_cancel, turn_id)
         if (own := self.running.get(turn_id)) is not None:
             own.cancel()
         with contextlib.suppress(TimeoutError):
@@ -186,7 +186,7 @@ class Following:
         own = list(self.running)
 
         def read() -> tuple[dict[ConversationId, Standing], list[TurnId]]:
-            return turns.standings(), turns.cancels_among(own) if own else []
+            return turn_records.standings(), turn_records.cancels_among(own) if own else []
 
         standings, cancels = await self.store.read(read)
         for turn_id in cancels:

@@ -25,7 +25,7 @@ from palimpsest.services.conversation.recordings import Recording
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
 from palimpsest.storage import leases
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import Store
 
 
@@ -141,7 +141,7 @@ class Replayer:
         self, conversation_id: ConversationId, recording: Recording, state: ContextState, report: ReplayReport
     ) -> None:
         """Nothing lost: what went in is in the store, chained; a fresh start sees the same context."""
-        stored = await self._store.read(conversations.read_messages, conversation_id, 0)
+        stored = await self._store.read(message_log.read, conversation_id, 0)
         said = [content for step in recording.steps for content in step]
         report.n_messages = len(stored)
         if [message.content for message in stored] != said:

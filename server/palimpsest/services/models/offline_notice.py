@@ -9,7 +9,7 @@ from palimpsest.domain.messages import TurnId
 from palimpsest.domain.models.providers import WITH_KEY
 from palimpsest.services.models.catalog import OFFLINE, Models
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records
 
 _FIRST, *_OTHERS = (each.name for each in WITH_KEY)
 IN_TERMINAL: Final = f"To set one up, run `palimpsest login {_FIRST}` (or {', '.join(_OTHERS)}) in a terminal."
@@ -25,7 +25,7 @@ def next_step(editor_name: str) -> str:
 async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:
     """The one line to show with that turn, ending in the next step; None where a model answers, or where an earlier
     turn of the conversation has had it. The same from every editor, and after a restart."""
-    if not await store.read(turns.is_first_with, turn_id, OFFLINE):
+    if not await store.read(turn_records.is_first_with, turn_id, OFFLINE):
         return None
     return f"No model is set up, so Palimpsest only searches this folder and this conversation. {step}"
 
@@ -33,7 +33,7 @@ async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:
 async def offer_of(store: Store, turn_id: TurnId, models: Models) -> str | None:
     """What to say where a model has been set up since the conversation was begun without one; None where the turn was
     a model's, or there is none that could be used."""
-    if (await store.read(turns.find, turn_id)).model != OFFLINE:
+    if (await store.read(turn_records.find, turn_id)).model != OFFLINE:
         return None
     try:
         name = models.default().name

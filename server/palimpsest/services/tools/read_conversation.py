@@ -35,10 +35,10 @@ from palimpsest.services.conversation import search
 from palimpsest.services.conversation.search import Hit, Wanted
 from palimpsest.services.tools.arguments import argument, read_arguments, schema_of
 from palimpsest.services.tools.toolbox import Tool, ToolMaker, ToolOutput, TurnScope
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations, tool_results
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, tool_results
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records
 from palimpsest.wording import counted
 
 MAX_OUTPUT_BYTES: Final = 30_000
@@ -143,7 +143,7 @@ class _Reader:
 
     async def _excerpts(self, query: str, limit: int) -> str:
         """What matches, the running turn left out: its own question would always match best."""
-        turn = await self.store.read(turns.find, self.scope.turn_id)
+        turn = await self.store.read(turn_records.find, self.scope.turn_id)
         hits = await search.find(self.store, Wanted(query, self.scope.conversation_id, _LOOKED_AT))
         earlier = [hit for hit in hits if hit.message_id < turn.user_message_id][:limit]
         if not earlier:
@@ -167,11 +167,11 @@ def _page(conversation_id: ConversationId, first: MessageId, last: MessageId) ->
             f"There is no message {first}; this conversation has {counted(n_messages, 'message')}, counted from 0."
         )
     after = min(last + 1, n_messages)
-    hidden = conversations.hidden_ranges(conversation_id)
+    hidden = hidden_ranges.read(conversation_id)
     shown: list[str] = []
     room, has_hidden, position = MAX_OUTPUT_BYTES, False, int(first)
     while position < after:
-        batch = conversations.read_messages(conversation_id, position, min(position + _BATCH, after))
+        batch = message_log.read(conversation_id, position, min(position + _BATCH, after))
         for message in batch:
             if message.purged is not None or any(each.start <= message.id < each.end for each in hidden):
                 has_hidden = True
@@ -211,8 +211,8 @@ def _block(message: StoredMessage, text: str, n_all: int) -> str:
 
 
 def _summary_page(conversation_id: ConversationId, summary_id: SummaryId) -> str:
-    found = contexts.read_summaries(conversation_id, [summary_id])
-    if not found or not contexts.is_usable(found[0], conversations.hidden_ranges(conversation_id)):
+    found = summary_tree.read(conversation_id, [summary_id])
+    if not found or not summary_tree.is_usable(found[0], hidden_ranges.read(conversation_id)):
         raise NotFound(f"There is no summary {summary_id} in this conversation. Name its messages instead.")
     summary = found[0]
     page = _page(conversation_id, summary.start, MessageId(summary.end - 1))
@@ -235,8 +235,8 @@ def _find(conversation_id: ConversationId, asked: ReadOutput) -> StoredMessage:
         if message is None:
             raise NotFound("No tool call of that id has a stored result in this conversation.")
         return message
-    messages = conversations.read_messages(conversation_id, asked.message_id, asked.message_id + 1)
-    hidden = conversations.hidden_ranges(conversation_id)
+    messages = message_log.read(conversation_id, asked.message_id, asked.message_id + 1)
+    hidden = hidden_ranges.read(conversation_id)
     visible = [each for each in messages if not any(h.start <= each.id < h.end for h in hidden)]
     if not visible or visible[0].purged is not None:
         raise NotFound(f"There is no message {asked.message_id} to be read in this conversation.")

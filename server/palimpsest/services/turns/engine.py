@@ -24,13 +24,14 @@ from palimpsest.services.turns.reruns import check_again
 from palimpsest.services.turns.run import TurnRun, TurnServices
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.conversation.conversations import Counts
+from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import recovery as recovering
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records, turns
 from palimpsest.storage.turns.recovery import Reopened
-from palimpsest.storage.turns.turns import TurnEnd, TurnRecord
+from palimpsest.storage.turns.turn_records import TurnRecord
+from palimpsest.storage.turns.turns import TurnEnd
 
 
 @dataclass(slots=True)
@@ -128,7 +129,7 @@ class TurnEngine:
     async def _go_on(
         self, ended: TurnId, how: Rerun, fork: ConversationId | None, asked_by: EditorId | None
     ) -> RunningTurn | TurnId:
-        record = await self.store.read(turns.find, ended)
+        record = await self.store.read(turn_records.find, ended)
         conversation_id = fork or record.conversation_id
         while True:
             state = await self.contexts.state(conversation_id)

@@ -17,7 +17,7 @@ from palimpsest.domain.turns.journal import JournalEvent, Numbered, merge
 from palimpsest.machine import utc_now
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import stream_journal
 
 _PAUSE_S: Final = 0.002
 """A stream that was silent for longer is slower than the writer. It waits for its write, which has the interpreter for
@@ -76,7 +76,7 @@ class ActiveJournal:
         # Handed over here and shown in a callback, not in a task of its own: every delta would wait for the loop to
         # come by, three times.
         batch = merge(self._pending)
-        write = self.store.begin(turns.append_events, self.lease, self.turn_id, self.step_id, batch, utc_now())
+        write = self.store.begin(stream_journal.append, self.lease, self.turn_id, self.step_id, batch, utc_now())
         self._pending, self._n_pending_chars, self._write = [], 0, write
         write.add_done_callback(functools.partial(self._end_write, batch))
 

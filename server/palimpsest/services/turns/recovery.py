@@ -14,9 +14,9 @@ from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.turns import recovery as recovering
-from palimpsest.storage.turns import turns
+from palimpsest.storage.turns import turn_records
 from palimpsest.storage.turns.recovery import UnresolvedTurn
-from palimpsest.storage.turns.turns import TurnRecord
+from palimpsest.storage.turns.turn_records import TurnRecord
 
 MAX_SHOWN: Final = 2_000
 """Characters of a partial answer, of a call's arguments or of a result that a list holds."""
@@ -85,7 +85,7 @@ class Recovery:
 
     async def _discard(self, turn_id: TurnId, hide: Literal["answer", "turn"]) -> None:
         store, contexts = self.engine.store, self.engine.contexts
-        turn = await store.read(turns.find, turn_id)
+        turn = await store.read(turn_records.find, turn_id)
         if await store.read(recovering.is_discarded, turn_id):
             return
         try:

@@ -7,7 +7,7 @@ or roll back what was read. So the transaction that stores asks once more, and w
 from __future__ import annotations
 
 from palimpsest.storage.context import rules as ledger
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.facts import facts
 
 Version = tuple[int, tuple[int, int, int], tuple[int, int, int]]
@@ -19,7 +19,7 @@ class Changed(Exception):
 
 def version() -> Version:
     """To be read with what the decision is made from, in one transaction or before it."""
-    return conversations.last_hidden_anywhere(), facts.version(), ledger.version()
+    return hidden_ranges.last_hidden_anywhere(), facts.version(), ledger.version()
 
 
 def require(known: Version) -> None:

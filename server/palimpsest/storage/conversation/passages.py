@@ -67,7 +67,7 @@ def add(conversation_id: ConversationId, added: Sequence[Added]) -> None:
 
 
 def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
-    """Makes the messages [first, after) findable that were stored past `conversations.append`, such as imported ones.
+    """Makes the messages [first, after) findable that were stored past `message_log.append`, such as imported ones.
     Called when it is stored what of them is hidden, for the oldest first."""
     found = execute(
         """SELECT id, message_id, created_at, content FROM message

@@ -43,7 +43,7 @@ def purge(conversation_id: str, first: int, after: int) -> None:
 
 
 def index(conversation_id: ConversationId, after: int) -> None:
-    """Messages that were stored past `conversations.append`, such as imported ones, are made findable."""
+    """Messages that were stored past `message_log.append`, such as imported ones, are made findable."""
     _add(Kind.INDEX, conversation_id, 0, after)
 
 

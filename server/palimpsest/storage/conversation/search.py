@@ -77,7 +77,7 @@ def add(row_id: int, content: Content) -> None:
 
 
 def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
-    """Makes the messages [first, after) findable that were stored past `conversations.append`, such as imported
+    """Makes the messages [first, after) findable that were stored past `message_log.append`, such as imported
     ones."""
     found = execute(
         """SELECT id, content FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?

@@ -14,8 +14,8 @@ from typing import Any
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import visibility
+from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.tables import execute
@@ -62,7 +62,7 @@ def forget(fact_id: FactId, now: str, before: str) -> None:
         "INSERT INTO forgotten (fact, forgotten_at, conversation, message_id, kept) VALUES (?, ?, ?, ?, ?)",
         *(fact_id, now, row[3], row[4], json.dumps(kept)),
     )
-    contexts.untell([fact_id], now)
+    visibility.untell([fact_id], now)
     facts.forget([fact_id])
 
 
@@ -102,7 +102,7 @@ def restore(fact_id: FactId, now: str) -> FactId:
         facts.remove([fact_id])
         return others[0]
     if (said := facts.get(fact_id).evidence) is not None:
-        hidden = conversations.hidden_ranges(said.conversation_id)
+        hidden = hidden_ranges.read(said.conversation_id)
         if any(each.start <= said.message_id < each.end for each in hidden):
             facts.close(fact_id, now)
     for *link, path, sha256, updated_at, lines in kept["links"]:

@@ -22,8 +22,8 @@ from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreErro
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns.states import title_of
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations, pending_work
+from palimpsest.storage.context import cuts
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, pending_work
 from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.lifecycle import forgotten_facts
@@ -170,7 +170,7 @@ def _widened(record: ConversationRecord, start: MessageId, end: MessageId) -> tu
 def _starts(conversation_id: ConversationId, around: int) -> list[int]:
     """The ids near `around` at which an exchange begins."""
     first = max(0, around - _LONGEST_EXCHANGE)
-    nearby = conversations.read_messages(conversation_id, first, around + _LONGEST_EXCHANGE)
+    nearby = message_log.read(conversation_id, first, around + _LONGEST_EXCHANGE)
     return [first + index for index in exchange_starts([message.content for message in nearby])]
 
 
@@ -224,24 +224,24 @@ def _purge_derived(conversation_id: ConversationId, first: int, after: int, now:
     execute("DELETE FROM injection WHERE conversation = ?", conversation_id)
     _purge_cuts(conversation_id, gone, now)
     if first < after:
-        conversations.mark_hidden(conversation_id, MessageId(first), MessageId(after), now)
+        hidden_ranges.add_unindexed(conversation_id, MessageId(first), MessageId(after), now)
 
 
 def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
     """No cut names a summary that is gone or quotes a rule. A version is added, so that every server loads anew;
     it serves until the caller has chosen a better one."""
-    cuts = execute("SELECT version, blocks FROM cut WHERE conversation = ?", conversation_id).fetchall()
-    for version, blocks in cuts:
+    rows = execute("SELECT version, blocks FROM cut WHERE conversation = ?", conversation_id).fetchall()
+    for version, blocks in rows:
         left = json.dumps([block for block in json.loads(blocks) if block not in gone])
         sql = "UPDATE cut SET blocks = ?, front = '' WHERE conversation = ? AND version = ?"
         execute(sql, left, conversation_id, version)
-    contexts.add_cut_without(conversation_id, gone, now)
+    cuts.add_cut_without(conversation_id, gone, now)
 
 
 def _purge_draft(conversation_id: ConversationId, first: int, after: int, now: str) -> None:
     """Removes a draft that a roll back may have made of the messages."""
     record = conversations.get(conversation_id)
-    hidden = conversations.hidden_ranges(conversation_id)
+    hidden = hidden_ranges.read(conversation_id)
     if record.draft and any(each.start < after and first < each.end for each in hidden):
         conversations.set_draft(conversation_id, "", now)
 
@@ -253,7 +253,7 @@ def _purge_titles(titles: Collection[str], now: str) -> list[ConversationId]:
     retitled: list[ConversationId] = []
     for record in conversations.list_all() if titles else ():
         if record.title in titles:
-            left = conversations.read_user_messages(record.id, 0)
+            left = message_log.read_user_messages(record.id, 0)
             conversations.retitle(record.id, title_of(left[0].content.text) if left else "", now)
             retitled.append(record.id)
     return retitled

@@ -28,8 +28,8 @@ from palimpsest.domain.transfer.conversation import (
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import tables
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations, pending_work
+from palimpsest.storage.context import cuts, summary_tree
+from palimpsest.storage.conversation import conversations, message_log, pending_work
 from palimpsest.storage.tables import execute
 
 
@@ -41,10 +41,10 @@ def read(conversation_id: ConversationId) -> Transfer:
     record = conversations.get(conversation_id)
     row = tables.Conversation.get_by_id(conversation_id)
     messages = _messages(conversation_id)
-    summaries = contexts.read_summaries(conversation_id)
+    summaries = summary_tree.read(conversation_id)
     numbers = {summary.id: SummaryId(number) for number, summary in enumerate(summaries)}
-    newest = contexts.latest_cut(conversation_id)
-    previews = contexts.read_previews(conversation_id, 0 if newest is None else newest.version)
+    newest = cuts.latest_cut(conversation_id)
+    previews = cuts.read_previews(conversation_id, 0 if newest is None else newest.version)
     return Transfer(
         Header(
             record.id,
@@ -63,7 +63,7 @@ def read(conversation_id: ConversationId) -> Transfer:
         _turns(conversation_id, messages),
         _summaries(conversation_id, numbers),
         _hidden(conversation_id, numbers),
-        tuple(ExpansionLine(start, end) for start, end in contexts.expansions(conversation_id)),
+        tuple(ExpansionLine(start, end) for start, end in cuts.expansions(conversation_id)),
         _withdrawals(conversation_id),
         _cuts(conversation_id, numbers),
         tuple(PreviewLine(message_id, content) for message_id, content in sorted(previews.items())),
@@ -137,7 +137,7 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
                     None if owner == conversation_id else ConversationId(owner),
                     None if turn is None else TurnId(turn),
                     None if is_gone else Content.from_json(json.loads(content)),
-                    conversations.purged_role(role, content) if is_gone else None,
+                    message_log.purged_role(role, content) if is_gone else None,
                 )
             )
     return tuple(found)
@@ -301,7 +301,7 @@ def _write_summaries(transfer: Transfer) -> list[SummaryId]:
     """The ids they have here, by their numbers in the file: ascending too."""
     ids: list[SummaryId] = []
     for line in transfer.summaries:
-        new = contexts.NewSummary(
+        new = summary_tree.NewSummary(
             line.start,
             line.end,
             line.level,
@@ -314,7 +314,7 @@ def _write_summaries(transfer: Transfer) -> list[SummaryId]:
             line.input_tokens,
             line.output_tokens,
         )
-        ids.append(contexts.write_summary(transfer.header.id, new, line.created_at).id)
+        ids.append(summary_tree.write(transfer.header.id, new, line.created_at).id)
     return ids
 
 
@@ -329,7 +329,7 @@ def _write_context(transfer: Transfer, ids: list[SummaryId]) -> None:
             created_at=hidden.created_at,
         )
     for expansion in transfer.expansions:
-        contexts.expand(conversation_id, expansion.start, expansion.end)
+        cuts.expand(conversation_id, expansion.start, expansion.end)
     for withdrawal in transfer.withdrawals:
         tables.Withdrawal.create(
             conversation=conversation_id,
@@ -348,7 +348,7 @@ def _write_context(transfer: Transfer, ids: list[SummaryId]) -> None:
             **{name: getattr(cut, name) for name in _SAME_IN_CUTS},
         )
     version = transfer.cuts[-1].version if transfer.cuts else 0
-    contexts.write_previews(conversation_id, version, {line.message: line.content for line in transfer.previews})
+    cuts.write_previews(conversation_id, version, {line.message: line.content for line in transfer.previews})
 
 
 def has_copy(transfer: Transfer, but: Collection[ConversationId]) -> bool:

@@ -9,8 +9,8 @@ from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, is_
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import cuts, summary_tree
+from palimpsest.storage.conversation import conversations, hidden_ranges
 from palimpsest.storage.maintenance.chain_check import lineage_faults
 from palimpsest.storage.tables import execute
 
@@ -19,7 +19,7 @@ def summary_faults() -> list[str]:
     """What is wrong, as clauses; empty when the summaries are a forest over messages that are there."""
     found: list[str] = []
     for conversation_id, n_messages in _conversations():
-        summaries = {each.id: each for each in contexts.read_summaries(conversation_id)}
+        summaries = {each.id: each for each in summary_tree.read(conversation_id)}
         for summary in summaries.values():
             what = f"summary {summary.id} of conversation {conversation_id}"
             if summary.end > n_messages or summary.level < 1:
@@ -38,11 +38,11 @@ def cut_faults() -> list[str]:
     found: list[str] = []
     lost = lineage_faults()
     for conversation_id, n_messages in _conversations():
-        summaries = {each.id for each in contexts.read_summaries(conversation_id)}
-        cuts = execute(
+        summaries = {each.id for each in summary_tree.read(conversation_id)}
+        versions = execute(
             "SELECT version, blocks, end_message_id FROM cut WHERE conversation = ? ORDER BY version", conversation_id
         )
-        for version, blocks, end in cuts:
+        for version, blocks, end in versions:
             if end > n_messages or any(block not in summaries for block in json.loads(blocks)):
                 found.append(f"cut {version} of conversation {conversation_id} names what is not there")
         if conversation_id not in lost and not _partitions(conversation_id, n_messages):
@@ -61,10 +61,10 @@ def _is_below(child: Summary, summary: Summary) -> bool:
 
 def _partitions(conversation_id: ConversationId, n_messages: int) -> bool:
     """As the context is loaded: what no usable block covers and is neither hidden nor left out stands for itself."""
-    cut = contexts.latest_cut(conversation_id)
-    ranges = conversations.hidden_ranges(conversation_id)
-    blocks = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
-    blocks = [each for each in blocks if contexts.is_usable(each, ranges)]
+    cut = cuts.latest_cut(conversation_id)
+    ranges = hidden_ranges.read(conversation_id)
+    blocks = [] if cut is None else summary_tree.read(conversation_id, cut.blocks)
+    blocks = [each for each in blocks if summary_tree.is_usable(each, ranges)]
     absent = _ids((each.start, each.end) for each in ranges) | (set() if cut is None else _ids(cut.left_out))
     covered = _ids((each.start, each.end) for each in blocks)
     pieces: list[Piece] = [SummaryPiece(each, 0) for each in blocks]

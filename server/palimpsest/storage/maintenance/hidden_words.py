@@ -16,9 +16,9 @@ from typing import Final
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import ConversationId, SummaryId
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.conversation import conversations, passages, search
-from palimpsest.storage.conversation.conversations import HiddenRange
+from palimpsest.storage.context import cuts, summary_tree
+from palimpsest.storage.conversation import conversations, hidden_ranges, passages, search
+from palimpsest.storage.conversation.hidden_ranges import HiddenRange
 from palimpsest.storage.facts import facts
 from palimpsest.storage.tables import execute
 
@@ -59,20 +59,20 @@ def mend(found: HiddenWords, now: str) -> None:
         passages.settle()
         for teller in tellers:
             execute("DELETE FROM injection WHERE conversation = ?", teller)
-            contexts.add_cut_without(teller, (), now)
+            cuts.add_cut_without(teller, (), now)
     for fact_id in found.of_hidden:
         facts.close(fact_id, now)
     by_conversation: defaultdict[ConversationId, list[SummaryId]] = defaultdict(list)
     for conversation_id, summary_id in found.summaries:
         by_conversation[conversation_id].append(summary_id)
     for conversation_id, ids in by_conversation.items():
-        for summary in contexts.read_summaries(conversation_id, ids):
+        for summary in summary_tree.read(conversation_id, ids):
             execute(
                 """UPDATE hidden SET last_summary = MAX(last_summary, ?)
                 WHERE conversation = ? AND start_message_id < ? AND end_message_id > ?""",
                 *(summary.id, conversation_id, summary.end, summary.start),
             )
-        contexts.add_cut_without(conversation_id, _unusable(conversation_id), now)
+        cuts.add_cut_without(conversation_id, _unusable(conversation_id), now)
 
 
 _FACTS_OF_PURGED: Final = """
@@ -112,12 +112,12 @@ def _summaries() -> list[tuple[ConversationId, SummaryId]]:
         suspects[ConversationId(conversation_id)].append(SummaryId(summary_id))
     found: list[tuple[ConversationId, SummaryId]] = []
     for conversation_id, ids in suspects.items():
-        ranges = conversations.hidden_ranges(conversation_id)
+        ranges = hidden_ranges.read(conversation_id)
         totals = _VisibleTokens(conversation_id, ranges)
         found += [
             (conversation_id, summary.id)
-            for summary in contexts.read_summaries(conversation_id, ids)
-            if contexts.is_usable(summary, ranges) and (totals.are_less(summary) or _cites(summary, ranges))
+            for summary in summary_tree.read(conversation_id, ids)
+            if summary_tree.is_usable(summary, ranges) and (totals.are_less(summary) or _cites(summary, ranges))
         ]
     return found
 
@@ -156,7 +156,7 @@ def _cites(summary: Summary, hidden: Sequence[HiddenRange]) -> bool:
 
 def _unusable(conversation_id: ConversationId) -> list[SummaryId]:
     """Of the blocks of the newest cut."""
-    cut = contexts.latest_cut(conversation_id)
-    hidden = conversations.hidden_ranges(conversation_id)
-    blocks = [] if cut is None else contexts.read_summaries(conversation_id, cut.blocks)
-    return [each.id for each in blocks if not contexts.is_usable(each, hidden)]
+    cut = cuts.latest_cut(conversation_id)
+    hidden = hidden_ranges.read(conversation_id)
+    blocks = [] if cut is None else summary_tree.read(conversation_id, cut.blocks)
+    return [each.id for each in blocks if not summary_tree.is_usable(each, hidden)]

@@ -16,13 +16,13 @@ from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import leases
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import Hid
-from palimpsest.storage.conversation import conversations
+from palimpsest.storage.context import visibility
+from palimpsest.storage.context.visibility import Hid
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.tables import execute
-from palimpsest.storage.turns import turns
-from palimpsest.storage.turns.turns import TurnRecord
+from palimpsest.storage.turns import turn_records, turns
+from palimpsest.storage.turns.turn_records import TurnRecord
 
 _WENT_ON: Final = (Resolution.CONTINUE.value, Resolution.RETRY.value)
 _CUT_OFF: Final = ("output_limit", "tool_rounds")
@@ -62,8 +62,10 @@ def unresolved() -> list[UnresolvedTurn]:
     for row in [_Row.of(each) for each in broken]:
         if _stands_last(row, row.conversation_id):
             title = conversations.get(row.conversation_id).title
-            answer = conversations.read_visible(row.conversation_id, row.asked + 1)
-            found.append(UnresolvedTurn(turns.find(row.id), title, tuple(answer), row.ended_at or row.started_at))
+            answer = message_log.read_visible(row.conversation_id, row.asked + 1)
+            found.append(
+                UnresolvedTurn(turn_records.find(row.id), title, tuple(answer), row.ended_at or row.started_at)
+            )
     return found
 
 
@@ -96,12 +98,12 @@ def made_by(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> TurnR
     """The turn that this choice has made; None when it was not chosen yet. Raises NotFound."""
     _, request_id = _choice(ended, how, conversation_id)
     existing = execute("SELECT id FROM turn WHERE request_id = ?", request_id).fetchone()
-    return None if existing is None else turns.find(TurnId(existing[0]))
+    return None if existing is None else turn_records.find(TurnId(existing[0]))
 
 
 def _choice(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> tuple[bool, str]:
     """Whether the turn is the conversation's own, and the name of the choice, which is made once."""
-    is_own = turns.find(ended).conversation_id == conversation_id
+    is_own = turn_records.find(ended).conversation_id == conversation_id
     return is_own, f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
 
 
@@ -133,7 +135,7 @@ def reopen(writer: Writer, turn_id: TurnId, ended: TurnId, how: Rerun, conversat
         *(conversations.get(conversation_id).model, now),
         _last_said(conversation_id) if how is Resolution.CONTINUE else None,
     )
-    return Reopened(turns.find(turn_id), lease, has_hidden)
+    return Reopened(turn_records.find(turn_id), lease, has_hidden)
 
 
 def keep(ended: TurnId) -> None:
@@ -161,7 +163,7 @@ def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], no
     row = _resolvable(ended, conversation_id)
     asked = row.asked
     if hide == "turn":
-        (message,) = conversations.read_messages(conversation_id, asked, asked + 1)
+        (message,) = message_log.read(conversation_id, asked, asked + 1)
         conversations.set_draft(conversation_id, message.content.text, now)
     hid = _hide(conversation_id, asked if hide == "turn" else MessageId(asked + 1), now)
     _set_resolution(ended, Resolution.DISCARD)
@@ -238,17 +240,17 @@ def _stands_last(row: _Row, conversation_id: ConversationId) -> bool:
         return False
     if newest == asked:
         return True
-    (message,) = conversations.read_messages(conversation_id, newest, newest + 1)
+    (message,) = message_log.read(conversation_id, newest, newest + 1)
     own = execute("SELECT conversation, user_message_id FROM turn WHERE id = ?", message.turn_id).fetchone()
     return bool(own == (row.conversation_id, asked))
 
 
 def _is_hidden(conversation_id: ConversationId, message_id: MessageId) -> bool:
-    return any(each.start <= message_id < each.end for each in conversations.hidden_ranges(conversation_id))
+    return any(each.start <= message_id < each.end for each in hidden_ranges.read(conversation_id))
 
 
 def _newest_visible(conversation_id: ConversationId) -> MessageId | None:
-    ranges = conversations.hidden_ranges(conversation_id)
+    ranges = hidden_ranges.read(conversation_id)
     position = conversations.get(conversation_id).n_messages - 1
     while position >= 0 and (over := [each.start for each in ranges if each.start <= position < each.end]):
         position = min(over) - 1
@@ -260,7 +262,7 @@ def _last_said(conversation_id: ConversationId) -> MessageId | None:
     newest = _newest_visible(conversation_id)
     if newest is None:
         return None
-    (message,) = conversations.read_messages(conversation_id, newest, newest + 1)
+    (message,) = message_log.read(conversation_id, newest, newest + 1)
     return newest if message.content.role is Role.ASSISTANT else None
 
 
@@ -270,4 +272,4 @@ def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> Hid | 
     if newest is None or newest < start:
         return None
     end = MessageId(conversations.get(conversation_id).n_messages)
-    return contexts.hide(conversation_id, start, end, now)
+    return visibility.hide(conversation_id, start, end, now)

@@ -20,7 +20,7 @@ from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, T
 from palimpsest.services.context.summaries import choice as summarizer_choice
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.maintenance.replay import pairs_are_whole
-from palimpsest.storage.context import cuts as stored
+from palimpsest.storage.context import summary_tree
 
 RULE = "Never use tabs in src/pump.py."
 GOOD = "I looked at src/pump.py for the user, who wants to know why the pump stops when the tank is dry."
@@ -61,7 +61,7 @@ async def ask_over_threshold(b: Bench) -> list[str]:
 
 
 async def authors(b: Bench) -> set[tuple[str, str]]:
-    summaries = await b.store.read(stored.read_summaries, b.conversation_id)
+    summaries = await b.store.read(summary_tree.read, b.conversation_id)
     return {(summary.kind, summary.author) for summary in summaries}
 
 

@@ -23,8 +23,8 @@ from palimpsest.services.context.operations import Operation
 from palimpsest.services.context.state import ContextState, block
 from palimpsest.services.context.summaries.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
 from palimpsest.services.models.helper import Check
-from palimpsest.storage.context import cuts as contexts
-from palimpsest.storage.context.cuts import NewSummary
+from palimpsest.storage.context import statistics, summary_tree
+from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.store import Store
 
 _SMALLEST_TARGET: Final = 40
@@ -66,7 +66,7 @@ class SummaryWriter:
         if state.tokenizer.count(new.text) >= pending.shown_tokens:
             await self._pay(state, written.usage, started)
             return None
-        summary = await self.store.run(contexts.write_summary, state.id, new, utc_now())
+        summary = await self.store.run(summary_tree.write, state.id, new, utc_now())
         rendered = block(summary, state.tokenizer)
         return rendered if rendered.tokens < pending.shown_tokens else None
 
@@ -84,7 +84,7 @@ class SummaryWriter:
             await self._pay(state, error.usage, started)
             raise
         new = _node(pending, written, rules, started)
-        await self.store.run(contexts.write_later_summary, state.id, new, last_hidden, utc_now())
+        await self.store.run(summary_tree.write_later, state.id, new, last_hidden, utc_now())
 
     async def _store_late(
         self,
@@ -103,7 +103,7 @@ class SummaryWriter:
         finally:
             later.cancel()
         new = _node(pending, written, rules, started)
-        await self.store.run(contexts.write_later_summary, state.id, new, last_hidden, utc_now())
+        await self.store.run(summary_tree.write_later, state.id, new, last_hidden, utc_now())
 
     def _still_shown(self, state: ContextState, pending: PendingSummarization, last_hidden: int) -> Check:
         """Raises UnusableSummary once any of the messages was rolled back or purged. Here such a change stops the work,
@@ -111,7 +111,7 @@ class SummaryWriter:
         begins."""
 
         async def check() -> None:
-            if await self.store.read(contexts.hidden_since, state.id, *pending.scope.range, last_hidden):
+            if await self.store.read(summary_tree.hidden_since, state.id, *pending.scope.range, last_hidden):
                 raise UnusableSummary("What the summary was to speak of was taken back meanwhile.")
 
         return check
@@ -121,7 +121,7 @@ class SummaryWriter:
         if usage.prompt_tokens or usage.output_tokens:
             took_ms = int((machine.monotonic_s() - started) * 1000)
             tokens = usage.prompt_tokens, usage.output_tokens
-            await self.store.run(contexts.write_refused, state.id, *tokens, took_ms, utc_now())
+            await self.store.run(statistics.write_refused, state.id, *tokens, took_ms, utc_now())
 
     def _parts(
         self, state: ContextState, pending: PendingSummarization, ledger: RuleSet
@@ -134,7 +134,7 @@ class SummaryWriter:
 
     async def ready(self, state: ContextState, run: Sequence[Piece], ledger: RuleSet) -> SummaryPiece | None:
         """The summary by a model, written before, that stands for most of the run from its beginning on."""
-        found = await self.store.read(contexts.find_written, state.id, run[0].start, run[-1].end)
+        found = await self.store.read(summary_tree.find_written, state.id, run[0].start, run[-1].end)
         ends = {run[start - 1].end: start for start in piece_starts(run) if start} | {run[-1].end: len(run)}
         best: SummaryPiece | None = None
         for summary in found:
@@ -152,7 +152,7 @@ class SummaryWriter:
         result: list[Piece] = []
         for piece in pieces:
             if isinstance(piece, SummaryPiece) and piece.summary.author == AUTHOR:
-                found = await self.store.read(contexts.find_written, state.id, piece.start, piece.end)
+                found = await self.store.read(summary_tree.find_written, state.id, piece.start, piece.end)
                 better = next((each for each in found if _stands_for_the_same(each, piece.summary)), None)
                 result.append(piece if better is None else block(better, state.tokenizer))
             else:
@@ -184,7 +184,7 @@ class SummaryWriter:
             summary.children,
             0,
         )
-        return block(await self.store.run(contexts.write_summary, state.id, new, utc_now()), state.tokenizer)
+        return block(await self.store.run(summary_tree.write, state.id, new, utc_now()), state.tokenizer)
 
 
 def _node(pending: PendingSummarization, written: Written, rules: str, started: float) -> NewSummary:

@@ -1,0 +1,209 @@
+"""The messages of a conversation: append, read, count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
+from palimpsest.domain.turns.states import title_of
+from palimpsest.storage.conversation import conversations, hidden_ranges, passages, pending_work, search
+from palimpsest.storage.tables import execute, execute_many
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Raw token counts of messages that are being stored, by one tokenizer, in their order."""
+
+    tokenizer: str
+    tokens: Sequence[int]
+
+
+def append_many(conversation_id: ConversationId, contents: Sequence[Content], now: str) -> None:
+    """As `append`, for more messages than a transaction should index: they are made findable piece by piece."""
+    tail = _tail(conversation_id)
+    messages = _chained(tail, contents, now, None)
+    execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
+    pending_work.index(conversation_id, tail.next_id + len(messages))
+    _extend(tail, messages, now)
+
+
+def append(
+    conversation_id: ConversationId,
+    contents: Sequence[Content],
+    now: str,
+    *,
+    turn_id: TurnId | None = None,
+    step_id: StepId | None = None,
+    counts: Counts | None = None,
+) -> list[StoredMessage]:
+    """Messages at the end of the conversation, chained to what is there. The ids are gapless."""
+    tail = _tail(conversation_id)
+    messages = _chained(tail, contents, now, turn_id)
+    added: list[passages.Added] = []
+    for message, own in messages:
+        row_id = execute(_APPEND, *_columns(message, own, step_id)).lastrowid or 0
+        search.add(row_id, message.content)
+        added.append(passages.Added(row_id, message.id, now, message.content))
+    if counts is not None:
+        counted = [(each.row_id, counts.tokenizer, counts.tokens[offset]) for offset, each in enumerate(added)]
+        execute_many("INSERT INTO token_count (message, tokenizer, tokens) VALUES (?, ?, ?)", counted)
+    passages.add(conversation_id, added)
+    _extend(tail, messages, now)
+    return [message for message, _ in messages]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """Where a conversation goes on."""
+
+    conversation_id: ConversationId
+    title: str
+    next_id: int
+    digest: Digest | None
+    """The last message's; None when there is none."""
+
+
+def _tail(conversation_id: ConversationId) -> _Tail:
+    """Raises NotFound."""
+    found = execute("SELECT title, next_message_id, head_digest FROM conversation WHERE id = ?", conversation_id)
+    return _Tail(conversation_id, *(found.fetchone() or conversations.raise_missing(conversation_id)))
+
+
+def _chained(
+    tail: _Tail, contents: Sequence[Content], now: str, turn_id: TurnId | None
+) -> list[tuple[StoredMessage, Digest]]:
+    """Messages behind the conversation's last one, each with the digest of its content."""
+    predecessor = tail.digest
+    messages: list[tuple[StoredMessage, Digest]] = []
+    for message_id, content in enumerate(contents, MessageId(tail.next_id)):
+        own = content_digest(content)
+        predecessor = message_digest(predecessor, tail.conversation_id, MessageId(message_id), now, turn_id, own)
+        stored = StoredMessage(tail.conversation_id, MessageId(message_id), content, now, turn_id, predecessor)
+        messages.append((stored, own))
+    return messages
+
+
+_APPEND: Final = """INSERT INTO message
+    (conversation, message_id, created_at, turn, step, digest_version, content_digest, digest, content)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+def _columns(message: StoredMessage, own: Digest, step_id: StepId | None) -> tuple[object, ...]:
+    """Of a row, as `_APPEND` wants them."""
+    return (
+        *(message.conversation_id, message.id, message.created_at, message.turn_id, step_id, DIGEST_VERSION),
+        *(own, message.digest, canonical_json(message.content.to_json())),
+    )
+
+
+def _extend(tail: _Tail, messages: Sequence[tuple[StoredMessage, Digest]], now: str) -> None:
+    """The conversation ends behind the messages, and has a title when its user has said something."""
+    first = next((message.content.text for message, _ in messages if message.content.role is Role.USER), "")
+    conversations.touch(
+        tail.conversation_id,
+        now,
+        next_message_id=tail.next_id + len(messages),
+        head_digest=messages[-1][0].digest if messages else tail.digest,
+        title=tail.title or title_of(first),
+    )
+
+
+_MESSAGES: Final = """SELECT conversation, message_id, created_at, turn, digest, content, content_digest, purged_role
+    FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?"""
+
+
+def read(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
+    """Messages with `start <= id < end`, oldest first; `end` None means to the last."""
+    found: list[StoredMessage] = []
+    for owner, first, after in conversations.lineage(conversation_id, start, end):
+        going = pending_work.being_purged(owner)
+        found += [_message(row, going) for row in execute(f"{_MESSAGES} ORDER BY message_id", owner, first, after)]
+    return found
+
+
+def read_visible(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
+    """As `read`, without what was rolled back or purged."""
+    ranges = hidden_ranges.read(conversation_id)
+    found = read(conversation_id, start, end)
+    return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]
+
+
+def read_user_messages(
+    conversation_id: ConversationId, start: int, end: int | None = None, among: Sequence[MessageId] | None = None
+) -> list[StoredMessage]:
+    """The visible messages of the user in [start, end), oldest first. `among`: only those; at most some hundred."""
+    ranges = hidden_ranges.read(conversation_id)
+    found: list[StoredMessage] = []
+    for owner, first, after in conversations.lineage(conversation_id, start, end):
+        going = pending_work.being_purged(owner)
+        rows = (
+            execute(_OF_USER, owner, first, after)
+            if among is None
+            else execute(_OF_USER_AMONG, owner, first, after, json.dumps(among))
+        )
+        found += [_message(row, going) for row in rows]
+    return [
+        message
+        for message in found
+        if message.content.role is Role.USER
+        and message.purged is None
+        and not any(each.start <= message.id < each.end for each in ranges)
+    ]
+
+
+_OF_USER: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"') ORDER BY message_id"""
+"""A quick look at the canonical JSON: also what only speaks of such a role."""
+
+
+_OF_USER_AMONG: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"')
+    AND message_id IN (SELECT value FROM json_each(?)) ORDER BY message_id"""
+
+
+def read_counts(conversation_id: ConversationId, tokenizer: str, start: int) -> dict[MessageId, int]:
+    """Raw tokens of the messages from `start` on that were counted with `tokenizer`."""
+    counts: dict[MessageId, int] = {}
+    for owner, first, after in conversations.lineage(conversation_id, start):
+        found = execute(
+            """SELECT message_id, tokens FROM message JOIN token_count ON token_count.message = message.id
+            WHERE conversation = ? AND message_id >= ? AND message_id < ? AND tokenizer = ?""",
+            *(owner, first, after, tokenizer),
+        )
+        counts |= {MessageId(message_id): tokens for message_id, tokens in found}
+    return counts
+
+
+def write_counts(conversation_id: ConversationId, tokenizer: str, counts: dict[MessageId, int]) -> None:
+    """Counts of messages that had none by this tokenizer."""
+    for owner, first, after in conversations.lineage(conversation_id, min(counts), max(counts) + 1):
+        found = execute(
+            "SELECT id, message_id FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?",
+            *(owner, first, after),
+        )
+        counted = [(row_id, tokenizer, counts[message_id]) for row_id, message_id in found if message_id in counts]
+        execute_many("INSERT OR IGNORE INTO token_count (message, tokenizer, tokens) VALUES (?, ?, ?)", counted)
+
+
+def purged_role(role: str | None, content: str | None) -> Role | None:
+    """Of a message that is or is being purged, by its columns; None for an imported one that may have lost it."""
+    if role is not None:
+        return Role(role)
+    return None if content is None else Content.from_json(json.loads(content)).role
+
+
+def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMessage:
+    """Of a row of `_MESSAGES`. `going`: ids whose content is being purged, so that nobody reads it any more."""
+    owner, message_id, created_at, turn, digest, text, own, role = row
+    purged: Digest | None = None
+    if text is None or any(first <= message_id < after for first, after in going):
+        # An imported tombstone may have lost its role; as a user's, it begins an exchange as every purged range does.
+        content, purged = Content(purged_role(role, text) or Role.USER, ()), Digest(own)
+    else:
+        content = Content.from_json(json.loads(text))
+    turn_id = None if turn is None else TurnId(turn)
+    return StoredMessage(
+        ConversationId(owner), MessageId(message_id), content, created_at, turn_id, Digest(digest), purged
+    )
