@@ -13,9 +13,9 @@ from palimpsest.domain.facts.fact import FactState, Span
 from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
 from palimpsest.domain.facts.staleness.check import Verdict, check_file
 from palimpsest.domain.facts.staleness.file_lines import FileLines
-from palimpsest.domain.facts.staleness.lexing import LONGEST_READ
 from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
 from palimpsest.domain.facts.staleness.symbols import enclosing_symbol, find_symbol
+from palimpsest.domain.facts.staleness.tokens.stream import LONGEST_READ
 
 _SUFFIXES = (
     "py",

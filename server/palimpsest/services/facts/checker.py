@@ -1,8 +1,8 @@
-"""Carries checks of places out where they take no time from requests: of few files on a thread, of many, as after a
-checkout, in processes of their own.
+"""Carries out checks of places where they take no time from requests: few files on a thread; many files, as after a
+checkout, in processes of their own. docs/decisions/0015 tells why these processes are no `ProcessPoolExecutor`.
 
-Such a process is `python -m palimpsest.services.facts.checker`. It reads what to check from stdin and writes what it
-found to stdout, each pickled behind its length; it ends with its stdin, so it does not outlive the server.
+Such a process is `python -m palimpsest.services.facts.checker`. It reads links from stdin and writes news to stdout,
+each pickled behind its length; it ends with its stdin, so it does not outlive the server.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from palimpsest.storage.facts.sources import Link, Version
 log = logging.getLogger(__name__)
 
 MANY_FILES: Final = 100
-"""From so many on a process is worth its start."""
+"""The fewest files that are worth the start of a process."""
 MOST_PROCESSES: Final = min(2, os.cpu_count() or 1)
 _IDLE_S: Final = 20.0
-"""After which they end: each holds some 40 MB."""
+"""The processes end after so long without work: each holds some 30 MB."""
 _NICENESS: Final = 10
 """So that requests go first where there are no more processors than processes."""
 _LENGTH_BYTES: Final = 8
@@ -37,21 +37,21 @@ _LENGTH_BYTES: Final = 8
 
 @dataclass(eq=False, slots=True)
 class PlaceChecker:
-    """Of one folder. Used by one event loop; whoever owns it closes it when nothing is being checked any more."""
+    """The checker of one folder. Used by one event loop; its owner closes it when nothing is being checked any more."""
 
     command: Sequence[str] = (sys.executable, "-P", "-m", __name__)
-    """What starts a process."""
+    """Starts a process."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_PROCESSES))
     _idle: list[_Worker] = field(default_factory=list)
     _retiring: asyncio.Task[None] | None = None
 
     @property
     def pids(self) -> set[int]:
-        """Of the processes that wait for work."""
+        """The processes that wait for work."""
         return {worker.pid for worker in self._idle}
 
     async def check(self, files: WorkspaceFiles, links: Sequence[Link]) -> list[News]:
-        """As `check_links`. A process that cannot be had, or breaks, is done without."""
+        """The news of `check_links`. When no process can be started, or it dies, a thread does the work."""
         if len({link.version.path for link in links}) >= MANY_FILES:
             async with self._room:
                 try:
@@ -84,7 +84,7 @@ class PlaceChecker:
 
 
 class _Worker:
-    """One process."""
+    """A process that checks."""
 
     def __init__(self, process: Process, to: asyncio.StreamWriter, back: asyncio.StreamReader) -> None:
         self._process, self._to, self._back = process, to, back
@@ -105,7 +105,7 @@ class _Worker:
         return self._process.pid
 
     async def check(self, files: WorkspaceFiles, links: Sequence[Link]) -> list[News]:
-        """Ends the process where no answer comes: one that nobody waited for must not be taken for the next."""
+        """Ends the process when no answer comes: a late answer must not be taken for the next one."""
         try:
             self._to.write(await asyncio.to_thread(_framed, (files, list(map(_from_link, links)))))
             await self._to.drain()
@@ -117,13 +117,13 @@ class _Worker:
         return await asyncio.to_thread(_to_news, data, links)
 
     async def end(self) -> None:
-        """It holds nothing that could be lost."""
+        """Kills the process: it holds nothing that could be lost."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
 
 
-# Plain tuples: frozen classes with slots take several times as long to pickle, and nobody else runs meanwhile.
+# Plain tuples: frozen classes with slots take several times as long to pickle, and nothing else runs meanwhile.
 
 
 def _from_link(link: Link) -> tuple[Any, ...]:

@@ -9,9 +9,9 @@ from typing import Any, Final, Self
 from palimpsest.domain.facts.fact import Span
 from palimpsest.domain.facts.staleness.blocks import block_end, heading_level, heads_above, is_attribute
 from palimpsest.domain.facts.staleness.file_lines import line_hash, split_lines
-from palimpsest.domain.facts.staleness.languages import Language, Layout, language_of
-from palimpsest.domain.facts.staleness.lexing import LONGEST_READ, TokenStream, digest, read_tokens, weight
 from palimpsest.domain.facts.staleness.symbols import definition_at
+from palimpsest.domain.facts.staleness.tokens.languages import Language, Layout, language_of
+from palimpsest.domain.facts.staleness.tokens.stream import LONGEST_READ, TokenStream, digest, read_tokens, weight
 
 LONGEST_HEAD: Final = 300
 LONGEST_SAMPLE: Final = 240

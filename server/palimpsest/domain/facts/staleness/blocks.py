@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from palimpsest.domain.facts.staleness.languages import Format, Language
+from palimpsest.domain.facts.staleness.tokens.languages import Format, Language
 
 _FARTHEST_HEAD: Final = 2_000
 """Lines above."""

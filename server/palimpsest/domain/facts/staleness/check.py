@@ -18,10 +18,10 @@ from palimpsest.domain.facts.staleness.anchor import Anchor, digest_of_lines, sq
 from palimpsest.domain.facts.staleness.blocks import block_end
 from palimpsest.domain.facts.staleness.comparison import Comparison
 from palimpsest.domain.facts.staleness.file_lines import FileLines
-from palimpsest.domain.facts.staleness.languages import Language, language_of
-from palimpsest.domain.facts.staleness.lexing import TokenStream, digest, read_tokens, weight
 from palimpsest.domain.facts.staleness.line_map import NOWHERE
 from palimpsest.domain.facts.staleness.location import Lines, locate
+from palimpsest.domain.facts.staleness.tokens.languages import Language, language_of
+from palimpsest.domain.facts.staleness.tokens.stream import TokenStream, digest, read_tokens, weight
 
 Note = Literal["", "comments", "formatting"]
 

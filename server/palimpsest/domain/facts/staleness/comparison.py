@@ -8,8 +8,8 @@ from functools import cached_property
 
 from palimpsest.domain.facts.staleness.anchor import heads_of
 from palimpsest.domain.facts.staleness.file_lines import FileLines, split_lines
-from palimpsest.domain.facts.staleness.languages import Language
 from palimpsest.domain.facts.staleness.line_map import NOWHERE, map_lines
+from palimpsest.domain.facts.staleness.tokens.languages import Language
 
 
 class Comparison:

@@ -9,9 +9,9 @@ from typing import Final
 from palimpsest.domain.facts.staleness.anchor import Anchor, sample_of, squeezed
 from palimpsest.domain.facts.staleness.blocks import block_end, indent_of, is_attribute
 from palimpsest.domain.facts.staleness.comparison import Comparison
-from palimpsest.domain.facts.staleness.languages import Format, Language
-from palimpsest.domain.facts.staleness.lexing import read_tokens
 from palimpsest.domain.facts.staleness.symbols import definition_at
+from palimpsest.domain.facts.staleness.tokens.languages import Format, Language
+from palimpsest.domain.facts.staleness.tokens.stream import read_tokens
 
 _LIKE_LINE: Final = 0.58
 _LIKE_BLOCK: Final = 0.72

@@ -17,7 +17,7 @@ from palimpsest.domain.facts.staleness.blocks import (
     is_section,
 )
 from palimpsest.domain.facts.staleness.file_lines import split_lines
-from palimpsest.domain.facts.staleness.languages import Format, Language, language_of
+from palimpsest.domain.facts.staleness.tokens.languages import Format, Language, language_of
 
 _LONGEST_HEAD: Final = 300
 """Characters of a line that are looked at."""

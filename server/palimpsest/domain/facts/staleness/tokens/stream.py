@@ -1,7 +1,7 @@
-"""What a stretch of lines says, apart from how it is laid out.
+"""A stretch of lines as a stream of tokens, without comments, white space outside strings, trailing commas and (where
+it is a matter of style) the kind of quote.
 
-Comments, white space outside strings, trailing commas and (where it is a matter of style) the kind of quote are no part
-of it. Works on any text: what is half typed or no language at all is a row of words and marks.
+Any text has tokens: half-typed code and text of no language are rows of words and marks.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
-from palimpsest.domain.facts.staleness.languages import Format, Language, Layout, token_pattern
+from palimpsest.domain.facts.staleness.tokens.languages import Format, Language, Layout, token_pattern
 
 LONGEST_READ: Final = 100_000
-"""Characters. Of a longer stretch only the white space is taken out."""
+"""Characters. A longer stretch is one token: the text without repeated white space."""
 _LINE_END: Final = "\n"
 _CLOSERS: Final = ")]}"
 _WORD_OR_MARK: Final = re.compile(r"\w+|[^\w\s]")
@@ -30,11 +30,11 @@ _QUOTED_QUOTE: Final = re.compile(r"\\(['\"])")
 
 @dataclass(slots=True)
 class TokenStream:
-    """Tokens of a stretch of lines. A token that begins with a line end says how the line stands."""
+    """Tokens in their order. A token that begins with a line end tells the depth of its line."""
 
     tokens: list[str] = field(default_factory=list)
     first_lines: list[int] = field(default_factory=list)
-    """Of each token, counted from 0 at the stretch's first line."""
+    """The first line of each token, counted from 0 at the first line of the stretch."""
     last_lines: list[int] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class TokenStream:
 
     @property
     def said(self) -> list[str]:
-        """Without what says how lines stand."""
+        """The tokens but for those that tell the depth of a line."""
         return [token for token in self.tokens if token[0] != _LINE_END]
 
 
@@ -58,12 +58,12 @@ def digest(words: Sequence[str]) -> str:
 
 
 def weight(token: str) -> int:
-    """Weights of equal tokens are equal in whatever order they are summed."""
+    """The sum of weights is the same in any order of the tokens."""
     return crc32(token.encode("utf-8", "surrogatepass"))
 
 
 def read_tokens(language: Language, lines: Sequence[str]) -> TokenStream:
-    """Where comments are all there is, they are what it says."""
+    """The tokens of a stretch; where it holds nothing but comments, their words."""
     if sum(map(len, lines)) + len(lines) > LONGEST_READ:
         stream = TokenStream()
         if said := " ".join(" ".join(lines).split()):
@@ -79,14 +79,14 @@ def read_tokens(language: Language, lines: Sequence[str]) -> TokenStream:
 
 
 class _Reader:
-    """Reads one stretch of code or configuration."""
+    """The reader of one stretch of code or configuration."""
 
     def __init__(self, language: Language, lines: Sequence[str]) -> None:
         self._language = language
         self._lines = lines
         self._stream = TokenStream()
         self._open: list[tuple[bool, int]] = []
-        """Of each open bracket: whether it makes a group of its own (a call does not), and its commas so far."""
+        """For each open bracket: whether it makes a group of its own (a call does not), and its commas so far."""
         self._depths: list[int] = []
         self._line = 0
 
@@ -190,15 +190,15 @@ class _Reader:
 
 
 def _without_margin(body: str) -> str:
-    """Lines behind the first stand where the least indented of them stands at the margin."""
+    """The body of a string with the lines behind the first moved left as far as the least indented of them allows."""
     first, *others = body.split("\n")
     margin = min((len(line) - len(line.lstrip()) for line in others if line.strip()), default=0)
     return "\n".join([first.rstrip(), *(line[margin:].rstrip() for line in others)])
 
 
 def _read_prose(lines: Sequence[str]) -> TokenStream:
-    """White space says nothing but in fenced blocks, and by how deep an item of a list stands; marks of inline code are
-    typography."""
+    """The tokens of Markdown: white space counts only in fenced blocks and as the depth of an item of a list; the marks
+    of inline code do not count."""
     stream = TokenStream()
     fence = ""
     margin = 0

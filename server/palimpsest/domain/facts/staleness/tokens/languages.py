@@ -1,7 +1,6 @@
-"""What a language's text looks like to the lexer: its comments, its strings, and which white space says something.
+"""Languages, told by a file's name alone: their comments, their strings, and the white space that means something.
 
-Chosen by a file's name alone. A name that is not known reads as plain text: words and marks, white space between them
-says nothing.
+A file of an unknown name is plain text: words and marks, and the white space between them means nothing.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from typing import Final
 
 
 class Layout(StrEnum):
-    """Which white space outside strings is part of what a text says."""
+    """The white space outside strings that means something."""
 
     FREE = "free"
     LINES = "lines"
     """Line ends."""
     INDENTED = "indented"
-    """Line ends outside brackets, and how deep a line stands in relation to the others."""
+    """Line ends outside brackets, and the depth of a line in relation to the others."""
 
 
 class Format(StrEnum):
-    """How heads and blocks of a file are told."""
+    """The kind of heads and blocks in a file."""
 
     CODE = "code"
     KEYS = "keys"
@@ -39,20 +38,20 @@ class Format(StrEnum):
 class Language:
     name: str
     comments: tuple[str, ...] = ()
-    """Regular expressions. None may fail late: each ends at the text's end if it is not closed before."""
+    """Regular expressions. None may fail late: a comment that nothing closes ends with the text."""
     strings: tuple[str, ...] = ()
-    """Regular expressions, as `comments`. White space inside is kept."""
+    """Regular expressions, as for `comments`. White space inside means something."""
     layout: Layout = Layout.FREE
     format: Format = Format.CODE
     quotes_alike: str | None = None
-    """Characters that must not stand in a string for its quotes to be style. None: quotes mean something."""
+    """The kind of quote is a matter of style in strings without these characters. None: it always means something."""
     has_trailing_commas: bool = True
     has_semicolon_style: bool = False
     """Whether semicolons can be left out at line ends."""
     has_tuples_of_one: bool = False
-    """Whether a comma before `)` can make a value of what is otherwise only put in brackets."""
+    """Whether `(x,)` is another value than `(x)`."""
     brackets: str = "([{"
-    """What opens a bracket in which line ends say nothing."""
+    """The opening brackets in which line ends mean nothing."""
 
 
 _SLASHES: Final = r"//[^\n]*"
@@ -171,64 +170,47 @@ _VIM: Final = Language("vim", (_LINE_HEAD + r'"[^\n]*',), (_SINGLE,), Layout.LIN
 _MARKDOWN: Final = Language("markdown", format=Format.MARKDOWN, has_trailing_commas=False)
 _TEXT: Final = Language("text", format=Format.TEXT, has_trailing_commas=False)
 
-_SUFFIXES: Final = {
-    suffix: language
-    for language, suffixes in (
-        (_C, "c h cc cpp cxx hh hpp hxx m mm ino cu glsl proto thrift dart zig d v sol"),
-        (_JAVA, "java kt kts scala groovy gradle cs swift"),
-        (_SCRIPT, "js jsx ts tsx mjs cjs mts cts"),
-        (_GO, "go"),
-        (_RUST, "rs"),
-        (_PYTHON, "py pyi pyx gd nim bzl star"),
-        (_LUA, "lua"),
-        (_RUBY, "rb rake gemspec"),
-        (_SHELL, "sh bash zsh fish ksh"),
-        (_PHP, "php"),
-        (_HASHED, "pl pm r jl ex exs coffee nix cmake awk tcl graphql gql"),
-        (_TERRAFORM, "tf tfvars hcl"),
-        (_POWERSHELL, "ps1 psm1"),
-        (_HASKELL, "hs elm purs"),
-        (_ML, "ml mli"),
-        (_FSHARP, "fs fsx"),
-        (_LISP, "lisp cl el clj cljs cljc edn scm rkt"),
-        (_PERCENT, "tex sty erl hrl"),
-        (_SQL, "sql"),
-        (_CSS, "css"),
-        (_SCSS, "scss less"),
-        (_HTML, "html htm xml xhtml svg xsd xsl xaml csproj plist"),
-        (_COMPONENT, "vue svelte astro"),
-        (_INDENTED_MARKUP, "sass pug haml slim"),
-        (_JSON, "json jsonc json5 webmanifest ipynb"),
-        (_YAML, "yaml yml"),
-        (_TOML, "toml"),
-        (_SETTINGS, "ini cfg conf properties env editorconfig service desktop"),
-        (_MAKEFILE, "mk mak"),
-        (_DOCKERFILE, "dockerfile"),
-        (_VIM, "vim"),
-        (_MARKDOWN, "md markdown mdx mkd"),
-    )
-    for suffix in suffixes.split()
-}
-_NAMES: Final = {
-    "dockerfile": _DOCKERFILE,
-    "containerfile": _DOCKERFILE,
-    "makefile": _MAKEFILE,
-    "gnumakefile": _MAKEFILE,
-    "cmakelists.txt": _HASHED,
-    "gemfile": _RUBY,
-    "rakefile": _RUBY,
-    "vagrantfile": _RUBY,
-    "podfile": _RUBY,
-    "jenkinsfile": _JAVA,
-    "cargo.lock": _TOML,
-    "poetry.lock": _TOML,
-    "requirements.txt": _SETTINGS,
-    ".gitignore": _SETTINGS,
-    ".dockerignore": _SETTINGS,
-    ".bashrc": _SHELL,
-    ".zshrc": _SHELL,
-    ".profile": _SHELL,
-}
+_FILES: Final = (
+    (_C, "c h cc cpp cxx hh hpp hxx m mm ino cu glsl proto thrift dart zig d v sol", ""),
+    (_JAVA, "java kt kts scala groovy gradle cs swift", "jenkinsfile"),
+    (_SCRIPT, "js jsx ts tsx mjs cjs mts cts", ""),
+    (_GO, "go", ""),
+    (_RUST, "rs", ""),
+    (_PYTHON, "py pyi pyx gd nim bzl star", ""),
+    (_LUA, "lua", ""),
+    (_RUBY, "rb rake gemspec", "gemfile rakefile vagrantfile podfile"),
+    (_SHELL, "sh bash zsh fish ksh", ".bashrc .zshrc .profile"),
+    (_PHP, "php", ""),
+    (_HASHED, "pl pm r jl ex exs coffee nix cmake awk tcl graphql gql", "cmakelists.txt"),
+    (_TERRAFORM, "tf tfvars hcl", ""),
+    (_POWERSHELL, "ps1 psm1", ""),
+    (_HASKELL, "hs elm purs", ""),
+    (_ML, "ml mli", ""),
+    (_FSHARP, "fs fsx", ""),
+    (_LISP, "lisp cl el clj cljs cljc edn scm rkt", ""),
+    (_PERCENT, "tex sty erl hrl", ""),
+    (_SQL, "sql", ""),
+    (_CSS, "css", ""),
+    (_SCSS, "scss less", ""),
+    (_HTML, "html htm xml xhtml svg xsd xsl xaml csproj plist", ""),
+    (_COMPONENT, "vue svelte astro", ""),
+    (_INDENTED_MARKUP, "sass pug haml slim", ""),
+    (_JSON, "json jsonc json5 webmanifest ipynb", ""),
+    (_YAML, "yaml yml", ""),
+    (_TOML, "toml", "cargo.lock poetry.lock"),
+    (
+        _SETTINGS,
+        "ini cfg conf properties env editorconfig service desktop",
+        "requirements.txt .gitignore .dockerignore",
+    ),
+    (_MAKEFILE, "mk mak", "makefile gnumakefile"),
+    (_DOCKERFILE, "dockerfile", "dockerfile containerfile"),
+    (_VIM, "vim", ""),
+    (_MARKDOWN, "md markdown mdx mkd", ""),
+)
+"""Language, suffixes and whole names of its files, in lower case."""
+_SUFFIXES: Final = {suffix: language for language, suffixes, _ in _FILES for suffix in suffixes.split()}
+_NAMES: Final = {name: language for language, _, names in _FILES for name in names.split()}
 
 
 def language_of(path: str) -> Language:
@@ -245,7 +227,7 @@ def language_of(path: str) -> Language:
 
 @cache
 def token_pattern(language: Language) -> re.Pattern[str]:
-    """Its groups: comment, string, newline, word, mark. What no group takes is white space."""
+    """Its groups: comment, string, newline, word, mark. Between the matches is white space."""
     never = r"(?!)"
     comment = "|".join(language.comments) or never
     string = "|".join(language.strings) or never
