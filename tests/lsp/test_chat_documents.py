@@ -180,7 +180,7 @@ async def test_what_a_user_can_do_is_a_command_whose_answer_stands_in_the_docume
         params = {"command": f"palimpsest.command.{name}", "arguments": [given]}
         return await editor.client.request("workspace/executeCommand", params)
 
-    assert "called" in (await execute("rename", uri=editor.uri, argument="Colors"))["result"]["text"]
+    assert "title" in (await execute("rename", uri=editor.uri, argument="Colors"))["result"]["text"]
     await editor.until("/rename Colors")
     await editor.until("# Colors")
     again = (await execute("retry", uri=editor.uri))["result"]
@@ -404,7 +404,7 @@ async def test_what_is_purged_leaves_the_document_and_what_commands_quoted_in_it
         editor.type(text)
         await editor.command("send")
         await editor.settled()
-    assert "is gone, for good" in editor.text
+    assert "and all that was derived from it, is deleted" in editor.text
     await editor.until("zqxsecret7731", is_there=False)
     assert "zqxsecret7731" not in editor.path.read_text()
     editor.close()
@@ -460,7 +460,7 @@ async def test_a_document_named_by_what_is_purged_goes(desk: Desk) -> None:
         editor.type(text)
         await editor.command("send")
         await editor.settled()
-    assert "is gone, for good" in editor.text
+    assert "and all that was derived from it, is deleted" in editor.text
     assert not editor.path.exists()
 
 

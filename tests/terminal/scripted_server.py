@@ -1,7 +1,7 @@
 """A server that plays scenes: the text of a message is the name of a scene. A program, for the client to start.
 
-    python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash] [--broken] [--left]
-                                  [--tells] [--slow]
+    python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash] [--left] [--tells]
+                                  [--slow]
 
 Every message it receives is appended to LOG as one line of JSON, so a test can see what the client really sent.
 """
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from palimpsest.services.chat.commands.table import COMMANDS
 from palimpsest.wire.codec.framing import FrameDecoder, encode_frame
 
 Json = dict[str, Any]
@@ -116,11 +117,6 @@ class Server:
             self.send({"method": "window/showMessage", "params": {"type": 2, "message": "Something broke off."}})
         self.reply(request, {"conversations": self.conversations})
 
-    def on_conversation_create(self, request: Json, params: Json) -> None:
-        self.conversations.insert(0, self.conversation(len(self.conversations) + 1))
-        self.conversations[0].update({key: params[key] for key in ("title", "model") if key in params})
-        self.reply(request, self.conversations[0])
-
     def on_conversation_read(self, request: Json, params: Json) -> None:
         start = params.get("start", 0)
         message = {"id": start, "role": "user", "text": "What is a \x1b[31mcut\x1b[0m?", "parts": [],
@@ -140,59 +136,40 @@ class Server:
         locked = {**model, "name": "locked-2", "isAvailable": False, "isDefault": False, "hint": "Set its key."}
         self.reply(request, {"models": [model, locked]})
 
-    def on_model_switch(self, request: Json, params: Json) -> None:
-        if params["model"] == "locked-2":
-            self.fail(request, -32803, "There is no key for locked-2.", "auth")
-            return
-        self.reply(request, {"outcome": "shrinking", "model": params["model"], "oldBudget": 200_000,
-                             "newBudget": 100_000, "usage": USAGE, "needsSummarization": True})  # fmt: skip
-
-    def on_usage(self, request: Json, params: Json) -> None:
-        self.reply(request, USAGE)
-
-    def on_prepareContext(self, request: Json, params: Json) -> None:
-        segment = {"type": "message", "tokens": 1200, "reason": "newest", "certainty": "estimated", "isInPrefix": True,
-                   "messages": {"start": 0, "end": 4}}  # fmt: skip
-        self.reply(request, {"status": "ready", "model": "scripted-1", "usedTokens": 1200, "upperTokens": 1300,
-                             "limitTokens": 200_000, "segments": [segment], "wouldSummarize": []})  # fmt: skip
-
-    def on_summarize(self, request: Json, params: Json) -> None:
-        self.play_summary(params.get("workDoneToken"), params["conversationId"])
-        self.reply(request, {"tokensBefore": 9000, "tokensAfter": 3000, "usage": USAGE, "summaryId": 1,
-                             "reason": "Messages 0 to 7 are summarised.",
-                             "covers": {"start": 0, "end": 8}})  # fmt: skip
-
     def on_turn_cancel(self, request: Json, params: Json) -> None:
         self.reply(request, {"status": "committed"})
 
     def on_turn_attach(self, request: Json, params: Json) -> None:
-        self.delta(params["partialResultToken"], type="text", text="the rest of it")
-        self.end_turn(request, "conversation-1")
-
-    def on_recovery_list(self, request: Json, params: Json) -> None:
-        broken = {"conversationId": "conversation-1", "title": "Title 1", "turnId": "turn-7", "userMessageId": 0,
-                  "class_": "errored", "text": "half of the answer", "textLength": 1018, "lastSeq": 4,
-                  "model": "scripted-1", "endedAt": "2026-11-21T10:00:00Z"}  # fmt: skip
-        broken["class"] = broken.pop("class_")
-        self.reply(request, {"turns": [broken] if self.options.broken else []})
-
-    def on_recovery_resolve(self, request: Json, params: Json) -> None:
-        if params["action"] in ("continue", "retry"):
-            self.delta(params["partialResultToken"], type="text", text=f"{params['action']} of {params['turnId']}")
-        self.end_turn(request, "conversation-1")
-
-    def on_turn_continue(self, request: Json, params: Json) -> None:
-        self.delta(params["partialResultToken"], type="text", text=f"more in {params['conversationId']}")
-        self.end_turn(request, params["conversationId"], stop="output_limit")
-
-    def on_turn_retry(self, request: Json, params: Json) -> None:
-        self.delta(params["partialResultToken"], type="turn", turnId="turn-8", userMessageId=0,
-                   conversationId=params["conversationId"])  # fmt: skip
-        self.delta(params["partialResultToken"], type="text", text=f"again in {params['conversationId']}")
+        self.delta(params["partialResultToken"], type="text", text=f"the rest of {params['turnId']}")
         if self.options.slow:
             cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")
             self.reply(cancel, {"status": "cancelled"})
-        self.end_turn(request, params["conversationId"], "cancelled" if self.options.slow else "committed")
+        self.end_turn(request, "conversation-1", "cancelled" if self.options.slow else "committed")
+
+    def on_mentions_complete(self, request: Json, params: Json) -> None:
+        items = [
+            {"kind": "command", "label": each.usage, "insertText": f"/{each.name} ", "detail": each.help}
+            for each in COMMANDS
+        ]
+        self.reply(request, {"start": 0, "items": items, "isIncomplete": False})
+
+    def on_command_run(self, request: Json, params: Json) -> None:
+        """Some commands play a scene; any other is repeated."""
+        text, answer = params["text"], dict[str, Any]()
+        if text == "/model locked-2":
+            self.fail(request, -32803, "There is no key for locked-2.", "auth")
+            return
+        if text == "/retry":
+            answer = {"text": "Not shown.", "conversationId": "conversation-1", "turnId": "turn-8"}
+        elif text == "/rollback":
+            answer = {"text": "Hidden.", "draft": "What was *typed*\nthere"}
+        elif text == "/fork":
+            answer = {"text": "The chat continues in a fork.", "conversationId": "conversation-9"}
+        elif text == "/facts":
+            answer = {"text": "| No. | Fact |\n| --- | --- |\n| 7 | a \\*cut\\* \x1b[31mred |\n\nAnd **more** `code`."}
+        elif text == "/summarize 2-5":
+            self.play_summary(None, params["conversationId"])
+        self.reply(request, {"text": f"Ran {text}"} | answer)
 
     def on_adoption_list(self, request: Json, params: Json) -> None:
         left = {"folderUri": params["folderUri"], "store": "before-1", "path": "/home/x/before"}
@@ -326,7 +303,7 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=0)
     parser.add_argument("--running", action="store_true")
     parser.add_argument("--version", type=int, default=1)
-    for name in ("--crash", "--broken", "--left", "--tells", "--slow"):
+    for name in ("--crash", "--left", "--tells", "--slow"):
         parser.add_argument(name, action="store_true")
     Server(parser.parse_args()).run()
 

@@ -11,8 +11,9 @@ import pytest
 from tests.terminal.chats import Chats
 from tests.waiting import WAIT_S
 
+from palimpsest.services.chat.commands.table import COMMANDS
 from palimpsest.terminal.calls import Event
-from palimpsest.terminal.commands import COMMANDS, Commands, parse
+from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import CommandFailed, RequestFailed
 from palimpsest.terminal.session import Session
 from palimpsest.wire.areas.turns import TurnDelta
@@ -36,6 +37,9 @@ class Recorder:
 
     def fail(self, sentence: str) -> None:
         self.lines.append(sentence)
+
+    def answer(self, markdown: str) -> None:
+        self.lines.append(markdown)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         assert all(len(row) == len(columns) for row in rows)
@@ -66,7 +70,7 @@ async def commanding(chats: Chats, *scene: str) -> AsyncGenerator[tuple[Commands
         ("// a comment", None),
         (" /help", None),
         ("what does /help do?", None),
-        ("/help\nand more", None),
+        ("/pin one\ntwo", ("pin", "one\ntwo")),
         ("/2", None),
     ],
 )
@@ -85,31 +89,52 @@ async def test_an_unknown_command_is_refused_with_the_nearest(chats: Chats, type
 
 
 async def test_a_command_far_from_all_points_to_help(chats: Chats) -> None:
-    assert not difflib.get_close_matches("xyzzy", [command.name for command in COMMANDS], 1, 0.5)
     async with commanding(chats) as (commands, _, _):
-        with pytest.raises(CommandFailed, match="/help lists them"):
+        assert not difflib.get_close_matches("xyzzy", await commands.known(), 1, 0.5)
+        with pytest.raises(CommandFailed, match="/help lists the commands"):
             await commands.run("xyzzy", "")
 
 
-async def test_help_names_every_command(chats: Chats) -> None:
+async def test_help_lists_the_server_s_commands_and_the_terminal_s_own_once_each(chats: Chats) -> None:
     async with commanding(chats) as (commands, view, _):
         await commands.run("help", "")
-    for command in COMMANDS:
-        assert any(line.startswith(f"/{command.name}") and command.doc in line for line in view.lines)
+    listed = [line.split()[0].removeprefix("/") for line in view.lines if line.startswith("/")]
+    own = {"list", "open", "read", "adopt", "quit"}
+    assert sorted(listed) == sorted({command.name.value for command in COMMANDS} | own)
 
 
-@pytest.mark.parametrize("name", ["help", "list", "usage", "context", "quit"])
+@pytest.mark.parametrize("name", ["help", "list", "quit"])
 async def test_an_argument_nobody_reads_is_refused(chats: Chats, name: str) -> None:
     async with commanding(chats) as (commands, _, _):
         with pytest.raises(CommandFailed, match="takes no argument"):
             await commands.run(name, "now")
 
 
-@pytest.mark.parametrize("name", ["usage", "context", "summarize", "read"])
-async def test_what_needs_a_conversation_says_so_before_there_is_one(chats: Chats, name: str) -> None:
+async def test_reading_before_there_is_a_conversation_says_so(chats: Chats) -> None:
     async with commanding(chats) as (commands, _, _):
-        with pytest.raises(CommandFailed, match="Nothing has been said"):
-            await commands.run(name, "")
+        with pytest.raises(CommandFailed, match="no conversation yet"):
+            await commands.run("read", "")
+
+
+async def test_the_server_runs_a_command_in_the_conversation_that_is_open(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, view, session):
+        await commands.run("usage", "")
+        await commands.run("open", "1")
+        await commands.run("summarise", "0-1")
+        await commands.run("fork", "")
+        assert view.lines[-1] == "The chat continues in a fork."
+        await commands.run("pin", "one\ntwo")
+        assert session.conversation_id == "conversation-9"
+        with pytest.raises(RequestFailed, match="no key"):
+            await commands.run("model", "locked-2")
+    folder = {"folderUri": chats.folder.as_uri()}
+    assert chats.received("palimpsest/command/run") == [
+        {"text": "/usage", **folder},
+        {"text": "/summarize 0-1", "conversationId": "conversation-1"},
+        {"text": "/fork", "conversationId": "conversation-1"},
+        {"text": "/pin one\ntwo", "conversationId": "conversation-9"},
+        {"text": "/model locked-2", "conversationId": "conversation-9"},
+    ]
 
 
 async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None:
@@ -140,9 +165,7 @@ async def test_a_number_that_is_not_in_the_list_opens_nothing(chats: Chats, argu
 async def test_opening_follows_the_answer_that_is_being_written(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1", "--running") as (commands, view, _):
         await commands.run("open", "1")
-    assert [event.text for event in view.events if hasattr(event, "text")] == ["the rest of it"]
-    (params,) = chats.received("palimpsest/turn/attach")
-    assert params["turnId"] == "turn-elsewhere"
+    assert [event.text for event in view.events if isinstance(event, TurnDelta)] == ["the rest of turn-elsewhere"]
 
 
 async def test_new_leaves_nothing_behind_until_something_is_said(chats: Chats) -> None:
@@ -150,51 +173,18 @@ async def test_new_leaves_nothing_behind_until_something_is_said(chats: Chats) -
         await commands.run("open", "1")
         await commands.run("new", "")
         assert session.conversation_id is None
-        assert chats.received("palimpsest/conversation/create") == []
+        assert chats.received("palimpsest/command/run") == []
         await commands.run("new", "About cuts")
-        assert session.conversation_id == "conversation-2"
-    assert chats.received("palimpsest/conversation/create") == [
-        {"folder": chats.folder.as_uri(), "title": "About cuts"}
-    ]
+    (params,) = chats.received("palimpsest/command/run")
+    assert params["text"] == "/new About cuts"
 
 
-async def test_models_are_listed_with_what_makes_them_available(chats: Chats) -> None:
-    async with commanding(chats) as (commands, view, _):
-        await commands.run("model", "")
-    assert view.lines == [
-        "scripted-1 (default) | scripted | 262,144 | yes",
-        "locked-2 | scripted | 262,144 | no: Set its key.",
-    ]
-
-
-async def test_a_switch_tells_both_budgets_and_a_refused_one_why(chats: Chats) -> None:
-    async with commanding(chats, "--conversations", "1") as (commands, view, _):
-        await commands.run("open", "1")
-        await commands.run("model", "small-3")
-        assert "small-3 now; budget 200,000 → 100,000" in view.lines[-2]
-        assert "will be summarised" in view.lines[-2]
-        with pytest.raises(RequestFailed, match="no key"):
-            await commands.run("model", "locked-2")
-
-
-async def test_a_model_chosen_before_the_first_message_begins_the_conversation(chats: Chats) -> None:
-    async with commanding(chats) as (commands, _, session):
-        await commands.run("model", "small-3")
-        assert session.conversation_id == "conversation-1"
-    assert chats.received("palimpsest/conversation/create")[0]["model"] == "small-3"
-
-
-async def test_a_summary_is_followed_and_its_range_includes_both_ends(chats: Chats) -> None:
+async def test_a_summary_is_followed_while_it_is_written(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1") as (commands, view, _):
         await commands.run("open", "1")
         await commands.run("summarize", "2-5")
-        assert sum(isinstance(event, ContextEvent) for event in view.events) == 3
-        assert "9,000 → 3,000" in view.lines[-1]
-        for argument in ("5-2", "all", "3"):
-            with pytest.raises(CommandFailed, match="A-B"):
-                await commands.run("summarize", argument)
-    (params,) = chats.received("palimpsest/summarize")
-    assert params["range"] == {"start": 2, "end": 6}
+    assert sum(isinstance(event, ContextEvent) for event in view.events) == 3
+    assert view.lines[-1] == "Ran /summarize 2-5"
 
 
 async def test_reading_shows_who_said_what_and_where_it_goes_on(chats: Chats) -> None:
@@ -209,39 +199,19 @@ async def test_reading_shows_who_said_what_and_where_it_goes_on(chats: Chats) ->
         assert any(line.startswith("[40] user") for line in view.lines)
 
 
-async def test_what_broke_off_is_listed_and_something_is_done_about_it(chats: Chats) -> None:
-    async with commanding(chats, "--broken", "--conversations", "2") as (commands, view, session):
-        await commands.run("recover", "")
-        assert view.lines[0].startswith("1 | Title 1 | it failed | 1,018 | ")
-        assert view.lines[0].endswith("| half of the answer")
-        await commands.run("recover", "1 continue")
-        assert [event.text for event in view.events if isinstance(event, TurnDelta)] == ["continue of turn-7"]
-        assert session.conversation_id == "conversation-1"
-        session.conversation_id = "conversation-2"
-        await commands.run("recover", "1 Discard")
-        assert "/read still shows it" in view.lines[-1]
-        assert session.conversation_id == "conversation-2"
-        for wrong in ("1", "1 forget", "keep"):
-            with pytest.raises(CommandFailed, match="what to do"):
-                await commands.run("recover", wrong)
-        with pytest.raises(CommandFailed, match="no such number"):
-            await commands.run("recover", "2 keep")
-    actions = [params["action"] for params in chats.received("palimpsest/recovery/resolve")]
-    assert actions == ["continue", "discard"]
-
-
-async def test_the_last_answer_is_continued_or_asked_for_again(chats: Chats) -> None:
-    async with commanding(chats, "--conversations", "1") as (commands, view, _):
-        for name in ("continue", "retry"):
-            with pytest.raises(CommandFailed, match="Nothing has been said"):
-                await commands.run(name, "")
-        await commands.run("open", "1")
-        await commands.run("continue", "")
-        assert "not complete" in view.lines[-1]
+async def test_a_turn_that_a_command_starts_is_followed_to_its_end(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "2") as (commands, view, session):
         await commands.run("retry", "")
-        texts = [event.text for event in view.events if isinstance(event, TurnDelta) and event.text]
-        assert texts == ["more in conversation-1", "again in conversation-1"]
+        assert session.conversation_id == "conversation-1"
+        assert [event.text for event in view.events if isinstance(event, TurnDelta)] == ["the rest of turn-8"]
+        assert view.lines == []
         assert commands.turn is None
+
+
+async def test_what_was_typed_is_shown_when_it_is_the_draft_again(chats: Chats) -> None:
+    async with commanding(chats, "--conversations", "1") as (commands, view, _):
+        await commands.run("rollback", "")
+    assert view.lines == ["Hidden.", "What was *typed*\nthere"]
 
 
 async def test_conversations_of_a_moved_folder_come_when_the_user_says_yes(chats: Chats) -> None:
@@ -250,7 +220,7 @@ async def test_conversations_of_a_moved_folder_come_when_the_user_says_yes(chats
         assert "/home/x/before" in view.lines[0]
         assert chats.received("palimpsest/adoption/resolve") == []
         await commands.run("adopt", "yes")
-        assert "2 conversations and 1 pin;" in view.lines[-2]
+        assert "Copied 2 conversations and 1 pin." in view.lines[-2]
         assert "c9" in view.lines[-1]
         await commands.run("adopt", "no")
         with pytest.raises(CommandFailed, match="yes or /adopt no"):

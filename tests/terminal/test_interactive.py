@@ -44,7 +44,7 @@ def test_a_new_conversation_begins_when_asked_for(chats: Chats) -> None:
 
 def test_an_answer_begun_elsewhere_is_followed(chats: Chats) -> None:
     with chats.terminal("--conversations", "1", "--running") as terminal:
-        terminal.expect("the rest of it")
+        terminal.expect("the rest of turn-elsewhere")
         terminal.expect_prompt()
         assert terminal.leave() == 0
 
@@ -164,7 +164,7 @@ def test_commands_and_models_are_completed(chats: Chats) -> None:
         terminal.type(TAB)
         terminal.expect("age")
         terminal.type(ENTER)
-        terminal.expect("2.1k / 200k (1%), green")
+        terminal.expect("Ran /usage")
         terminal.expect_prompt()
         terminal.type("/model lo")
         terminal.expect("locked-2")
@@ -180,7 +180,7 @@ def test_an_unknown_command_is_not_sent_to_the_model(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("/contxt" + ENTER)
-        terminal.expect("Did you mean /context?")
+        terminal.expect("Did you mean /context or /continue?")
         terminal.expect_prompt()
         assert terminal.leave() == 0
     assert chats.received("palimpsest/chat") == []
@@ -281,9 +281,20 @@ def test_an_answer_that_a_command_asked_for_can_be_stopped_and_is_kept(chats: Ch
     with chats.terminal("--conversations", "1", "--slow") as terminal:
         terminal.expect_prompt()
         terminal.type("/retry" + ENTER)
-        terminal.expect("again in conversation-1")
+        terminal.expect("the rest of turn-8")
         terminal.type(CTRL_C)
         terminal.expect("was cancelled; what had come of it is kept")
         terminal.expect_prompt()
         terminal.leave()
     assert chats.received("palimpsest/turn/cancel") == [{"turnId": "turn-8"}]
+
+
+def test_the_markdown_of_an_answer_is_rendered_and_drives_nothing(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1") as terminal:
+        terminal.expect_prompt()
+        terminal.type("/facts" + ENTER)
+        shown = terminal.expect("And more code.")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+    assert "\x1b[1mmore" in shown
+    assert re.search(r" 7 +a \*cut\* \\x1b\[31mred ", "\n".join(left_standing(shown)))

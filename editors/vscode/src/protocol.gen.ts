@@ -1302,8 +1302,10 @@ export interface RunCommandResult {
     text: string;
     /** The conversation in which the chat goes on, when that is another one. */
     conversationId?: string;
-    /** The turn that the command set going (`/retry`, `/continue`): `turn/attach` follows its answer. */
+    /** The turn that the command started (`/retry`, `/continue`): `turn/attach` follows its answer. */
     turnId?: string;
+    /** What the user had typed, when the command made it the conversation's draft (`/rollback`). */
+    draft?: string;
 }
 
 /** A tool that the model may call and the editor runs. */

@@ -16,8 +16,10 @@ from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import machine
 from palimpsest.services.chat.attachments import take_snapshots, user_content
-from palimpsest.services.chat.commands import parse
-from palimpsest.services.chat.run_command import Commanding, plain
+from palimpsest.services.chat.commands.markdown import plain
+from palimpsest.services.chat.commands.run import run_command
+from palimpsest.services.chat.commands.scope import Scope
+from palimpsest.services.chat.commands.table import parse
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.offline_notice import IN_TERMINAL, notice_of
@@ -116,10 +118,10 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
             "command, or send the message again."
         )
     if opened.blank is None:
-        return (await Commanding(session, opened.id).run(text)).text
+        return (await run_command(Scope(session, opened.id), text)).text
     if asked.command.name is CommandName.MODEL and asked.argument:
-        return f"The model is {plain(await sessions.switch_model(opened, session, asked.argument))} now."
-    return (await Commanding(session, None).run(text)).text
+        return f"The model is now {plain(await sessions.switch_model(opened, session, asked.argument))}."
+    return (await run_command(Scope(session, None), text)).text
 
 
 async def _content(session: FolderSession, asked: Prompt) -> Content:
@@ -128,6 +130,6 @@ async def _content(session: FolderSession, asked: Prompt) -> Content:
 
 
 def _is_command(asked: Prompt) -> bool:
-    """As `slash_commands` says: a slash and a word."""
+    """A slash and a word of letters, as `palimpsest.services.chat.commands.table` says."""
     word = asked.text.split(maxsplit=1)[0] if asked.text.startswith("/") else ""
     return not asked.attachments and len(word) > 1 and word[1:].isascii() and word[1:].isalpha()

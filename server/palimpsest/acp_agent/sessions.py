@@ -17,7 +17,7 @@ from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.services.chat.commands import COMMANDS
+from palimpsest.services.chat.commands.table import COMMANDS
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.folder.folders import Folders
 from palimpsest.services.folder.session import FolderSession

@@ -54,6 +54,12 @@ class ConsoleView:
     def fail(self, sentence: str) -> None:
         self._line(sentence, _RED)
 
+    def answer(self, markdown: str) -> None:
+        from rich.markdown import Markdown  # loaded with the first answer, not before the first prompt
+
+        self._to_left()
+        self._console.print(Markdown(sanitise(markdown), hyperlinks=False))
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self._to_left()
         table = Table(*columns, box=None, pad_edge=False, header_style=_DIM)

@@ -1,4 +1,4 @@
-"""The conversation at a terminal: a prompt, and what comes of each line typed there.
+"""The conversation at a terminal: a prompt, and the answer to each line that is typed there.
 
 Keys are read by the prompt alone. While something is under way the keyboard is in its ordinary mode, but without echo:
 what is typed then waits for the next prompt, and Ctrl-C is a signal.
@@ -18,7 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from palimpsest.terminal.commands import COMMANDS, Commands, parse
+from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.console import ConsoleView
 from palimpsest.terminal.errors import REQUEST_CANCELLED, RequestFailed, ServerGone, TerminalError, describe
 from palimpsest.terminal.history import open_history
@@ -37,31 +37,40 @@ _ANSWERS = {
     "never": ApprovalAnswer.NEVER,
 }
 
+_MENU_ROWS = 12
+"""Lines that the menu of completions may take; it scrolls."""
+
 
 class SlashCompleter(Completer):
     """Completes the commands, and the names of models behind `/model`."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, commands: Commands) -> None:
         self._session = session
+        self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = document.text_before_cursor
-        if not typed.startswith("/") or any(blank in typed for blank in " \t\n"):
-            return
-        for command in COMMANDS:
-            if f"/{command.name}".startswith(typed.lower()):
-                yield Completion(f"/{command.name}", start_position=-len(typed), display_meta=command.doc)
+        """None: the commands are the server's, so there is only the asynchronous way."""
+        return ()
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        for completion in self.get_completions(document, complete_event):
-            yield completion
         command, blank, typed = document.text_before_cursor.partition(" ")
-        if command.lower() == "/model" and blank:
+        if command.startswith("/") and not blank:
+            for name, (_, help_) in (await self._known()).items():
+                if f"/{name}".startswith(command.lower()):
+                    yield Completion(f"/{name}", start_position=-len(command), display_meta=help_)
+        elif command.lower() == "/model":
             for name in await self._session.model_names():
                 if name.startswith(typed):
                     yield Completion(name, start_position=-len(typed))
+
+    async def _known(self) -> dict[str, tuple[str, str]]:
+        """Empty when the server fails: typing goes on, and running the command says why."""
+        try:
+            return await self._commands.known()
+        except TerminalError:
+            return {}
 
 
 class Conversation:
@@ -80,12 +89,12 @@ class Conversation:
         self._prompt: PromptSession[str] = PromptSession(
             "> ",
             history=history,
-            completer=SlashCompleter(session),
+            completer=SlashCompleter(session, self._commands),
             key_bindings=_bindings(),
             prompt_continuation="  ",
             # Only then: a menu that may come at any time keeps its room free below every prompt.
             complete_while_typing=Condition(lambda: self._prompt.default_buffer.text.startswith("/")),
-            reserve_space_for_menu=len(COMMANDS),
+            reserve_space_for_menu=_MENU_ROWS,
         )
 
     async def hold(self, *, begins_new: bool) -> int:

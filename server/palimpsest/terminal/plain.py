@@ -17,7 +17,7 @@ from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import ServerGone, TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
-from palimpsest.terminal.render import ending, one_line
+from palimpsest.terminal.render import ending, one_line, unescaped
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.areas.usage import ContextEvent
@@ -42,6 +42,9 @@ class PlainView:
 
     def note(self, text: str) -> None:
         self.say(text)
+
+    def answer(self, markdown: str) -> None:
+        self.say(unescaped(markdown))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in (columns, *rows):

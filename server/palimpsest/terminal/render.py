@@ -28,6 +28,9 @@ class View(Protocol):
     def note(self, text: str) -> None:
         """A line about them, less important."""
 
+    def answer(self, markdown: str) -> None:
+        """The answer of a command."""
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows under column heads."""
 
@@ -49,6 +52,11 @@ def one_line(text: str) -> str:
 def clean(text: str) -> str:
     """What was typed or piped in, without the half characters that stand for bytes that are not UTF-8."""
     return _HALF.sub("\ufffd", text)
+
+
+def unescaped(markdown: str) -> str:
+    """The source of Markdown, without the backslashes that escape its marks."""
+    return re.sub(r"\\([\\`*_{}\[\]<>#|~&])", r"\1", markdown)
 
 
 def ending(result: ChatResult) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from palimpsest.terminal.calls import Call, Event
 from palimpsest.terminal.connection import Connection
@@ -22,21 +22,19 @@ from palimpsest.wire.areas.adoption import (
     ListAdoptionResult,
     ResolveAdoptionParams,
 )
+from palimpsest.wire.areas.commands import (
+    CompleteMentionsParams,
+    CompleteMentionsResult,
+    MentionItem,
+    RunCommandParams,
+    RunCommandResult,
+)
 from palimpsest.wire.areas.conversations import (
     ConversationInfo,
-    CreateConversationParams,
     ListConversationsParams,
     ListConversationsResult,
 )
 from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult
-from palimpsest.wire.areas.recovery import (
-    BrokenAnswer,
-    GoOnParams,
-    ListRecoveryParams,
-    ListRecoveryResult,
-    RecoveryAction,
-    ResolveParams,
-)
 from palimpsest.wire.areas.turns import (
     AttachParams,
     CancelParams,
@@ -71,10 +69,11 @@ async def follow(view: View, followed: Followed[T_co]) -> T_co:
 class Turn:
     """A turn under way. It tells the session its conversation, which for a first message is not known before."""
 
-    def __init__(self, session: Session, call: Call[ChatResult]) -> None:
+    def __init__(self, session: Session, call: Call[ChatResult], turn_id: str | None = None) -> None:
         self._session = session
         self._call = call
-        self._turn_id: str | None = None
+        self._turn_id = turn_id
+        """None until the server names the turn of a message."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
         async with contextlib.aclosing(self._call.events()) as events:
@@ -108,19 +107,13 @@ class Session:
         self.conversation_id: str | None = None
         """None: the next message begins a conversation."""
         self._models: list[str] | None = None
+        self._commands: list[MentionItem] | None = None
 
     async def conversations(self) -> list[ConversationInfo]:
         """The folder's conversations, the last changed first."""
         params = ListConversationsParams(self.folder)
         found = await self.connection.request("palimpsest/conversation/list", params, ListConversationsResult)
         return found.conversations
-
-    async def create(self, title: str | None = None, model: str | None = None) -> ConversationInfo:
-        """Begin a conversation and make it the current one."""
-        params = CreateConversationParams(self.folder, title, model)
-        created = await self.connection.request("palimpsest/conversation/create", params, ConversationInfo)
-        self.conversation_id = created.conversation_id
-        return created
 
     def chat(self, text: str) -> Turn:
         """Send a message to the current conversation, or to a new one."""
@@ -139,25 +132,22 @@ class Session:
         params = AttachParams(turn_id, partial_result_token=str(uuid.uuid4()))
         return self.connection.call("palimpsest/turn/attach", params, ChatResult)
 
-    async def broken(self) -> list[BrokenAnswer]:
-        """The folder's answers that broke off, the last one last."""
-        params = ListRecoveryParams(self.folder)
-        return (await self.connection.request("palimpsest/recovery/list", params, ListRecoveryResult)).turns
+    def started(self, turn_id: str) -> Turn:
+        """Follow a turn that this client started by a command."""
+        return Turn(self, self.attach(turn_id), turn_id)
 
-    def run_again(self, broken: BrokenAnswer, action: RecoveryAction) -> Turn:
-        """Continue or retry one of them; its conversation is the current one then."""
-        params = ResolveParams(broken.turn_id, action, None, str(uuid.uuid4()), str(uuid.uuid4()))
-        return Turn(self, self.connection.call("palimpsest/recovery/resolve", params, ChatResult))
+    def run_command(self, text: str) -> Call[RunCommandResult]:
+        """Run a slash command of the server's."""
+        params = RunCommandParams(text, self.conversation_id, None if self.conversation_id else self.folder)
+        return self.connection.call("palimpsest/command/run", params, RunCommandResult)
 
-    async def settle(self, broken: BrokenAnswer, action: RecoveryAction) -> None:
-        """Keep or discard one of them."""
-        params = ResolveParams(broken.turn_id, action)
-        await self.connection.request("palimpsest/recovery/resolve", params, ChatResult)
-
-    def go_on(self, conversation_id: str, method: Literal["palimpsest/turn/continue", "palimpsest/turn/retry"]) -> Turn:
-        """Continue the last answer, or ask for it again."""
-        params = GoOnParams(None, conversation_id, str(uuid.uuid4()), str(uuid.uuid4()))
-        return Turn(self, self.connection.call(method, params, ChatResult))
+    async def commands(self) -> list[MentionItem]:
+        """The server's slash commands, in the order in which it shows them. Requested once."""
+        if self._commands is None:
+            params = CompleteMentionsParams("/", 1, folder_uri=self.folder)
+            found = await self.connection.request("palimpsest/mentions/complete", params, CompleteMentionsResult)
+            self._commands = found.items
+        return self._commands
 
     async def left_behind(self) -> list[LeftBehind]:
         """Conversations that can be brought here, because the folder was moved."""
@@ -168,15 +158,10 @@ class Session:
         params = ResolveAdoptionParams(left.folder_uri, left.store, action)
         return await self.connection.request("palimpsest/adoption/resolve", params, AdoptionResult)
 
-    async def models(self) -> ListModelsResult:
-        """Every model, and its name remembered for `model_names`."""
-        found = await self.connection.request("palimpsest/model/list", ListModelsParams(), ListModelsResult)
-        self._models = [model.name for model in found.models]
-        return found
-
     async def model_names(self) -> list[str]:
-        """What `/model` can be completed with; asked for once. Empty when the server does not say."""
+        """The names that complete `/model`. Requested once; empty when the server fails."""
         if self._models is None:
             with contextlib.suppress(TerminalError):
-                await self.models()
+                found = await self.connection.request("palimpsest/model/list", ListModelsParams(), ListModelsResult)
+                self._models = [model.name for model in found.models]
         return self._models or []

@@ -4,22 +4,28 @@ what the request of its own would answer in values, without letting a text becom
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.services.facts.librarians import librarian_of
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
 from palimpsest.domain.messages import MessageId
+from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.services.chat.commands import COMMANDS, parse
-from palimpsest.services.chat.run_command import Commanding, Reply, plain
+from palimpsest.services.chat.commands.markdown import plain
+from palimpsest.services.chat.commands.run import run_command
+from palimpsest.services.chat.commands.scope import Reply, Scope
+from palimpsest.services.chat.commands.table import COMMANDS, parse
+from palimpsest.services.models.catalog import with_override
 
 
 async def run(bench: Bench, text: str) -> Reply:
-    return await Commanding(bench.session, bench.conversation_id).run(text)
+    return await run_command(Scope(bench.session, bench.conversation_id), text)
 
 
 async def said(bench: Bench, text: str) -> str:
@@ -38,7 +44,7 @@ def test_a_slash_and_a_word_is_a_command(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "/", "help", " /help", "/usr/bin is full", "//", "/1", "see /help", "/a-b"])
 def test_anything_else_is_a_message(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="This is no command"):
+    with pytest.raises(InvalidRequest, match="This is not a command"):
         parse(text)
 
 
@@ -53,10 +59,10 @@ def test_name_and_argument_are_told_apart() -> None:
         ("/sum", "There is no command /sum. Did you mean /summarize?"),
         ("/contxt", "There is no command /contxt. Did you mean /context or /continue?"),
         ("/s x", "Did you mean /summarize or /stats or /search?"),
-        ("/zzzzzz", "There is no command /zzzzzz. /help lists them."),
+        ("/zzzzzz", "There is no command /zzzzzz. /help lists the commands."),
         ("/usage now", "/usage takes no argument."),
-        ("/pin", "Something is missing: /pin TEXT."),
-        ("/withdraw  ", "Something is missing: /withdraw ID."),
+        ("/pin", "The argument is missing. Type /pin TEXT."),
+        ("/withdraw  ", "The argument is missing. Type /withdraw ID."),
     ],
 )
 def test_what_is_no_command_is_answered_with_what_comes_near(text: str, sentence: str) -> None:
@@ -89,7 +95,7 @@ async def test_context_usage_and_stats_report_what_there_is(bench: Opener) -> No
     usage = await said(b, "/usage")
     assert "2 messages, 0 summaries" in usage
     assert "| messages |" in usage
-    assert await said(b, "/stats") == "Nothing was summarised in this conversation yet."
+    assert await said(b, "/stats") == "Nothing was summarized in this conversation yet."
 
 
 async def test_a_range_is_summarised_and_then_in_the_stats(bench: Opener) -> None:
@@ -125,9 +131,35 @@ async def test_models_are_listed_and_switched(bench: Opener) -> None:
     listed = await said(b, "/model")
     assert "| offline (default) | offline |" in listed
     assert "| no: " in listed
-    assert await said(b, "/model offline") == "The model is offline now."
+    assert await said(b, "/model offline") == "The model is now offline."
     with pytest.raises(NotFound):
         await run(b, "/model nobody-knows-it")
+
+
+async def test_a_switch_shows_both_budgets(bench: Opener) -> None:
+    b = await bench([], window=32_000)
+    models = b.session.contexts.models
+    large = with_window(models.get("offline"), 200_000)
+    b.session.contexts.models = with_override(models, replace(large, name="large"))
+    small_budget, large_budget = (models.budget(model).budget for model in (models.get("offline"), large))
+    assert f" Budget: {small_budget:,} → {large_budget:,} tokens." in await said(b, "/model large")
+    assert f" Budget: {large_budget:,} → {small_budget:,} tokens." in await said(b, "/model offline")
+
+
+async def test_facts_are_listed_as_text_forgotten_and_restored(bench: Opener) -> None:
+    b = await bench([])
+    b.session.folder.facts.take(librarian_of(b, b.session.folder.root))
+    assert await said(b, "/facts") == "There are no facts about this folder yet."
+    stored = await b.session.folder.facts.keeper.pin_fact("The gate is ![x](http://example.invalid/x).")
+    shown = "The gate is !\\[x\\](http://example.invalid/x)."
+    assert f"- {stored.id}: 📌 {shown}" in await said(b, "/facts")
+    assert f"- {stored.id}: 📌 {shown}" in await said(b, "/facts gate")
+    assert await said(b, "/facts daffodil") == "No fact matches."
+    assert shown in await said(b, f"/forget {stored.id}")
+    assert await said(b, "/facts gate") == "No fact matches."
+    assert f"| {stored.id} | {shown} | " in await said(b, "/restore")
+    assert await said(b, f"/restore {stored.id}") == f"Restored: {shown}"
+    assert shown in await said(b, "/facts")
 
 
 async def test_a_new_conversation_says_where_the_chat_goes_on(bench: Opener) -> None:
@@ -136,7 +168,7 @@ async def test_a_new_conversation_says_where_the_chat_goes_on(bench: Opener) -> 
     assert new.conversation_id not in (None, b.conversation_id)
     titles = {record.id: record.title for record, _ in await b.session.conversations.list()}
     assert titles[new.conversation_id] == "The gate"
-    started = await Commanding(b.session, None).run("/model offline")
+    started = await run_command(Scope(b.session, None), "/model offline")
     assert started.conversation_id in {record.id for record, _ in await b.session.conversations.list()}
 
 
@@ -166,7 +198,7 @@ async def test_an_export_is_a_file_in_the_folder_and_replaces_none(bench: Opener
 async def test_before_there_is_a_conversation_a_command_about_one_says_so(bench: Opener, text: str) -> None:
     b = await bench([])
     with pytest.raises(InvalidRequest, match="no conversation yet"):
-        await Commanding(b.session, None).run(text)
+        await run_command(Scope(b.session, None), text)
 
 
 async def test_a_command_stores_no_message(bench: Opener) -> None:
@@ -180,11 +212,11 @@ async def test_a_command_stores_no_message(bench: Opener) -> None:
 async def test_an_answer_that_broke_off_is_listed_and_something_is_done_about_it(bench: Opener) -> None:
     overloaded = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.")
     b = await bench([[TextDelta("half"), overloaded], [TextDelta("some"), overloaded], says("Blue.")])
-    assert await said(b, "/recover") == "No answer broke off, or something was done about each."
+    assert await said(b, "/recover") == "There are no broken answers to recover."
     await b.ask("Which color?")
-    assert "| 1 | bench | 4 |" in await said(b, "/recover")
+    assert "| 1 | bench | it failed | 4 | " in await said(b, "/recover")
     for wrong in ("/recover 1", "/recover 2 keep", "/recover 1 forget", "/recover keep"):
-        with pytest.raises(InvalidRequest, match="which and what"):
+        with pytest.raises(InvalidRequest, match="Type /recover N continue"):
             await run(b, wrong)
     reply = await run(b, "/recover 1 retry")
     assert (reply.text, reply.conversation_id) == (
@@ -193,7 +225,7 @@ async def test_an_answer_that_broke_off_is_listed_and_something_is_done_about_it
     )
     (turn,) = b.session.folder.running.values()
     assert (await turn.wait()).state is TurnState.ERRORED
-    assert "kept" in (await run(b, "/recover 1 keep")).text
+    assert await run(b, "/recover 1 keep") == Reply("The answer is kept as it is.")
 
 
 async def test_summaries_are_undone_redone_expanded_and_written_again(bench: Opener) -> None:
@@ -207,7 +239,7 @@ async def test_summaries_are_undone_redone_expanded_and_written_again(bench: Ope
     assert "was written again" in await said(b, "/regenerate 1")
     assert "Messages 0 to 3 stand for themselves again." in plain_back(await said(b, "/expand 2"))
     for wrong in ("/expand x", "/regenerate one"):
-        with pytest.raises(InvalidRequest, match="with a summary's number"):
+        with pytest.raises(InvalidRequest, match="with the number of a summary"):
             await run(b, wrong)
 
 
@@ -218,10 +250,12 @@ async def test_a_conversation_is_rolled_back_forked_and_named(bench: Opener) -> 
     forked = await run(b, "/fork 1")
     assert "2 messages" in forked.text
     assert forked.conversation_id not in (None, b.conversation_id)
-    assert "Messages 2 to 3 are taken back" in await said(b, "/rollback 2")
+    rolled_back = await run(b, "/rollback 2")
+    assert "Messages 2 to 3 are hidden" in rolled_back.text
+    assert rolled_back.draft == "And the door?"
     page = await b.session.conversations.read(b.conversation_id, None, None)
     assert page.record.draft == "And the door?"
-    assert "“Colors” now" in await said(b, "/rename Colors")
+    assert "now “Colors”" in await said(b, "/rename Colors")
 
 
 async def test_what_was_said_is_purged_only_when_that_was_confirmed(bench: Opener) -> None:
@@ -230,15 +264,15 @@ async def test_what_was_said_is_purged_only_when_that_was_confirmed(bench: Opene
     await b.ask("And the door of amber?")
     would = plain_back(await said(b, "/purge 2-3"))
     assert "the content of messages 2 to 3 (2 of them still have any)" in would
-    assert "`/purge 2-3 yes`" in would
+    assert "type `/purge 2-3 yes`" in would
     assert "amber" in await said(b, "/search amber")
-    assert "The content of 2 messages is gone" in await said(b, "/purge 2-3 yes")
+    assert "The content of 2 messages, and all that was derived from it, is deleted." in await said(b, "/purge 2-3 yes")
     assert "No message" in await said(b, "/search amber")
-    assert "`/purge yes`" in await said(b, "/purge")
+    assert "type `/purge yes`" in await said(b, "/purge")
     for wrong in ("/purge 3-2 yes", "/purge all", "/purge YES"):
         with pytest.raises(InvalidRequest, match="/purge A-B"):
             await run(b, wrong)
-    assert "The content of 2 messages is gone" in await said(b, "/purge yes")
+    assert "The content of 2 messages, and all that was derived from it, is deleted." in await said(b, "/purge yes")
     assert "No message" in await said(b, "/search color")
 
 

@@ -768,7 +768,8 @@
 ---@class palimpsest.RunCommandResult
 ---@field text string The answer, in Markdown.
 ---@field conversationId? string The conversation in which the chat goes on, when that is another one.
----@field turnId? string The turn that the command set going (`/retry`, `/continue`): `turn/attach` follows its answer.
+---@field turnId? string The turn that the command started (`/retry`, `/continue`): `turn/attach` follows its answer.
+---@field draft? string What the user had typed, when the command made it the conversation's draft (`/rollback`).
 
 --- A tool that the model may call and the editor runs.
 ---@class palimpsest.EditorToolInfo

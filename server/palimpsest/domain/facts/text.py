@@ -1,8 +1,7 @@
-"""How facts are written out: plainly for models, with a sign for each kind for people."""
+"""The text of a fact: a line for a model, and the sign of its type for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from palimpsest.domain.facts.fact import FactType, SourceState, StoredFact
@@ -14,7 +13,7 @@ SIGNS: Final = {
     FactType.CODE_STATE: "📝",
     FactType.PINNED: "📌",
 }
-_STALE: Final = "may be out of date"
+STALE: Final = "may be out of date"
 
 
 def for_model(fact: StoredFact) -> str:
@@ -22,20 +21,11 @@ def for_model(fact: StoredFact) -> str:
     where = ", ".join(place_text(source) for source in fact.sources)
     remarks = [f"rests on {where}"] if where else []
     if fact.is_stale:
-        remarks.append(f"{_STALE}: {', '.join(fact.stale_sources)} changed since")
+        remarks.append(f"{STALE}: {', '.join(fact.stale_sources)} changed since")
     if not fact.is_open:
         remarks.append("no longer holds")
     behind = f" ({'; '.join(remarks)})" if remarks else ""
     return f"- {fact.fact.fact_type.value.replace('_', ' ')}: {fact.fact.content}{behind}"
-
-
-def for_people(facts: Iterable[StoredFact]) -> str:
-    """Markdown: a heading, and a line for each with the number that commands take."""
-    lines = [
-        f"- {fact.id}: {SIGNS[fact.fact.fact_type]} {fact.fact.content}{f' *({_STALE})*' if fact.is_stale else ''}"
-        for fact in facts
-    ]
-    return "\n".join(["## Facts of this folder", *lines])
 
 
 def place_text(source: SourceState) -> str:

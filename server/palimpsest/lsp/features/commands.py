@@ -16,7 +16,8 @@ from palimpsest.lsp.features.parts.mentions import KnownMentions
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.services.chat.run_command import Commanding
+from palimpsest.services.chat.commands.run import run_command
+from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.commands import (
     CompleteMentionsParams,
@@ -46,8 +47,8 @@ async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResul
     await (await ls.folders()).look_for_keys()
     session = await _session(ls, params.conversation_id, params.folder_uri)
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
-    reply = await Commanding(session, conversation_id, ls.part(OfferedModels).id).run(params.text)
-    return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id)
+    reply = await run_command(Scope(session, conversation_id, ls.part(OfferedModels).id), params.text)
+    return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id, reply.draft or None)
 
 
 def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.machine import machine
-from palimpsest.services.chat.commands import SlashCommand, matching
+from palimpsest.services.chat.commands.table import SlashCommand, matching
 from palimpsest.services.workspace.files import WorkspaceFiles
 
 MAX_ITEMS: Final = 50

@@ -84,7 +84,9 @@ class RunCommandResult(Wire):
     conversation_id: str | None = None
     """The conversation in which the chat goes on, when that is another one."""
     turn_id: str | None = None
-    """The turn that the command set going (`/retry`, `/continue`): `turn/attach` follows its answer."""
+    """The turn that the command started (`/retry`, `/continue`): `turn/attach` follows its answer."""
+    draft: str | None = None
+    """What the user had typed, when the command made it the conversation's draft (`/rollback`)."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

@@ -36,7 +36,8 @@ from palimpsest.lsp.features.search_notice import tell_of_search
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
 from palimpsest.services.chat.attachments import user_content
-from palimpsest.services.chat.run_command import Commanding
+from palimpsest.services.chat.commands.run import run_command
+from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.conversation.conversations import NewestHidden
 from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.folder.session import FolderSession
@@ -201,7 +202,7 @@ class OpenChat:
     async def _command(self, message: str) -> dict[str, Any]:
         """Carries out a slash command. Its answer is written into the document and is no message."""
         session = await self.session()
-        reply = await Commanding(session, self.conversation_id, self._ls.part(OfferedModels).id).run(message)
+        reply = await run_command(Scope(session, self.conversation_id, self._ls.part(OfferedModels).id), message)
         await self._forget_asides(session)
         n_messages = (await session.contexts.state(self.conversation_id)).n_messages
         self._asides.append((n_messages, aside(n_messages, message, reply.text)))

@@ -1,0 +1,152 @@
+"""The commands about the context: what it holds, its summaries, its layout, and the model it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+
+from palimpsest.domain.context.model_switch import Expanding, Shrinking
+from palimpsest.services.chat.commands.markdown import minute, plain, seconds, table
+from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
+from palimpsest.services.context import reports
+from palimpsest.services.conversation.history import Recut
+from palimpsest.wording import counted
+
+
+async def context(scope: Scope, _: str) -> Reply:
+    plan = await reports.explain(scope.contexts, scope.conversation_id, None)
+    rows = [
+        (
+            segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
+            "" if segment.message_ids is None else f"{segment.message_ids[0]}-{segment.message_ids[1] - 1}",
+            f"{segment.tokens:,}",
+            "yes" if segment.is_in_prefix else "no",
+            segment.reason,
+        )
+        for segment in plan.segments
+    ]
+    parts = [
+        table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows) if rows else "",
+        f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plain(plan.model)}",
+        "" if plan.problem is None else plain(str(plan.problem)),
+    ]
+    return Reply("\n\n".join(part for part in parts if part))
+
+
+async def usage(scope: Scope, _: str) -> Reply:
+    report = await reports.usage_status(scope.contexts, scope.conversation_id)
+    model, used = report.model, report.usage
+    lines = [
+        f"{plain(used.format_compact())}, {used.severity.name.lower()}",
+        f"{plain(model.name)} ({plain(model.provider)}): window {model.limits.window:,} tokens, "
+        f"{report.budget.reserve:,} of them kept for the answer",
+        f"{counted(report.n_messages, 'message')}, {counted(used.summarized_segments, 'summary')} in the context",
+        f"Source of the limits: {plain(model.source.value)}. Count of the tokens: {report.certainty.value}.",
+    ]
+    if report.last_summary_at is not None:
+        lines.append(f"Last summary: {minute(report.last_summary_at)}")
+    kinds = table(("Part", "Tokens"), [(kind, f"{tokens:,}") for kind, tokens in report.by_kind])
+    return Reply("\n".join(f"- {line}" for line in lines) + f"\n\n{kinds}")
+
+
+async def stats(scope: Scope, _: str) -> Reply:
+    found = await reports.stats(scope.contexts, scope.conversation_id)
+    if not found.recuts:
+        return Reply("Nothing was summarized in this conversation yet.")
+    causes = ", ".join(f"{count} by {cause.value}" for cause, count in found.recuts)
+    saved = [(each.name, f"{each.n_fired}", f"{each.tokens_saved:,}") for each in found.strategies]
+    costs = [
+        (
+            each.kind,
+            f"{each.n_summaries}",
+            f"{each.input_tokens:,}",
+            f"{each.output_tokens:,}",
+            seconds(each.duration_ms),
+        )
+        for each in found.summaries
+    ]
+    parts = [
+        f"Compactions: {causes}. They took {seconds(found.duration_ms)}.",
+        table(("Strategy", "Times", "Tokens saved"), saved) if saved else "",
+        table(("Summaries", "Number", "Tokens read", "Tokens written", "Time"), costs) if costs else "",
+    ]
+    return Reply("\n\n".join(part for part in parts if part))
+
+
+async def summarize(scope: Scope, argument: str) -> Reply:
+    wanted = message_range(argument, "/summarize A-B")
+    done = await scope.conversations.summarize(scope.conversation_id, wanted, scope.asked_by)
+    if done.block is None:
+        return Reply(plain(done.reason))
+    return await _with_sizes(scope, done.reason, done.tokens_before, done.tokens_after)
+
+
+async def expand(scope: Scope, argument: str) -> Reply:
+    return await _recut(scope, scope.conversations.expand(scope.conversation_id, summary(argument, "/expand")))
+
+
+async def regenerate(scope: Scope, argument: str) -> Reply:
+    summary_id = summary(argument, "/regenerate")
+    return await _recut(scope, scope.conversations.regenerate(scope.conversation_id, summary_id, scope.asked_by))
+
+
+async def undo(scope: Scope, _: str) -> Reply:
+    return await _recut(scope, scope.conversations.undo(scope.conversation_id))
+
+
+async def redo(scope: Scope, _: str) -> Reply:
+    return await _recut(scope, scope.conversations.redo(scope.conversation_id))
+
+
+async def layout(scope: Scope, name: str) -> Reply:
+    record = await scope.conversations.set_layout(scope.conversation_id, name or None)
+    chosen = record.layout or f"{scope.session.settings.context.layout}, as the settings say"
+    return Reply(f"From the next turn on, the layout is {chosen}.")
+
+
+async def model(scope: Scope, name: str) -> Reply:
+    return await _switch_model(scope, name) if name else Reply(_models(scope))
+
+
+async def _recut(scope: Scope, change: Coroutine[None, None, Recut]) -> Reply:
+    done = await change
+    return await _with_sizes(scope, done.reason, done.tokens_before, done.tokens_after)
+
+
+async def _with_sizes(scope: Scope, reason: str, before: int, after: int) -> Reply:
+    report = await reports.usage_status(scope.contexts, scope.conversation_id)
+    return Reply(f"{plain(reason)}\n\n{before:,} → {after:,} tokens; {plain(report.usage.format_compact())}")
+
+
+async def _switch_model(scope: Scope, name: str) -> Reply:
+    if scope.open_conversation is None:
+        record = await scope.conversations.create(None, name)
+        said = f"A new conversation with {plain(record.model)} begins with your next message."
+        return Reply(said + _doubt(scope, name), record.id)
+    done = await scope.conversations.switch_model(scope.open_conversation, name)
+    said = f"The model is now {plain(done.model.name)}.{_doubt(scope, name)}"
+    if isinstance(done.adaptation, Shrinking | Expanding):
+        said += f" Budget: {done.adaptation.old_budget:,} → {done.adaptation.new_budget:,} tokens."
+    if isinstance(done.adaptation, Shrinking) and done.adaptation.needs_summarization:
+        said += " Older messages will be summarized before the next answer."
+    if isinstance(done.adaptation, Expanding) and done.adaptation.can_restore:
+        restored = counted(done.adaptation.can_restore, "summarized message")
+        said += f" The originals of {restored} are in the context again."
+    return Reply(said)
+
+
+def _doubt(scope: Scope, name: str) -> str:
+    doubt = scope.contexts.models.doubt(name)
+    return "" if doubt is None else f" {plain(doubt)} `/model` lists those that are."
+
+
+def _models(scope: Scope) -> str:
+    rows = [
+        (
+            f"{choice.model.name} (default)" if choice.is_default else choice.model.name,
+            choice.model.provider,
+            f"{choice.model.limits.window:,}",
+            "yes" if choice.is_available else f"no: {choice.hint or 'not configured'}",
+        )
+        for choice in scope.contexts.models.choices()
+    ]
+    return table(("Model", "Provider", "Window", "Available"), rows)

@@ -1,0 +1,58 @@
+"""Runs a slash command for any client: the answer is Markdown.
+
+A command says in words what a request of the protocol says in values, and decides nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from palimpsest.domain.command_names import CommandName
+from palimpsest.services.chat.commands import answers, context, conversation, memory
+from palimpsest.services.chat.commands.markdown import table
+from palimpsest.services.chat.commands.scope import Reply, Scope
+from palimpsest.services.chat.commands.table import COMMANDS, parse
+
+
+async def run_command(scope: Scope, text: str) -> Reply:
+    """Raises InvalidRequest for a text that `parse` refuses, and what the request of that command raises."""
+    typed = parse(text)
+    return await _RUN[typed.command.name](scope, typed.argument)
+
+
+async def _help(_: Scope, __: str) -> Reply:
+    rows = [(command.usage, command.help) for command in COMMANDS]
+    listed = table(("Command", "What it does"), rows)
+    return Reply(f"{listed}\n\nTo send a message that begins with a slash, type a blank before the slash.")
+
+
+_RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
+    CommandName.CONTEXT: context.context,
+    CommandName.SUMMARIZE: context.summarize,
+    CommandName.EXPAND: context.expand,
+    CommandName.REGENERATE: context.regenerate,
+    CommandName.UNDO: context.undo,
+    CommandName.REDO: context.redo,
+    CommandName.ROLLBACK: conversation.rollback,
+    CommandName.PURGE: conversation.purge,
+    CommandName.FORK: conversation.fork,
+    CommandName.RETRY: answers.retry,
+    CommandName.CONTINUE: answers.go_on,
+    CommandName.RENAME: conversation.rename,
+    CommandName.PIN: memory.pin,
+    CommandName.RULES: memory.rules,
+    CommandName.WITHDRAW: memory.withdraw,
+    CommandName.MODEL: context.model,
+    CommandName.USAGE: context.usage,
+    CommandName.STATS: context.stats,
+    CommandName.SEARCH: conversation.search,
+    CommandName.FACTS: memory.facts,
+    CommandName.FORGET: memory.forget,
+    CommandName.RESTORE: memory.restore,
+    CommandName.LAYOUT: context.layout,
+    CommandName.NEW: conversation.new,
+    CommandName.RECOVER: answers.recover,
+    CommandName.EXPORT: conversation.export,
+    CommandName.HELP: _help,
+}

@@ -1,0 +1,62 @@
+"""`/read`: shows messages of the conversation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from palimpsest.terminal.errors import CommandFailed
+from palimpsest.terminal.render import View, local_time, one_line
+from palimpsest.terminal.session import Session
+from palimpsest.wire.areas.conversations import (
+    MessageInfo,
+    MessageRole,
+    MessageState,
+    ReadConversationParams,
+    ReadConversationResult,
+)
+
+_PAGE: Final = 20
+"""Messages that are shown at once."""
+
+
+async def read_messages(session: Session, view: View, argument: str) -> None:
+    """Show one page: from the message with this number on, or, for an empty argument, the newest messages."""
+    if argument and not (argument.isascii() and argument.isdigit()):
+        raise CommandFailed("Type /read N, with the number of a message.")
+    if session.conversation_id is None:
+        raise CommandFailed("There is no conversation yet. Send a message first.")
+    if argument:
+        start = int(argument)
+    else:
+        one = await _page(session, ReadConversationParams(session.conversation_id, 0, 1))
+        start = max(0, one.conversation.message_count - _PAGE)
+    page = await _page(session, ReadConversationParams(session.conversation_id, start, _PAGE))
+    for message in page.messages:
+        _show(view, message)
+    if page.running is not None:
+        view.note("(an answer is being written)")
+        view.say(page.running.text)
+    if page.next is not None:
+        view.note(f"There is more: /read {page.next}")
+    elif not page.messages:
+        view.note(f"The conversation has no message {start}." if argument else "The conversation is empty.")
+
+
+async def _page(session: Session, params: ReadConversationParams) -> ReadConversationResult:
+    return await session.connection.request("palimpsest/conversation/read", params, ReadConversationResult)
+
+
+def _show(view: View, message: MessageInfo) -> None:
+    state = "" if message.state is MessageState.COMPLETE else f", {message.state.value}"
+    state += ", purged" if message.is_purged else ", hidden" if message.is_hidden else ""
+    view.note(f"[{message.id}] {message.role.value}, {local_time(message.created_at)}{state}")
+    if message.text and message.role is not MessageRole.TOOL:
+        view.say(message.text)
+    for part in message.parts:
+        if part.type == "tool_call":
+            view.note(f"→ {one_line(part.name or 'tool')} {one_line(part.arguments or '')}".rstrip())
+        elif part.type == "tool_result":
+            first, _, rest = (part.text or "").partition("\n")
+            view.note(f"← {one_line(part.name or 'tool')} {one_line(first)}{' …' if rest else ''}".rstrip())
+        elif part.type == "attachment":
+            view.note(f"+ {one_line(part.name or 'attachment')}")
