@@ -219,8 +219,11 @@ def test_no_stored_call_stops_the_requests_after_it(provider: str, arguments: st
 @pytest.mark.parametrize("data", ["", "nonsense", "[]", "{}", '{"after":"x"}', '{"thinking":7,"item":{},"after":1}'])
 def test_no_opaque_part_of_a_file_stops_the_requests_after_it(provider: str, data: str) -> None:
     call = ToolCallPart("c", "f", "{}")
-    said = assistant(TextPart("x"), call, OpaquePart(provider, "model-x", data))
-    REQUESTS[provider](context(user("q"), said, tool_result(call, "r")))
+    said = assistant(TextPart("what was said"), call, OpaquePart(provider, "model-x", data))
+    body = REQUESTS[provider](context(user("q"), said, tool_result(call, "what was found")))
+    sent = http._encoded(body).decode()
+    assert "what was said" in sent
+    assert "what was found" in sent
 
 
 def test_refusals_with_any_value_in_them_are_our_own_errors() -> None:

@@ -405,6 +405,7 @@ async def test_closing_the_iterator_closes_the_connection(client: OllamaClient, 
         async with aclosing(client.stream(context())) as events:
             await anext(events)
         await ollama.disconnected.wait()
+    assert ollama.disconnected.is_set()
 
 
 async def test_no_key_is_sent_and_calls_share_a_connection(client: OllamaClient, ollama: FakeOllama) -> None:

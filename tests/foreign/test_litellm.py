@@ -7,6 +7,7 @@ Run by `make test-foreign`, which makes an environment of its own for the proxy;
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -77,10 +78,11 @@ def proxy(upstream: FakeProvider) -> Iterator[str]:
         try:
             url, end = f"http://127.0.0.1:{port}", time.monotonic() + START_S
             while not _answers(url):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(0.5)
                 if running.poll() is not None or time.monotonic() > end:
                     log.seek(0)
                     pytest.fail(f"the proxy did not start:\n{log.read()[-4_000:].decode(errors='replace')}")
-                time.sleep(0.5)
             yield url
         finally:
             running.terminate()

@@ -68,6 +68,7 @@ class RawClient:
         self.process = process
         self._serving = serving
         self.inbox: list[Message] = []
+        self._arrived = asyncio.Event()
         """Every message that came, oldest first."""
         self.handlers: dict[str, Callable[[Any], Any]] = {}
         """What we answer the server's requests with; a method that is not here is answered with -32601."""
@@ -156,8 +157,14 @@ class RawClient:
         self.stderr += line
         self._error_lines.put_nowait(line.decode("utf-8", "replace").rstrip("\r\n"))
 
+    async def more(self) -> None:
+        """Waits for the next message of any kind."""
+        self._arrived.clear()
+        await self._arrived.wait()
+
     def _receive(self, message: Message) -> None:
         self.inbox.append(message)
+        self._arrived.set()
         if "method" not in message:
             answer_id = message.get("id")
             future = self._pending.get(answer_id) if isinstance(answer_id, (int, str)) else None

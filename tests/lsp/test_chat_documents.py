@@ -6,13 +6,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import stat
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Reply
+from tests.git import git, needs_git
 from tests.lsp.chat_editor import APPLY, ChatEditor, Encoding, capabilities
 from tests.lsp.in_process import in_environment, served
 from tests.lsp.rawlsp import Message, RawClient
@@ -72,10 +72,6 @@ async def said(editor: ChatEditor, conversation_id: str) -> list[str]:
     return [each["text"] for each in read["messages"]]
 
 
-def git(root: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True, timeout=30).stdout
-
-
 # ------------------------------------------------------------------------------------------------------ send and stream
 
 
@@ -109,15 +105,25 @@ async def test_what_is_typed_while_the_answer_comes_stays_where_it_is(desk: Desk
     editor.type("Go.")
     editor.tell()
     editor.refuse_next = 1
-    await editor.command("send")
     typed = 0
-    async with asyncio.timeout(WAIT_S):
-        while "word199 ü" not in editor.text:
-            if typed < 40:
-                at = editor.text.index("# ") + 2 if typed % 2 else len(editor.text)
-                editor.replace(at, at, f"<{typed}🎉>")
-                typed += 1
-            await asyncio.sleep(0.005)
+
+    def type_more() -> None:
+        nonlocal typed
+        at = editor.text.index("# ") + 2 if typed % 2 else len(editor.text)
+        editor.replace(at, at, f"<{typed}🎉>")
+        typed += 1
+
+    def apply(params: Any) -> Message:
+        """The user types before some edits, which are then of an old version, and behind each of them."""
+        if typed % 3:
+            type_more()
+        answer = editor.apply(params)
+        type_more()
+        return answer
+
+    editor.client.handlers["workspace/applyEdit"] = apply
+    await editor.command("send")
+    await editor.until("word199 ü")
     await editor.settled()
     assert answer.strip() in editor.text
     for number in range(typed):
@@ -342,6 +348,7 @@ async def test_what_another_editor_says_in_the_conversation_is_shown(desk: Desk)
     }
     await other.result("palimpsest/chat", chat)
     await editor.until("## 1 · assistant\n\nHeard elsewhere.")
+    assert "From elsewhere." in editor.text
 
 
 # --------------------------------------------------------------------------------------------------------- completion
@@ -381,6 +388,7 @@ async def test_documents_lie_outside_of_the_folder_for_the_user_alone(desk: Desk
     assert list(desk.root.iterdir()) == []
 
 
+@needs_git
 async def test_a_document_in_the_folder_is_kept_out_of_git(desk: Desk) -> None:
     git(desk.root, "init", "-q")
     editor = await desk.chat(title="Plans", inFolder=True)
@@ -475,6 +483,7 @@ async def test_an_empty_document_of_the_users_own_becomes_a_chat_when_they_say_s
     editor.tell()
     await editor.command("send")
     await editor.until("## 1 · assistant\n\nLine one")
+    assert editor.text.count(MARKER) == 1
 
 
 @pytest.mark.parametrize("answer", [None, {"title": "Leave it alone"}, {"title": "Begin a conversation"}])
@@ -542,6 +551,7 @@ async def test_an_editor_that_announces_no_questions_is_asked_all_the_same(desk:
     editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
     editor.open()
     await editor.until(MARKER)
+    assert len(client.received("window/showMessageRequest")) == 1
 
 
 async def test_a_file_of_somebody_elses_is_left_alone(desk: Desk) -> None:

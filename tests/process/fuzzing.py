@@ -9,6 +9,7 @@ messages.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 from collections import Counter
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.lsp.rawlsp import RawClient, started
+from tests.waiting import WAIT_S
 
 BATCH = 250
 """Messages between two looks at the answers."""
@@ -243,12 +245,11 @@ async def _check_batch(client: RawClient, made: RandomMessages, n_messages: int)
     client.silent_for = None
     for message in asked:
         client.reply(message)
-    for _ in range(100):  # what runs on is answered too, sooner or later
-        await _prove_alive(client, f"alive {made.random.random()}")
-        answered = _answered(client)
-        if answered.total() >= due.total():
-            break
-        await asyncio.sleep(0.05)
+    await _prove_alive(client, f"alive {made.random.random()}")
+    with contextlib.suppress(TimeoutError):  # what runs on is answered too, sooner or later
+        async with asyncio.timeout(WAIT_S):
+            while _answered(client).total() < due.total():
+                await client.more()
     await _prove_alive(client, "alive at the end")  # nothing came that was not due
     answered = _answered(client)
     wrong = {message_id: sent.get(message_id, b"")[:300] for message_id in (due - answered) + (answered - due)}

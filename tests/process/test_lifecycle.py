@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -74,10 +73,8 @@ async def test_a_bad_on_stop_does_not_keep_the_process(how: str) -> None:
     async with started(DEMO, DEMO_STOP=how) as client:
         await client.initialize()
         await client.request("shutdown")
-        began = time.monotonic()
         client.notify("exit")
-        assert await client.exit_code(GRACE_S * 3) == 0
-        assert time.monotonic() - began < GRACE_S * 2
+        assert await client.exit_code(GRACE_S * 2) == 0
         assert b"/home/me" not in client.stderr
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import pytest
+from tests.services.filling import question_for, words
 from tests.services.scripted import Action, Bench, Opener, calls, says
 from tests.services.summary_writers import let_write
 from tests.waiting import WAIT_S
@@ -18,7 +19,7 @@ from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, Summary
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.summaries.node import OPENING
-from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
+from palimpsest.domain.context.tokens import count_content
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest, RecentMessagesTooLarge
 from palimpsest.domain.messages import Content, Role, ToolCallPart, tool_result, user_message
@@ -266,19 +267,6 @@ async def test_strategy_composition(bench: Opener) -> None:
 
 async def state_of(b: Bench) -> ContextState:
     return await b.session.contexts.state(b.conversation_id)
-
-
-async def question_for(b: Bench, request_tokens: int) -> str:
-    """A message with which the next request is of exactly that many tokens."""
-    state = await state_of(b)
-    return words(state, request_tokens - state.raw_tokens - MESSAGE_OVERHEAD)
-
-
-def words(state: ContextState, n_tokens: int) -> str:
-    """A text of exactly that many tokens."""
-    text = " a" * n_tokens
-    assert state.tokenizer.count(text) == n_tokens
-    return text
 
 
 async def with_history(bench: Opener, window: int, *, threshold: float, n_turns: int = 8) -> Bench:

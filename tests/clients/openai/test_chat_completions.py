@@ -312,6 +312,7 @@ async def test_cancelling_closes_the_connection(client: ChatCompletionsClient, f
             waiting.cancel()
             await asyncio.wait([waiting])
         await fake.disconnected.wait()
+    assert fake.disconnected.is_set()
 
 
 async def test_calls_share_a_connection(client: ChatCompletionsClient, fake: FakeProvider) -> None:

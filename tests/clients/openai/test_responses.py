@@ -458,6 +458,7 @@ async def test_closing_the_iterator_closes_the_connection(client: ResponsesClien
         async with aclosing(client.stream(context(model=MODEL))) as stream:
             await anext(stream)
         await fake.disconnected.wait()
+    assert fake.disconnected.is_set()
 
 
 async def test_nothing_is_sent_before_the_first_item_is_awaited(client: ResponsesClient, fake: FakeResponses) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.services.filling import fill
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.recalled import FOOT, HEAD
-from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
-from palimpsest.domain.messages import MessageId, user_message
+from palimpsest.domain.messages import MessageId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.recall import Recall
 from palimpsest.services.context.state import ContextState
@@ -103,28 +103,13 @@ async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monk
     assert await b.store.read(lambda: list(execute("SELECT text FROM injection"))) == []
 
 
-async def fill(b: Bench, share: float, left: int) -> None:
-    """Until the request of the next question takes `left` tokens less than that share of the budget, or hardly less."""
-    engine = b.session.contexts
-    async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
-        state = context.state
-        question = state.tokenizer.count(QUESTION) + MESSAGE_OVERHEAD
-        room = int(share * state.budget.budget) - left - question - state.estimate.upper
-        n_messages = 20
-        while n_messages:
-            words = " dry" * (room // n_messages - MESSAGE_OVERHEAD)
-            room -= state.tokenizer.count(words) + MESSAGE_OVERHEAD
-            n_messages -= 1
-            await engine.push_message(context, user_message(words))
-
-
 def heard(b: Bench, type: ContextEventType) -> list[ContextEvent]:
     return [event for event in b.events if isinstance(event, ContextEvent) and event.type is type]
 
 
 async def test_where_a_recut_is_due_with_what_is_told_it_comes_first(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
-    await fill(b, 0.8, left=10)
+    await fill(b, 0.8, left=10, question=QUESTION)
     n_recuts = len(heard(b, ContextEventType.RECUT))
     await ask(b, QUESTION)
     assert [event.cause for event in heard(b, ContextEventType.RECUT)[n_recuts:]] == ["threshold"]
@@ -137,7 +122,7 @@ async def test_where_a_recut_is_due_with_what_is_told_it_comes_first(bench: Open
 async def test_where_nothing_can_be_freed_it_is_told_within_the_limit(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     state = await b.session.contexts.state(b.conversation_id)
-    await fill(b, 0.8, left=10)
+    await fill(b, 0.8, left=10, question=QUESTION)
     state.futile_above = state.raw_tokens * 2
     n_recuts = len(heard(b, ContextEventType.RECUT))
     await ask(b, QUESTION)
@@ -148,7 +133,7 @@ async def test_where_nothing_can_be_freed_it_is_told_within_the_limit(bench: Ope
 async def test_where_there_is_no_room_at_all_the_editor_hears_of_it(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     state = await b.session.contexts.state(b.conversation_id)
-    await fill(b, 1.0, left=10)
+    await fill(b, 1.0, left=10, question=QUESTION)
     state.futile_above = state.raw_tokens * 2
     await ask(b, QUESTION)
     assert injections(b) == []

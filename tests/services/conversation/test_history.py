@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.services.filling import talk
 from tests.services.scripted import Bench, Opener, calls, says
 
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece, is_partition
@@ -19,13 +20,6 @@ from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage import leases
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.conversation import hidden_ranges
-
-
-async def talk(bench: Opener, n_turns: int = 8, window: int = 32_000) -> Bench:
-    b = await bench([says(f"Answer {n}. " * 60) for n in range(n_turns)], window=window)
-    for number in range(n_turns):
-        await b.ask(f"Question {number}. " * 30)
-    return b
 
 
 async def state_of(b: Bench) -> ContextState:
@@ -47,7 +41,7 @@ def summary_ids(state: ContextState) -> list[SummaryId]:
 
 
 async def test_a_roll_back_hides_a_suffix_and_offers_it_as_a_draft(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     done = await b.session.conversations.roll_back(b.conversation_id, MessageId(12))
     assert (done.start, done.end, done.draft) == (12, 16, "Question 6. " * 30)
     assert (await state_of(b)).pieces[-1].end == 12
@@ -78,7 +72,7 @@ async def test_a_roll_back_is_widened_to_its_exchange(bench: Opener) -> None:
 
 
 async def test_a_roll_back_into_a_summary_brings_the_originals_before_it_back(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(8)))
     await b.session.conversations.roll_back(b.conversation_id, MessageId(4))
     state = await state_of(b)
@@ -87,7 +81,7 @@ async def test_a_roll_back_into_a_summary_brings_the_originals_before_it_back(be
 
 
 async def test_a_summary_may_later_reach_over_what_is_hidden(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(14))
     b.provider.replies = [says(f"Reply {n}. " * 40) for n in range(4)]
     for number in range(4):
@@ -99,7 +93,7 @@ async def test_a_summary_may_later_reach_over_what_is_hidden(bench: Opener) -> N
 
 
 async def test_a_fork_has_the_past_and_a_future_of_its_own(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))
     before = await b.said()
     fork = await b.session.conversations.fork(b.conversation_id, MessageId(8), "fork")
@@ -173,7 +167,7 @@ async def test_what_was_expanded_gives_way_when_a_request_would_not_fit(bench: O
 
 
 async def test_undo_walks_back_through_every_change_and_redo_comes_forward_again(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     undo, redo = b.session.conversations.undo, b.session.conversations.redo
     with pytest.raises(InvalidRequest, match="Nothing to undo"):
         await undo(b.conversation_id)
@@ -198,7 +192,7 @@ async def test_undo_walks_back_through_every_change_and_redo_comes_forward_again
 
 
 async def test_a_change_behind_an_undo_ends_what_could_be_redone_and_is_undone_first(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     for start, end in ((0, 4), (4, 8)):
         await b.session.conversations.summarize(b.conversation_id, (MessageId(start), MessageId(end)))
     first, _ = summary_ids(await state_of(b))
@@ -213,7 +207,7 @@ async def test_a_change_behind_an_undo_ends_what_could_be_redone_and_is_undone_f
 
 
 async def test_undo_ends_at_a_roll_back(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(14))
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(4)))
     await b.session.conversations.undo(b.conversation_id)
@@ -222,7 +216,7 @@ async def test_undo_ends_at_a_roll_back(bench: Opener) -> None:
 
 
 async def test_regenerating_keeps_the_old_summary_in_the_forest(bench: Opener) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))
     (old,) = summary_ids(await state_of(b))
     done = await b.session.conversations.regenerate(b.conversation_id, old)
@@ -248,7 +242,7 @@ async def test_names_drafts_and_archiving_are_kept(bench: Opener) -> None:
 
 @pytest.mark.parametrize("to", [-1, 16, 99])
 async def test_there_is_nothing_to_roll_back_or_fork_beyond_the_end(bench: Opener, to: int) -> None:
-    b = await talk(bench)
+    b = await talk(bench, 8)
     with pytest.raises(InvalidRequest, match="no message"):
         await b.session.conversations.roll_back(b.conversation_id, MessageId(to))
     with pytest.raises(InvalidRequest, match="no message"):

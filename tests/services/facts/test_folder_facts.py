@@ -23,3 +23,4 @@ async def test_it_closes_in_the_moment_in_which_a_conversation_changes(bench: Op
     async with asyncio.timeout(WAIT_S):
         listeners.tell(ConversationChanged(b.conversation_id))
         await folder_facts.close()
+    assert folder_facts.is_idle

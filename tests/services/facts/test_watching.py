@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import queue
@@ -38,10 +39,13 @@ class Told:
         while not self.paths.empty():
             self.paths.get_nowait()
 
-    async def until(self, *wanted: str) -> None:
+    async def hears(self, *wanted: str) -> bool:
+        """Whether every one of these paths is told before too long."""
         missing = set(wanted)
-        while missing:
-            missing -= await asyncio.wait_for(self.paths.get(), TIMEOUT_S)
+        with contextlib.suppress(TimeoutError):
+            while missing:
+                missing -= await asyncio.wait_for(self.paths.get(), TIMEOUT_S)
+        return not missing
 
 
 Opener = Callable[..., SourceWatcher]
@@ -75,50 +79,50 @@ def write(root: Path, path: str, text: str) -> Path:
 async def test_a_file_written_in_place_is_told(tmp_path: Path, opened: Opener, told: Told) -> None:
     place = write(tmp_path, "src/a.py", "a")
     await opened().watch(["src/a.py"])
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     place.write_text("b")
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
 
 
 async def test_a_save_by_another_name_and_a_rename_is_told(tmp_path: Path, opened: Opener, told: Told) -> None:
     write(tmp_path, "src/a.py", "a")
     await opened().watch(["src/a.py"])
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     os.replace(write(tmp_path, "elsewhere/tmp", "b"), tmp_path / "src/a.py")
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
 
 
 async def test_a_file_that_goes_and_one_that_comes_are_told(tmp_path: Path, opened: Opener, told: Told) -> None:
     place = write(tmp_path, "src/a.py", "a")
     await opened().watch(["src/a.py", "src/new.py"])
-    await told.until("src/a.py", "src/new.py")
+    assert await told.hears("src/a.py", "src/new.py")
     place.unlink()
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     write(tmp_path, "src/new.py", "b")
-    await told.until("src/new.py")
+    assert await told.hears("src/new.py")
 
 
 async def test_a_folder_that_is_moved_away_with_its_files_is_told(tmp_path: Path, opened: Opener, told: Told) -> None:
     write(tmp_path, "src/deep/a.py", "a")
     write(tmp_path, "src/b.py", "b")
     await opened().watch(["src/deep/a.py", "src/b.py"])
-    await told.until("src/deep/a.py", "src/b.py")
+    assert await told.hears("src/deep/a.py", "src/b.py")
     (tmp_path / "src/deep").rename(tmp_path / "src/other")
-    await told.until("src/deep/a.py")
+    assert await told.hears("src/deep/a.py")
 
 
 async def test_a_folder_made_anew_is_watched_anew_by_the_next_look(tmp_path: Path, opened: Opener, told: Told) -> None:
     write(tmp_path, "src/a.py", "a")
     watcher = opened()
     await watcher.watch(["src/a.py"])
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     shutil.rmtree(tmp_path / "src")
     place = write(tmp_path, "src/a.py", "b")
     await watcher.sweep()
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     told.forget()
     place.write_text("c and more")
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
 
 
 async def test_a_folder_made_anew_is_watched_anew_at_once_where_its_parent_is_watched(
@@ -127,13 +131,13 @@ async def test_a_folder_made_anew_is_watched_anew_at_once_where_its_parent_is_wa
     place = write(tmp_path, "src/deep/a.py", "a")
     write(tmp_path, "src/b.py", "b")
     await opened().watch(["src/deep/a.py", "src/b.py"])
-    await told.until("src/deep/a.py", "src/b.py")
+    assert await told.hears("src/deep/a.py", "src/b.py")
     shutil.rmtree(tmp_path / "src/deep")
-    await told.until("src/deep/a.py")
+    assert await told.hears("src/deep/a.py")
     (tmp_path / "src/deep").mkdir()
-    await told.until("src/deep/a.py")
+    assert await told.hears("src/deep/a.py")
     place.write_text("c")
-    await told.until("src/deep/a.py")
+    assert await told.hears("src/deep/a.py")
 
 
 async def test_the_target_of_a_link_is_watched(tmp_path: Path, opened: Opener, told: Told) -> None:
@@ -141,9 +145,9 @@ async def test_the_target_of_a_link_is_watched(tmp_path: Path, opened: Opener, t
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").symlink_to(target)
     await opened().watch(["src/a.py"])
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     target.write_text("b")
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
 
 
 async def test_where_the_system_has_no_watches_left_files_are_looked_at(
@@ -163,9 +167,9 @@ async def test_where_the_system_has_no_watches_left_files_are_looked_at(
     watcher = opened(open_events=lambda _: Exhausted())
     await watcher.watch(["src/a.py"])
     assert watcher.is_polling
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     place.write_text("longer")
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
 
 
 async def test_too_many_folders_are_looked_at_and_not_watched(
@@ -180,9 +184,9 @@ async def test_too_many_folders_are_looked_at_and_not_watched(
     watcher = opened()
     await watcher.watch(paths)
     assert watcher.is_polling
-    await told.until(*paths)
+    assert await told.hears(*paths)
     (tmp_path / "p3/a.py").write_text("longer")
-    await told.until("p3/a.py")
+    assert await told.hears("p3/a.py")
 
 
 async def test_what_an_editor_says_counts_only_for_files_that_are_watched(
@@ -191,7 +195,7 @@ async def test_what_an_editor_says_counts_only_for_files_that_are_watched(
     write(tmp_path, "src/a.py", "a")
     watcher = opened()
     await watcher.watch(["src/a.py"])
-    await told.until("src/a.py")
+    assert await told.hears("src/a.py")
     watcher.touch(["src/other.py"])
     watcher.touch(["src/a.py"])
     assert await asyncio.wait_for(told.paths.get(), TIMEOUT_S) == {"src/a.py"}
@@ -213,7 +217,7 @@ async def test_a_listener_that_fails_does_not_end_the_watching(tmp_path: Path, t
     while not calls:
         await asyncio.wait_for(asyncio.to_thread(place.exists), TIMEOUT_S)
     watcher.touch(["a.py"])
-    await told.until("a.py")
+    assert await told.hears("a.py")
     await watcher.close()
 
 
@@ -231,7 +235,7 @@ async def test_what_a_listener_failed_at_is_told_again_by_the_next_look(tmp_path
     await watcher.watch(["a.py"])
     await asyncio.wait_for(failed.wait(), TIMEOUT_S)
     await watcher.sweep()
-    await told.until("a.py")
+    assert await told.hears("a.py")
     await watcher.close()
 
 
@@ -279,11 +283,11 @@ async def test_many_folders_are_watched_by_one_thread(tmp_path: Path, told: Told
     watcher = SourceWatcher(tmp_path, told.hear)
     await watcher.watch(paths)
     try:
-        await told.until(*paths)
+        assert await told.hears(*paths)
         assert not watcher.is_polling
         assert _n_watchdog_threads() == 1
         (tmp_path / paths[-1]).write_text("b")
-        await told.until(paths[-1])
+        assert await told.hears(paths[-1])
     finally:
         await watcher.close()
     assert _n_watchdog_threads() == 0
@@ -314,11 +318,11 @@ async def test_where_events_were_lost_every_file_is_looked_at(tmp_path: Path, to
     watcher = SourceWatcher(tmp_path, told.hear, open_events=deaf)
     await watcher.watch(["src/a.py"])
     try:
-        await told.until("src/a.py")
+        assert await told.hears("src/a.py")
         told.forget()
         place.write_text("longer")
         heard[0].take(Happened((), is_folder=False))
-        await told.until("src/a.py")
+        assert await told.hears("src/a.py")
     finally:
         await watcher.close()
 

@@ -7,12 +7,12 @@ import asyncio
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.git import git, needs_git
 from tests.lsp.real_server import home
 
 from palimpsest.app.compose import load_folders
@@ -140,13 +140,7 @@ async def test_another_folder_is_not_offered_what_is_gone(tmp_path: Path, enviro
         assert session.notes == ()
 
 
-def git(root: Path, *words: str) -> None:
-    subprocess.run(
-        ["git", "-C", str(root), "-c", "user.name=x", "-c", "user.email=x@x", *words], check=True, timeout=60
-    )
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+@needs_git
 async def test_a_trusted_clone_is_recognised_by_its_first_commit(tmp_path: Path, environ: Mapping[str, str]) -> None:
     before, clone, stranger = tmp_path / "before", tmp_path / "clone", tmp_path / "stranger"
     for root in (before, stranger):
@@ -166,7 +160,7 @@ async def test_a_trusted_clone_is_recognised_by_its_first_commit(tmp_path: Path,
         assert [str(before) in note for note in session.notes] == [True]
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+@needs_git
 async def test_git_is_not_run_in_a_folder_that_nobody_trusts(tmp_path: Path, environ: Mapping[str, str]) -> None:
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "commit", "--quiet", "--allow-empty", "-m", "first")

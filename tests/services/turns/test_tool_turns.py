@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.services.filling import ByteTokenizers
 from tests.services.scripted import Action, Opener, calls, says
 from tests.services.tool_desk import ToolDesk, open_desk
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import Answer
-from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, user_message
 from palimpsest.domain.models.provider import Finished, StopReason, TokenUsage, ToolCallStart
 from palimpsest.domain.tools import ToolSchema
@@ -24,7 +24,7 @@ from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.chat.attachments import FileAttachment, take_snapshots, user_content
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.maintenance.replay import pairs_are_whole
-from palimpsest.services.models.tokenizers import Tokenizer, Tokenizers
+from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.services.tools.from_editor import to_editor_tool
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns import run, tool_batch
@@ -278,13 +278,6 @@ async def test_sixteen_million_characters_on_one_line_of_a_file_are_shown_in_par
     assert "too large" in found
 
 
-class NoTokenizers(Tokenizers):
-    """No vocabulary loads: bytes are counted."""
-
-    async def get(self, name: str) -> Tokenizer:
-        return Tokenizer("bytes", count_bytes)
-
-
 async def test_a_result_of_sixteen_million_characters_is_kept_whole_and_can_be_read_in_parts(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +290,7 @@ async def test_a_result_of_sixteen_million_characters_is_kept_whole_and_can_be_r
         says("done"),
     ]
     limits = {"models": {"offline": {"window": 40_000}}}
-    async with open_desk(tmp_path, monkeypatch, NoTokenizers(tmp_path), replies, settings=limits) as b:
+    async with open_desk(tmp_path, monkeypatch, ByteTokenizers(tmp_path), replies, settings=limits) as b:
         b.session.folder.editors.bring(b.editor, [to_editor_tool("big", "Says much.", {}, is_read_only=True)])
         b.editor.output = ToolOutput(whole)
         assert await b.ask("q") == "committed"

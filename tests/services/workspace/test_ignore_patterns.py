@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.git import git, needs_git
 
 from palimpsest.services.workspace.ignore import IgnoreRules
 from palimpsest.services.workspace.ignore_patterns import MAX_PATTERN_CHARACTERS, MAX_PATTERNS, read_patterns
@@ -52,26 +50,16 @@ def _is_left_out(rules: IgnoreRules, root: Path, path: tuple[str, ...]) -> bool:
 
 def _ignored_by_git(root: Path, paths: list[tuple[str, ...]]) -> set[str]:
     asked = "\0".join("/".join(path) for path in paths)
-    environ = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    said = subprocess.run(
-        ["git", "check-ignore", "--no-index", "-z", "--stdin"],
-        cwd=root,
-        input=asked,
-        capture_output=True,
-        text=True,
-        env=environ,
-        check=False,
-    )
-    assert said.returncode in (0, 1), said.stderr
-    return {path for path in said.stdout.split("\0") if path}
+    said = git(root, "check-ignore", "--no-index", "-z", "--stdin", given=asked, fine=(0, 1))
+    return {path for path in said.split("\0") if path}
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="asks git")
+@needs_git
 def test_patterns_mean_what_they_mean_to_git(tmp_path: Path) -> None:
     chance = random.Random(17)
     root = tmp_path / "tree"
     root.mkdir()
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True, env={"PATH": os.environ["PATH"]})
+    git(root, "init", "-q")
     paths = _tree(root, chance)
     for number in range(250):
         # git takes `a**/b` for `a` and then `**/b`, which is not what its manual says of stars beside other characters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.services.filling import talk
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import SummaryPiece
@@ -14,16 +15,13 @@ from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
 
 
-async def talk(bench: Opener) -> tuple[Bench, HeldLease]:
-    b = await bench([says(f"Answer {n}. " * 60) for n in range(6)], window=32_000)
-    for number in range(6):
-        await b.ask(f"Question {number}. " * 30)
-    store = b.store
-    return b, await store.run(leases.acquire, store.writer(utc_now()), b.conversation_id, "a test")
+async def leased_talk(bench: Opener) -> tuple[Bench, HeldLease]:
+    b = await talk(bench, 6)
+    return b, await b.store.run(leases.acquire, b.store.writer(utc_now()), b.conversation_id, "a test")
 
 
 async def test_what_is_asked_for_is_the_first_run_of_the_ids_with_its_numbers(bench: Opener) -> None:
-    b, _ = await talk(bench)
+    b, _ = await leased_talk(bench)
     state = await b.session.contexts.state(b.conversation_id)
     ids = [MessageId(each) for each in (4, 2, 3, 2, 7)]
     pending = RequestedSummaries(b.session.contexts).prepare_summarization(state, ids)
@@ -35,7 +33,7 @@ async def test_what_is_asked_for_is_the_first_run_of_the_ids_with_its_numbers(be
 
 
 async def test_the_newest_and_nothing_are_not_summarised_and_unknown_ids_are_refused(bench: Opener) -> None:
-    b, _ = await talk(bench)
+    b, _ = await leased_talk(bench)
     state = await b.session.contexts.state(b.conversation_id)
     asked = RequestedSummaries(b.session.contexts)
     assert asked.prepare_summarization(state, []) is None
@@ -45,7 +43,7 @@ async def test_the_newest_and_nothing_are_not_summarised_and_unknown_ids_are_ref
 
 
 async def test_a_text_written_elsewhere_stands_for_its_messages_under_its_authors_name(bench: Opener) -> None:
-    b, lease = await talk(bench)
+    b, lease = await leased_talk(bench)
     context = await b.session.contexts.hold(lease)
     state = context.state
     asked = RequestedSummaries(b.session.contexts)
