@@ -16,9 +16,8 @@ import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 MAX_PROBLEMS: Final = 20
 """Problems in one `Mismatch`: a list of a thousand wrong items needs no thousand sentences."""
@@ -38,8 +37,7 @@ _KINDS: Final[Mapping[type, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One place where a value is not what its type says."""
 
     path: tuple[str | int, ...]
@@ -78,8 +76,7 @@ class Mismatch(ValueError):
         return [Problem((part, *each.path), each.expected, each.got) for each in self.problems]
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(NamedTuple):
     """How values of one type are read."""
 
     read: Callable[[Any], Any]
@@ -94,8 +91,7 @@ class Reader:
     """The declared fields of an object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of an object."""
 
     key: str
@@ -137,12 +133,12 @@ def checked(reader: Reader, holds: Callable[[Any], object], expected: str, got: 
             raise wrong(expected, got)
         return found
 
-    return dataclasses.replace(reader, read=read)
+    return reader._replace(read=read)
 
 
 def or_null(reader: Reader) -> Reader:
     """What `reader` reads; null is None."""
-    return dataclasses.replace(reader, read=lambda value: None if value is None else reader.read(value))
+    return reader._replace(read=lambda value: None if value is None else reader.read(value))
 
 
 def one_of(values: Mapping[str, Any]) -> Reader:

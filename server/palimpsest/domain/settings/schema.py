@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -151,7 +151,7 @@ def _read(owner: type, declared: dataclasses.Field[Any], hint: Any) -> Setting:
         owner,
         declared.name,
         kind,
-        replace(reader, expected=expected),
+        reader._replace(expected=expected),
         item.words,
         declared.default,
         bounds,
@@ -165,9 +165,9 @@ _WHOLE: Final = values.checked(values.INTEGER, _LARGEST.__ge__, "a whole number"
 _TYPES: Final = values.Types(
     {
         bool: values.exactly(bool, "true or false"),
-        int: replace(_WHOLE, expected="a whole number"),
+        int: _WHOLE._replace(expected="a whole number"),
         float: values.NUMBER,
-        str: replace(_LINE, expected="a text of one line"),
+        str: _LINE._replace(expected="a text of one line"),
     }
 )
 

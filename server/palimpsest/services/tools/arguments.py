@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final, TypeVar
 
 from palimpsest import values
@@ -95,7 +95,7 @@ def read_object(text: str) -> dict[str, object]:
 def _fields(readers: values.Types, kind: type) -> list[values.Field]:
     """The fields of a class of arguments, each held to its rules."""
     rules: dict[str, _Rules] = {each.name: each.metadata["rules"] for each in fields(kind)}
-    return [replace(each, reader=rules[each.name].applied_to(each.reader)) for each in values.fields_of(readers, kind)]
+    return [each._replace(reader=rules[each.name].applied_to(each.reader)) for each in values.fields_of(readers, kind)]
 
 
 def _to_integer(value: object) -> object:
@@ -103,5 +103,5 @@ def _to_integer(value: object) -> object:
     return values.INTEGER.read(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-_WHOLE: Final = replace(values.INTEGER, read=_to_integer)
+_WHOLE: Final = values.INTEGER._replace(read=_to_integer)
 _TYPES: Final = values.Types({str: values.STRING, int: _WHOLE, bool: values.exactly(bool, "true or false")}, _fields)
