@@ -35,7 +35,8 @@ import psutil
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.machine import utc_now
 from palimpsest.storage.conversation import conversations, message_log
-from palimpsest.storage.store import DATABASE_NAME, open_store
+from palimpsest.storage.directory import DATABASE_NAME
+from palimpsest.storage.store import open_store
 
 RELAY: Final = [sys.executable, "-P", str(Path(__file__).with_name("bare_relay.py"))]
 OURS: Final = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]

@@ -14,7 +14,7 @@ from tests.simulation.store_view import Row, StoreView
 from tests.simulation.world import BASE, Server, World
 
 from palimpsest.app.places import store_directory
-from palimpsest.storage.store import DATABASE_NAME
+from palimpsest.storage.directory import DATABASE_NAME
 
 
 class Editors:

@@ -20,8 +20,8 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.mcp_server.record import Record
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.maintenance import health
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance.health import Verdict
-from palimpsest.storage.store import DATABASE_NAME
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle

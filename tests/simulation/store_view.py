@@ -16,7 +16,7 @@ from typing import Any
 from tests.simulation.service import WORD
 
 from palimpsest.domain.messages import Content, Role
-from palimpsest.storage.store import DATABASE_NAME
+from palimpsest.storage.directory import DATABASE_NAME
 
 
 @dataclass(slots=True)

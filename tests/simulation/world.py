@@ -38,7 +38,8 @@ from palimpsest.services.folder.folders import EditorsWord, Folders
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
 from palimpsest.services.models.live_limits import LiveLimits
-from palimpsest.storage import store as store_module
+from palimpsest.storage import server_locks
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance import store_files
 
 T = TypeVar("T")
@@ -383,7 +384,7 @@ def simulated(
     world.root.mkdir(parents=True)
     if (template := BASE / "template.db").exists():
         world.directory.mkdir(parents=True, mode=0o700)
-        shutil.copy(template, world.directory / store_module.DATABASE_NAME)
+        shutil.copy(template, world.directory / DATABASE_NAME)
     ids = random.Random(variant)
     begun = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -410,7 +411,7 @@ def simulated(
             mock.patch.object(machine, "monotonic_s", world.loop.time),
             mock.patch.object(machine, "new_id", new_id),
             mock.patch.object(sqlite3, "connect", connections_on(world.disk)),
-            mock.patch.object(store_module, "FileLock", _Lock),
+            mock.patch.object(server_locks, "FileLock", _Lock),
             mock.patch.object(store_files, "FileLock", _Lock),
         ):
             yield world
@@ -437,7 +438,7 @@ def make_template() -> None:
         world.do(server, world.open_folder(server))
         world.settle()
         world.kill(server)
-        with contextlib.closing(sqlite3.connect(world.directory / store_module.DATABASE_NAME)) as database:
+        with contextlib.closing(sqlite3.connect(world.directory / DATABASE_NAME)) as database:
             database.execute("VACUUM INTO ?", (str(BASE / "template.db"),))
     gc.collect()
     gc.freeze()  # what is loaded now stays, and need not be looked at after every run

@@ -13,7 +13,8 @@ import pytest
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.storage.conversation import conversations, message_log
-from palimpsest.storage.store import ONLY_SERVER_NAME, open_store
+from palimpsest.storage.server_locks import ONLY_SERVER_NAME
+from palimpsest.storage.store import open_store
 
 C, NOW = ConversationId("c"), "2026-01-01T00:00:00.000Z"
 

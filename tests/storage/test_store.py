@@ -27,8 +27,10 @@ from palimpsest.storage import leases, tables
 from palimpsest.storage import store as store_module
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.conversation.message_log import Counts
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.reading_only import find_source
-from palimpsest.storage.store import DATABASE_NAME, Store, live_servers, open_store
+from palimpsest.storage.server_locks import live_servers
+from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import stream_journal, turn_records, turns
 from palimpsest.storage.turns.turns import Admission, StepEnd, StepMessages, TurnEnd
 

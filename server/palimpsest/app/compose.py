@@ -67,10 +67,11 @@ from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.instructions import Instructions, read_instructions
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
 from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
-from palimpsest.storage.store import DATABASE_NAME, Store
+from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turn_records, turns
 from palimpsest_clients.offline import Find, OfflineProvider
 

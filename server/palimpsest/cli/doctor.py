@@ -20,9 +20,9 @@ from palimpsest.services.folder.folders import EditorsWord
 from palimpsest.services.maintenance import health
 from palimpsest.services.maintenance import rescue as saving
 from palimpsest.services.maintenance.health import Report
+from palimpsest.storage.backups import copy_store
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.maintenance.store_files import TextFile
-from palimpsest.storage.store import copy_store
 from palimpsest.wording import counted
 
 FINE: Final = 0

@@ -16,6 +16,8 @@ from typing import Final, Literal
 
 from palimpsest.domain.errors import InvalidRequest, StoreError
 from palimpsest.machine import machine
+from palimpsest.storage.directory import DATABASE_NAME
+from palimpsest.storage.failures import explain
 
 FOLDER_NAME: Final = "backups"
 _KEPT_OF_EACH: Final = 2
@@ -98,3 +100,21 @@ def kept(directory: Path) -> Iterator[Path]:
 
 def _moment(path: Path) -> str:
     return path.stem.rpartition("-")[2]
+
+
+def copy_store(directory: Path, output: Path | None) -> Path:
+    """A checked copy of the store in `directory`, made beside running servers: at `output`, or at a new name among the
+    store's backups when `output` is None. Returns its path.
+
+    Raises InvalidRequest when `output` exists or there is no store, StoreError when it cannot be copied.
+    """
+    database = directory / DATABASE_NAME
+    if not database.is_file():
+        raise InvalidRequest(f"There is no store in {directory}, so there is nothing to copy.")
+    try:
+        if output is None:
+            return keep(database, "request")
+        back_up(database, output)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(explain(error, directory)) from error
+    return output

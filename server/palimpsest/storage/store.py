@@ -9,51 +9,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import functools
 import logging
 import os
 import sqlite3
-import stat
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 import peewee
-from filelock import FileLock, SoftFileLock, Timeout
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
-from palimpsest.domain.errors import NO_HANDLES, InvalidRequest, PalimpsestError, StoreError, is_out_of_handles
+from palimpsest.domain.errors import PalimpsestError, StoreError
 from palimpsest.machine import machine, utc_now
 from palimpsest.storage import backups, tables
+from palimpsest.storage.directory import DATABASE_NAME, mark_suspect, secure
+from palimpsest.storage.failures import explain, is_damage, is_unwritable
 from palimpsest.storage.leases import Writer
 from palimpsest.storage.maintenance import hidden_words
 from palimpsest.storage.maintenance.hidden_words import HiddenWords
 from palimpsest.storage.reading_only import ReadingSource, find_source, is_writable
+from palimpsest.storage.server_locks import ONLY_SERVER_NAME, ServerLock, migration_lock
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-DATABASE_NAME = "store.db"
 MIGRATIONS = Path(__file__).with_name("migrations")
-SUSPECT_NAME = "suspect"
-"""A file that is there after SQLite called the database damaged, until it was looked at."""
 _BUSY_TIMEOUT_S = 10
-_MIGRATION_TIMEOUT_S = 60
-_LIVENESS_TIMEOUT_S = 5
-"""Somebody who asks whether a server lives holds its lock for a moment."""
-ONLY_SERVER_NAME = "only-server.lock"
-"""A file that is there while a server writes in a place where file locks do not work."""
 _CACHE_KIB = -4_000
 """Of each connection, as SQLite wants it said. The system caches the file as well, and a server runs for weeks."""
-_HANDLES_OF_SQLITE = 8
-"""At least as many as it opens for a database: the file, its log, the log's index, and what it sorts in."""
-_NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL))
-"""What a file system answers that has no locks."""
 
 
 class Store:
@@ -63,11 +51,7 @@ class Store:
         self.directory = directory
         self.server_id = machine.new_id()
         """Names this process in leases; its lock file is held for life, which proves it is alive."""
-        self._liveness = FileLock(
-            _lock_path(directory, self.server_id), thread_local=False, mode=0o600, fallback_to_soft=False
-        )
-        self._only = SoftFileLock(directory / ONLY_SERVER_NAME, thread_local=False, mode=0o600)
-        """Held instead where file locks do not work."""
+        self._lock = ServerLock(directory, self.server_id)
         self.notes: tuple[str, ...] = ()
         """What the user should know about the place, in sentences."""
         self.mended = HiddenWords()
@@ -167,16 +151,7 @@ class Store:
 
     def is_alive(self, server_id: str | None) -> bool:
         """Whether the server of that id still runs: whether its lock is held. Its own id is alive."""
-        if server_id is None:
-            return False
-        if server_id == self.server_id:
-            return True
-        if self.notes:  # no lock tells; but who may write here is the only one
-            return self.refusal is not None
-        if _is_held(_lock_path(self.directory, server_id)):
-            return True
-        _lock_path(self.directory, server_id).unlink(missing_ok=True)
-        return False
+        return server_id is not None and self._lock.is_alive(server_id)
 
     def writer(self, now: str) -> Writer:
         """This server, as who writes at the time `now`."""
@@ -191,10 +166,7 @@ class Store:
 
     def _release(self) -> None:
         """What it holds of the place, after its threads."""
-        self._liveness.release()
-        self._only.release()
-        with contextlib.suppress(OSError):
-            _lock_path(self.directory, self.server_id).unlink(missing_ok=True)
+        self._lock.release()
         if self._source is not None:
             self._source.close()
 
@@ -220,7 +192,7 @@ class Store:
             _let_go(error)
             self._require_file()
             if is_damage(error):
-                _mark_suspect(self.directory)
+                mark_suspect(self.directory)
             raise StoreError(explain(error, self.directory)) from error
         except BaseException as error:
             _let_go(error)
@@ -241,10 +213,10 @@ class Store:
 
     def _open(self) -> None:
         """On the writer thread: schema brought up to date, under a lock, because several servers may start at once."""
-        locks_work = self._prove_alive()
-        if not locks_work:
-            self._be_the_only_server()
-        with opening_lock(self.directory) if locks_work else contextlib.nullcontext():
+        self._lock.take()
+        if not self._lock.locks_work:
+            self._say_that_locks_fail()
+        with migration_lock(self.directory) if self._lock.locks_work else contextlib.nullcontext():
             tables.bind_thread(self._write_db)
             self._write_db.connect()
             status = os.stat(self.directory / DATABASE_NAME)
@@ -281,25 +253,12 @@ class Store:
                 copy.unlink(missing_ok=True)
         return found
 
-    def _prove_alive(self) -> bool:
-        """Takes the lock that others ask for. Whether it keeps anybody out."""
-        path = _lock_path(self.directory, self.server_id)
-        try:
-            self._liveness.acquire(timeout=_LIVENESS_TIMEOUT_S)
-            return _is_held(path)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
-            path.unlink(missing_ok=True)
-            return False
-
-    def _be_the_only_server(self) -> None:
+    def _say_that_locks_fail(self) -> None:
         """Where nothing proves that a server is alive, one of them writes, and the others read."""
         place = f"File locks do not work in {self.directory}, so only one Palimpsest server at a time can write there."
-        self.notes = (f"{place} Set storage.path to a folder on a local disk to open several windows.",)
-        try:
-            self._only.acquire(timeout=0)
-        except Timeout:
+        if self._lock.is_only:
+            self.notes = (f"{place} Set storage.path to a folder on a local disk to open several windows.",)
+        else:
             self.refusal = (
                 f"{place} Another one does, and this one only reads. Close the other window and start this one again, "
                 f"or set storage.path to a folder on a local disk. If no other runs on any machine, delete "
@@ -367,13 +326,13 @@ async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "
     Raises StoreError, with what to do, when the folder cannot be used or belongs to somebody else.
     """
     try:
-        _secure(directory)
+        secure(directory)
         return await _opened(Store(directory, synchronous), Store._open)
     except StoreError:
         raise
     except (peewee.DatabaseError, sqlite3.Error, OSError) as error:
         if is_damage(error):
-            _mark_suspect(directory)
+            mark_suspect(directory)
         why = explain(error, directory)
         source = await asyncio.to_thread(find_source, directory / DATABASE_NAME) if is_unwritable(error) else None
         if source is None:
@@ -392,43 +351,6 @@ async def _opened(store: Store, opens: Callable[[Store], None]) -> Store:
     return store
 
 
-def copy_store(directory: Path, output: Path | None) -> Path:
-    """Where a checked copy of the store is now: `output`, or a file among its backups. Safe beside servers.
-
-    Raises InvalidRequest when `output` exists or there is no store, StoreError when it cannot be copied.
-    """
-    database = directory / DATABASE_NAME
-    if not database.is_file():
-        raise InvalidRequest(f"There is no store in {directory}, so there is nothing to copy.")
-    try:
-        if output is None:
-            return backups.keep(database, "request")
-        backups.back_up(database, output)
-    except (sqlite3.Error, OSError) as error:
-        raise StoreError(explain(error, directory)) from error
-    return output
-
-
-def opening_lock(directory: Path) -> FileLock:
-    """Held by whoever brings the database up to date, or takes it out of the way: one at a time."""
-    return FileLock(directory / "migrate.lock", timeout=_MIGRATION_TIMEOUT_S, mode=0o600)
-
-
-def live_servers(directory: Path) -> list[str]:
-    """The ids of the servers that hold the store now. Changes nothing."""
-    return [path.stem for path in sorted((directory / "servers").glob("*.lock")) if _is_held(path)]
-
-
-def _is_held(path: Path) -> bool:
-    probe = FileLock(path, thread_local=False, mode=0o600)
-    try:
-        probe.acquire(timeout=0)
-    except Timeout:
-        return True
-    probe.release()
-    return False
-
-
 def _let_go(error: BaseException | None) -> None:
     """Of the cursors that tracebacks hold. A statement that was not read to its end outlives ROLLBACK: until it is
     dropped, the connection reads the store as it was when the statement began, and a closed one keeps its lock, for
@@ -436,83 +358,3 @@ def _let_go(error: BaseException | None) -> None:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
-
-
-def is_damage(error: Exception) -> bool:
-    """Whether SQLite says that the file is not what it wrote."""
-    text = str(error).lower()
-    return "malformed" in text or "not a database" in text
-
-
-def is_unwritable(error: Exception) -> bool:
-    """Whether the place may well be readable, and cannot be written: it is full, or the user may only read there."""
-    text = str(error).lower()
-    words = ("full", "no space", "readonly", "read-only", "unable to open", "i/o error")
-    return isinstance(error, PermissionError) or any(each in text for each in words)
-
-
-def _mark_suspect(directory: Path) -> None:
-    """So that the next to open the store looks at all of it, which takes too long to do every time."""
-    with contextlib.suppress(OSError):
-        os.close(os.open(directory / SUSPECT_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-
-
-def _are_handles_short() -> bool:
-    """Whether SQLite could not have opened what it needs. It does not say so, and has let go of some since."""
-    taken: list[int] = []
-    try:
-        while len(taken) < _HANDLES_OF_SQLITE:
-            taken.append(os.dup(2))
-    except OSError as refused:
-        return is_out_of_handles(refused)
-    finally:
-        for handle in taken:
-            os.close(handle)
-    return False
-
-
-def explain(error: Exception, directory: Path) -> str:
-    """A sentence for the user about a failure of the database or the disk."""
-    text = str(error).lower()
-    if is_out_of_handles(error) or ("unable to open" in text and _are_handles_short()):
-        return NO_HANDLES
-    if "full" in text or "no space" in text:
-        return f"The disk that holds {directory} is full. Free some space and try again; nothing stored is lost."
-    if "readonly" in text or "read-only" in text or isinstance(error, PermissionError) or "unable to open" in text:
-        return f"Palimpsest cannot write to {directory}. Check its permissions, or set storage.path to another folder."
-    if is_damage(error):
-        return f"The store in {directory} is damaged. It was left as it is; copy the folder before doing anything else."
-    if "i/o error" in text:
-        # SQLite's words for a shared-memory file that cannot grow as well.
-        return f"The disk that holds {directory} is full or failing. Check it, then try again."
-    if "locked" in text or "busy" in text:
-        return f"The store in {directory} is in use by another program that does not let go. Try again."
-    if isinstance(error, (peewee.DatabaseError, sqlite3.Error)) and _are_handles_short():
-        return NO_HANDLES
-    return f"The store in {directory} could not be used ({type(error).__name__})."
-
-
-def _lock_path(directory: Path, server_id: str) -> Path:
-    return directory / "servers" / f"{server_id}.lock"
-
-
-def _secure(directory: Path) -> None:
-    """Folders 0700 and the database 0600, all ours, before SQLite makes anything in them."""
-    for folder in (directory, directory / "servers"):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_owner(folder)
-        if stat.S_IMODE(folder.stat().st_mode) != 0o700:
-            folder.chmod(0o700)
-    database = directory / DATABASE_NAME
-    # -wal and -shm take the mode of the database file.
-    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    _check_owner(database)
-    if stat.S_IMODE(database.stat().st_mode) != 0o600:
-        database.chmod(0o600)
-
-
-def _check_owner(path: Path) -> None:
-    if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
-        raise StoreError(
-            f"{path} belongs to another user, so Palimpsest does not use it. Set storage.path to a folder of your own."
-        )

@@ -28,9 +28,9 @@ from palimpsest.storage import backups, leases, tables
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.lifecycle.purge import Scope
-from palimpsest.storage.store import DATABASE_NAME
 
 SECRET = "zqxsecret7731"
 """Not a word whose stem differs, nor one that shares a beginning with others in the index."""

@@ -26,8 +26,9 @@ from palimpsest.services.folder.adoption import adopt, decline, offered, recogni
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations, message_log
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance import folder_identity as identity
-from palimpsest.storage.store import DATABASE_NAME, open_store
+from palimpsest.storage.store import open_store
 
 C, F, NOW = ConversationId("c"), ConversationId("f"), "2026-01-01T00:00:00.000Z"
 

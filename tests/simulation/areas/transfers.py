@@ -21,7 +21,7 @@ from palimpsest.services.conversation.transfer import Imported, Outcome, Transfe
 from palimpsest.services.folder import adoption
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.maintenance import health
-from palimpsest.storage.store import copy_store
+from palimpsest.storage.backups import copy_store
 
 _MOST_CONVERSATIONS: Final = 6
 

@@ -33,8 +33,9 @@ from palimpsest.storage.context.cuts import CutRecord, RecutReport
 from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
 from palimpsest.storage.conversation.message_log import Counts
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance.health import Verdict
-from palimpsest.storage.store import DATABASE_NAME, Store, open_store
+from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import stream_journal, turns
 
 C, F, T, NOW = ConversationId("c"), ConversationId("f"), TurnId("t"), "2026-01-01T00:00:00.000Z"

@@ -13,12 +13,13 @@ from palimpsest.services.maintenance.health import examine, repair
 from palimpsest.storage import backups
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.conversation import pending_work
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.maintenance.hidden_words import HiddenWords
-from palimpsest.storage.store import DATABASE_NAME, open_store
+from palimpsest.storage.store import open_store
 
 __all__ = ["directory"]
 WORDS = "the passphrase is walrusmarmalade"

@@ -21,8 +21,9 @@ from palimpsest.services.maintenance.rescue import REST_NAME, Saved, rescue
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.conversation import conversations, message_log
+from palimpsest.storage.directory import DATABASE_NAME, SUSPECT_NAME
 from palimpsest.storage.maintenance.set_aside import open_sound_store
-from palimpsest.storage.store import DATABASE_NAME, SUSPECT_NAME, Store, open_store
+from palimpsest.storage.store import Store, open_store
 
 C, F, NOW = ConversationId("c"), ConversationId("f"), "2026-01-01T00:00:00.000Z"
 N_MESSAGES = 120

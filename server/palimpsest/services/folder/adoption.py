@@ -24,10 +24,11 @@ from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.storage.context import rules as ledger
 from palimpsest.storage.conversation import conversations as stored
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.maintenance.folder_identity import TOO_LONG, FolderIdentity
-from palimpsest.storage.store import DATABASE_NAME, Store, open_store
+from palimpsest.storage.store import Store, open_store
 
 _GIT_TIMEOUT_S: Final = 3
 

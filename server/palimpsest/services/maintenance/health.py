@@ -10,11 +10,13 @@ from typing import Final
 from palimpsest.domain.errors import StoreError
 from palimpsest.machine import utc_now
 from palimpsest.storage import backups
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance import repairs
 from palimpsest.storage.maintenance.health import Finding, Verdict, look
 from palimpsest.storage.maintenance.hidden_words import HiddenWords
 from palimpsest.storage.maintenance.store_files import TextFile, look_at_files, make_private, text_files
-from palimpsest.storage.store import DATABASE_NAME, live_servers, open_store
+from palimpsest.storage.server_locks import live_servers
+from palimpsest.storage.store import open_store
 
 _MENDED_BY: Final = {
     "hidden words": "opening",

@@ -24,10 +24,11 @@ from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
 from palimpsest.domain.turns.states import title_of
 from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, pending_work
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
+from palimpsest.storage.failures import explain
 from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.lifecycle import forgotten_facts
-from palimpsest.storage.store import DATABASE_NAME, explain
 from palimpsest.storage.tables import execute
 from palimpsest.storage.turns import turns
 from palimpsest.wording import counted

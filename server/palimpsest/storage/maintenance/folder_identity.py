@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from palimpsest.storage.store import DATABASE_NAME
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.tables import Meta
 
 TOO_LONG: Final = "too long"

@@ -28,8 +28,10 @@ from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import FINAL_STATES
 from palimpsest.storage import tables
 from palimpsest.storage.conversation import passages, search
+from palimpsest.storage.directory import DATABASE_NAME
+from palimpsest.storage.failures import explain
 from palimpsest.storage.maintenance import chain_check, forest_check, hidden_words
-from palimpsest.storage.store import DATABASE_NAME, MIGRATIONS, explain
+from palimpsest.storage.store import MIGRATIONS
 from palimpsest.storage.tables import execute
 from palimpsest.wording import counted
 

@@ -16,16 +16,10 @@ from filelock import Timeout
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.storage.backups import now_in_names
-from palimpsest.storage.store import (
-    DATABASE_NAME,
-    SUSPECT_NAME,
-    Store,
-    explain,
-    is_damage,
-    live_servers,
-    open_store,
-    opening_lock,
-)
+from palimpsest.storage.directory import DATABASE_NAME, SUSPECT_NAME
+from palimpsest.storage.failures import explain, is_damage
+from palimpsest.storage.server_locks import live_servers, migration_lock
+from palimpsest.storage.store import Store, open_store
 
 
 async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> tuple[Store, Path | None]:
@@ -48,7 +42,7 @@ async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL
 def _set_aside(directory: Path) -> Path | None:
     """Where the damaged database is now; None when it is sound after all."""
     try:
-        with opening_lock(directory):
+        with migration_lock(directory):
             if live_servers(directory):
                 raise StoreError(
                     f"The store in {directory} is damaged, and another server holds it. Close the other windows on "
