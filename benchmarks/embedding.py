@@ -20,7 +20,7 @@ from benchmarks.system import make_retrieval
 from palimpsest.domain.facts.retrieval import scoring
 from palimpsest.services.facts import retrieval
 from palimpsest.storage.conversation import passage_search
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _NEAR_WORDS: Final = 50
 """A shorter turn gets the nearest words of its neighbours, up to so many together."""

@@ -11,7 +11,7 @@ from tests.waiting import WAIT_S
 from palimpsest.domain.errors import ConversationBusy
 from palimpsest.services import leases
 from palimpsest.services.events import ConversationChanged
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 STUCK = (
     "CREATE TRIGGER stuck BEFORE UPDATE ON lease WHEN new.server IS NULL "

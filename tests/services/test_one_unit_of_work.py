@@ -27,7 +27,7 @@ from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.conversation.purge import resume
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage import tables
+from palimpsest.storage import sql
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import message_log, pending_work
 from palimpsest.storage.conversation.pending_work import Kind
@@ -150,7 +150,7 @@ async def test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open(bench: Open
         await asyncio.wait_for(turn.wait(), WAIT_S)
 
         def open_steps() -> int:
-            ((n_open,),) = tables.execute("SELECT COUNT(*) FROM step WHERE ending IS NULL")
+            ((n_open,),) = sql.execute("SELECT COUNT(*) FROM step WHERE ending IS NULL")
             return int(n_open)
 
         assert await b.store.read(open_steps) == 0

@@ -23,13 +23,14 @@ from palimpsest.domain.messages import ConversationId, MessageId, MessageStatus,
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.storage import leases, tables
+from palimpsest.storage import leases
 from palimpsest.storage import store as store_module
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.reading_only import find_source
 from palimpsest.storage.server_locks import live_servers
+from palimpsest.storage.sql import execute
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import stream_journal, turn_records, turns
 from palimpsest.storage.turns.turns import Admission, StepEnd, StepMessages, TurnEnd
@@ -106,11 +107,11 @@ async def test_a_read_that_fails_among_its_rows_leaves_nothing_that_sees_the_pas
     await store.run(conversations.create, ConversationId("d"), "", "offline", NOW)
 
     def fail() -> None:
-        found = iter(tables.execute("SELECT id FROM conversation"))
+        found = iter(execute("SELECT id FROM conversation"))
         raise NotFound(f"{next(found)} is not it")
 
     def count() -> int:
-        ((found,),) = tables.execute("SELECT COUNT(*) FROM conversation")
+        ((found,),) = execute("SELECT COUNT(*) FROM conversation")
         return int(found)
 
     with pytest.raises(NotFound) as caught:
@@ -272,7 +273,7 @@ async def test_a_page_of_messages_is_what_was_asked_for(store: Store) -> None:
 async def test_a_store_of_a_newer_version_is_refused_with_what_to_do_and_left_as_it_is(tmp_path: Path) -> None:
     opened = await open_store(tmp_path / "store")
     await opened.run(
-        tables.execute, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2026-01-01 00:00:00')"
+        execute, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2026-01-01 00:00:00')"
     )
     await opened.close()
     before = (tmp_path / "store" / DATABASE_NAME).read_bytes()

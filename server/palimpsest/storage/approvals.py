@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from palimpsest.domain.approvals import Answer, Rule
-from palimpsest.storage import tables
+from palimpsest.storage import sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class KeptRule:
 def keep(rule: Rule, now: str) -> None:
     """In the place of an earlier answer about the same calls."""
     words = json.dumps(rule.words, ensure_ascii=False)
-    tables.execute("DELETE FROM approval_rule WHERE tool = ? AND words = ?", rule.tool, words)
-    tables.execute(
+    sql.execute("DELETE FROM approval_rule WHERE tool = ? AND words = ?", rule.tool, words)
+    sql.execute(
         "INSERT INTO approval_rule (tool, words, answer, created_at) VALUES (?, ?, ?, ?)",
         rule.tool,
         words,
@@ -33,14 +33,14 @@ def keep(rule: Rule, now: str) -> None:
 
 def revoke(number: int) -> bool:
     """False when there is no such rule."""
-    found = list(tables.execute("SELECT 1 FROM approval_rule WHERE number = ?", number))
-    tables.execute("DELETE FROM approval_rule WHERE number = ?", number)
+    found = list(sql.execute("SELECT 1 FROM approval_rule WHERE number = ?", number))
+    sql.execute("DELETE FROM approval_rule WHERE number = ?", number)
     return bool(found)
 
 
 def rules() -> list[KeptRule]:
     """Oldest first."""
-    found = tables.execute("SELECT number, tool, words, answer, created_at FROM approval_rule ORDER BY number")
+    found = sql.execute("SELECT number, tool, words, answer, created_at FROM approval_rule ORDER BY number")
     return [
         KeptRule(number, Rule(tool, tuple(json.loads(words)), _answer(answer)), created_at)
         for number, tool, words, answer, created_at in found

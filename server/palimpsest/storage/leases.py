@@ -12,7 +12,7 @@ from typing import Final
 
 from palimpsest.domain.errors import ConversationBusy, LeaseLost
 from palimpsest.domain.messages import ConversationId
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 TURN: Final = "a turn"
 """The holder of a lease that a turn has."""

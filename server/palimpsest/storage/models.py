@@ -12,7 +12,7 @@ from typing import Final
 from palimpsest.domain.context.calibration import Calibration, ModelKey
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 LEARNED_DAYS: Final = 30
 """How long a limit counts that was learned from an error."""

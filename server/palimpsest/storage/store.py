@@ -24,7 +24,7 @@ from playhouse.migrations import Runner
 
 from palimpsest.domain.errors import PalimpsestError, StoreError
 from palimpsest.machine import machine, utc_now
-from palimpsest.storage import backups, tables
+from palimpsest.storage import backups, sql
 from palimpsest.storage.directory import DATABASE_NAME, mark_suspect, secure
 from palimpsest.storage.failures import explain, is_damage, is_unwritable
 from palimpsest.storage.leases import Writer
@@ -142,9 +142,9 @@ class Store:
     def _data_version(self) -> int:
         # On the writing connection, because SQLite does not count a connection's own commits; outside a transaction,
         # because ours would take the write lock.
-        tables.bind_thread(self._write_db)
+        sql.bind_thread(self._write_db)
         try:
-            ((version,),) = tables.execute("PRAGMA data_version")
+            ((version,),) = sql.execute("PRAGMA data_version")
         except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
             raise StoreError(explain(error, self.directory)) from error
         return int(version)
@@ -182,11 +182,11 @@ class Store:
     def _in_transaction(
         self, database: SqliteDatabase, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        tables.bind_thread(database)
+        sql.bind_thread(database)
         if database is self._write_db:
             self._require_file()
         try:
-            with _Transaction(tables.raw_connection(), "BEGIN IMMEDIATE" if database is self._write_db else "BEGIN"):
+            with _Transaction(sql.raw_connection(), "BEGIN IMMEDIATE" if database is self._write_db else "BEGIN"):
                 return function(*args, **kwargs)
         except (peewee.DatabaseError, peewee.InterfaceError, sqlite3.Error, OSError) as error:
             _let_go(error)
@@ -217,7 +217,7 @@ class Store:
         if not self._lock.locks_work:
             self._say_that_locks_fail()
         with migration_lock(self.directory) if self._lock.locks_work else contextlib.nullcontext():
-            tables.bind_thread(self._write_db)
+            sql.bind_thread(self._write_db)
             self._write_db.connect()
             status = os.stat(self.directory / DATABASE_NAME)
             self._file = (status.st_dev, status.st_ino)
@@ -248,7 +248,7 @@ class Store:
             log.warning("what is left of hidden words could not be looked for: %s", type(error).__name__)
             return HiddenWords()
         if found.of_purged:
-            tables.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             for copy in list(backups.kept(self.directory)):
                 copy.unlink(missing_ok=True)
         return found
@@ -279,7 +279,7 @@ class Store:
         self.refusal = f"{why} Until then conversations can be read, searched and exported."
         self.notes = (self.refusal,)
         self._write_db, self._read_db, self._search_db = (self._reading_database() for _ in range(3))
-        tables.bind_thread(self._write_db)
+        sql.bind_thread(self._write_db)
         self._write_db.connect()
         if any(each.path is None or not each.applied for each in Runner(self._write_db, str(MIGRATIONS)).status()):
             raise StoreError(f"{why} It was last used by another version, so it cannot be read before that.")

@@ -1,52 +1,30 @@
-"""The tables as peewee models, and plain SQL on them. The schema itself is made by `migrations/`.
+"""The tables as peewee models, for code that copies or repairs whole rows. The schema itself is made by `migrations/`.
 
-Models and statements mean the database of the thread they are used on: a process holds one store per workspace folder,
-and each store has threads of its own (`Store`).
+Models mean the database of the thread they are used on (`sql.bind_thread`).
 """
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from peewee import (
     AutoField,
     BooleanField,
     CompositeKey,
-    DatabaseProxy,
     FloatField,
     IntegerField,
     Model,
     ModelSelect,
-    SqliteDatabase,
     TextField,
 )
 
-_thread = threading.local()
-
-
-class _ThreadDatabase(DatabaseProxy):
-    """Stands for the database that the current thread was bound to."""
-
-    @property
-    def obj(self) -> SqliteDatabase | None:
-        return getattr(_thread, "database", None)
-
-    @obj.setter
-    def obj(self, _value: object) -> None:
-        """peewee initializes proxies with None; a thread is bound by `bind_thread` only."""
-
-
-def bind_thread(database: SqliteDatabase) -> None:
-    """From now on, models used on this thread mean `database`."""
-    _thread.database = database
+from palimpsest.storage.sql import ThreadDatabase
 
 
 class _Base(Model):
     class Meta:
-        database = _ThreadDatabase()
+        database = ThreadDatabase()
         legacy_table_names = False
 
 
@@ -264,32 +242,6 @@ class Injection(_Base):
     created_at = TextField()
 
 
-def execute(sql: str, *parameters: object) -> sqlite3.Cursor:
-    """A statement on the database of this thread, carried out: its rows, `lastrowid` and `rowcount`.
-
-    For what is done often, and for what peewee has no words for: its query builder takes many times as long as SQLite.
-    What it raises is SQLite's own.
-    """
-    return raw_connection().execute(sql, parameters)
-
-
-def execute_many(sql: str, parameters: Iterable[Sequence[object]]) -> None:
-    """The statement once for each of the parameters; as `execute`."""
-    raw_connection().executemany(sql, parameters)
-
-
-def raw_connection() -> sqlite3.Connection:
-    """The connection under the database of this thread. What it raises is SQLite's own."""
-    connection: sqlite3.Connection = _thread.database.connection()
-    return connection
-
-
-def rows(query: ModelSelect[Any]) -> Iterable[tuple[Any, ...]]:
-    """The selected columns of a query, without a model around them."""
-    result: Iterable[tuple[Any, ...]] = query.tuples()
-    return result
-
-
 class Calibration(_Base):
     provider = TextField()
     model = TextField()
@@ -314,3 +266,9 @@ class LearnedLimit(_Base):
 
     class Meta:
         primary_key = CompositeKey("provider", "model")
+
+
+def rows(query: ModelSelect[Any]) -> Iterable[tuple[Any, ...]]:
+    """The selected columns of a query, without a model around them."""
+    result: Iterable[tuple[Any, ...]] = query.tuples()
+    return result

@@ -18,7 +18,7 @@ from palimpsest.services.context.recall import Recall
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent
 from palimpsest.storage.facts import facts
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 SECRET = "The pump of the greenhouse is called Rosalind."
 QUESTION = "What is the pump of the greenhouse called?"

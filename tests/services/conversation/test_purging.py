@@ -24,7 +24,7 @@ from palimpsest.services.conversation.search import Wanted, find
 from palimpsest.services.events import ConversationChanged
 from palimpsest.services.maintenance.replay import pairs_are_whole
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
-from palimpsest.storage import backups, leases, tables
+from palimpsest.storage import backups, leases, sql, tables
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import pending_work
@@ -69,9 +69,9 @@ async def terms(b: Bench) -> set[str]:
     """Every word the search index knows."""
 
     def read() -> set[str]:
-        tables.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, message_search, row)")
-        words = {word for (word,) in tables.execute("SELECT term FROM terms")}
-        tables.execute("DROP TABLE temp.terms")
+        sql.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, message_search, row)")
+        words = {word for (word,) in sql.execute("SELECT term FROM terms")}
+        sql.execute("DROP TABLE temp.terms")
         return words
 
     return await b.store.run(read)

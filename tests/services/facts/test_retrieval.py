@@ -24,7 +24,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.services.facts.retrieval import Question, Retriever
-from palimpsest.storage import tables
+from palimpsest.storage import sql
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.facts import facts
 from palimpsest.storage.store import Store, open_store
@@ -169,8 +169,8 @@ async def test_facts_are_ranked_with_messages_and_stale_ones_come_last(store: St
         await store.run(remember, store, Fact(FactType.DECISION, f"The pump of {entity} is blue.", (entity,)))
 
     def change() -> None:
-        tables.execute("INSERT INTO fact_source VALUES (1, 'src/pump.py', 'x', x'', ?)", NOW)
-        tables.execute("INSERT INTO fact_source_link VALUES (1, 1, 1, '{}', '', 1, 2, 'changed')")
+        sql.execute("INSERT INTO fact_source VALUES (1, 'src/pump.py', 'x', x'', ?)", NOW)
+        sql.execute("INSERT INTO fact_source_link VALUES (1, 1, 1, '{}', '', 1, 2, 'changed')")
         facts.close(facts.add(Fact(FactType.DECISION, "The pump is green."), 1, None, NOW), NOW)
 
     asked = replace(ASKED, files=("src/valve.py",))

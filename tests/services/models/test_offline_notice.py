@@ -9,7 +9,7 @@ from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.messages import TurnId
 from palimpsest.services.models.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of, offer_of
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 async def turns_of(b: Bench) -> list[TurnId]:

@@ -22,7 +22,7 @@ from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.recovery import Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import message_log
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _SENTENCES: Final = (
     "The pump in the north hall was checked again. ",

@@ -14,7 +14,7 @@ from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.folder.session import FolderSession
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle

@@ -28,7 +28,7 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.storage import tables
+from palimpsest.storage import sql
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, passage_search, pending_work
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.lifecycle import purge as purging
@@ -59,15 +59,15 @@ async def say(store: Store, *contents: Content | str, at: str = NOW) -> None:
 
 def state() -> tuple[list[Any], list[Any], list[Any]]:
     """Everything the index holds: what it knows of messages, each row's sizes, and each word with its places."""
-    tables.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, passage_search, instance)")
+    sql.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, passage_search, instance)")
     try:
         return (
-            list(tables.execute("SELECT * FROM indexed_message ORDER BY message")),
-            list(tables.execute("SELECT id, hex(sz) FROM passage_search_docsize ORDER BY id")),
-            sorted(tables.execute('SELECT term, doc, col, "offset" FROM terms')),
+            list(sql.execute("SELECT * FROM indexed_message ORDER BY message")),
+            list(sql.execute("SELECT id, hex(sz) FROM passage_search_docsize ORDER BY id")),
+            sorted(sql.execute('SELECT term, doc, col, "offset" FROM terms')),
         )
     finally:
-        tables.execute("DROP TABLE terms")
+        sql.execute("DROP TABLE terms")
 
 
 def words_of(state: tuple[list[Any], list[Any], list[Any]]) -> set[str]:
@@ -129,12 +129,12 @@ async def test_a_store_from_before_gets_the_index_that_a_fresh_one_has(store: St
     old = tmp_path / "old"
     old.mkdir()
     older = SqliteDatabase(str(old / "store.db"))
-    tables.bind_thread(older)
+    sql.bind_thread(older)
     Runner(older, str(MIGRATIONS)).up(target="0010_following")
-    tables.execute("INSERT INTO conversation VALUES ('c', 't', 0, 'm', 5, 'd', 0, ?, ?, NULL, 0, 0, '')", NOW, NOW)
+    sql.execute("INSERT INTO conversation VALUES ('c', 't', 0, 'm', 5, 'd', 0, ?, ?, NULL, 0, 0, '')", NOW, NOW)
     for message_id, text in enumerate(texts):
         content = canonical_json(user_message(text).to_json())
-        tables.execute(
+        sql.execute(
             "INSERT INTO message VALUES (?, 'c', ?, ?, NULL, NULL, 1, 'd', 'd', ?, NULL)",
             *(message_id + 1, message_id, NOW, content),
         )

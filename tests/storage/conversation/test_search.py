@@ -27,7 +27,7 @@ from palimpsest.domain.messages import (
     user_message,
 )
 from palimpsest.services.conversation.search import Hit, Wanted, find
-from palimpsest.storage import tables
+from palimpsest.storage import sql
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
 from palimpsest.storage.store import MIGRATIONS, Store, open_store
 
@@ -199,11 +199,11 @@ async def test_messages_stored_past_append_can_be_made_findable_and_are_so_once(
     await say(store, "pump one")
 
     def copy() -> None:
-        tables.execute(
+        sql.execute(
             "INSERT INTO message SELECT 77, 'other', 0, created_at, turn, step, digest_version, content_digest, digest,"
             " content, NULL FROM message"
         )
-        tables.execute("UPDATE conversation SET next_message_id = 1 WHERE id = 'other'")
+        sql.execute("UPDATE conversation SET next_message_id = 1 WHERE id = 'other'")
         search.remove(77, user_message("pump one"))
         search.add_missing(OTHER, 0, 1)
         search.add_missing(OTHER, 0, 1)
@@ -217,11 +217,11 @@ async def test_messages_stored_past_append_can_be_made_findable_and_are_so_once(
 
 async def test_a_store_from_before_becomes_searchable(tmp_path: Path) -> None:
     older = SqliteDatabase(str(tmp_path / "store.db"))
-    tables.bind_thread(older)
+    sql.bind_thread(older)
     Runner(older, str(MIGRATIONS)).up(target="0003_history")
     content = '{"parts":[{"text":"the pumpHouse","type":"text"}],"role":"user","status":"complete"}'
-    tables.execute("INSERT INTO conversation VALUES ('c', 't', 0, 'm', 1, 'd', 0, ?, ?, NULL, 0, 0, '')", NOW, NOW)
-    tables.execute("INSERT INTO message VALUES (1, 'c', 0, ?, NULL, NULL, 1, 'd', 'd', ?)", NOW, content)
+    sql.execute("INSERT INTO conversation VALUES ('c', 't', 0, 'm', 1, 'd', 0, ?, ?, NULL, 0, 0, '')", NOW, NOW)
+    sql.execute("INSERT INTO message VALUES (1, 'c', 0, ?, NULL, NULL, 1, 'd', 'd', ?)", NOW, content)
     older.close()
     store = await open_store(tmp_path)
     try:

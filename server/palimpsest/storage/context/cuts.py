@@ -17,7 +17,7 @@ from palimpsest.domain.messages import Content, ConversationId, MessageId, Summa
 from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import execute, execute_many
+from palimpsest.storage.sql import execute, execute_many
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def write(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> int:

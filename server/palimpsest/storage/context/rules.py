@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from palimpsest.domain.context.rules.rule_set import Pin, RuleId
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def add_pin(text: str, now: str) -> Pin:

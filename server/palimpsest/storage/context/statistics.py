@@ -9,7 +9,7 @@ from typing import Final
 from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.context.cuts import RecutReport
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 REFUSED: Final = "refused"
 """Stands for the kind of texts that could not be used."""

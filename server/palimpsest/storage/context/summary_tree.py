@@ -12,7 +12,7 @@ from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.conversation.hidden_ranges import HiddenRange
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def create(conversation_id: ConversationId, title: str, model: str, now: str) -> ConversationRecord:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.conversation import conversations, passages
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, 
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
 from palimpsest.domain.turns.states import title_of
 from palimpsest.storage.conversation import conversations, hidden_ranges, passages, pending_work, search
-from palimpsest.storage.tables import execute, execute_many
+from palimpsest.storage.sql import execute, execute_many
 
 
 @dataclass(frozen=True, slots=True)

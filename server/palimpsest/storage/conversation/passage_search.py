@@ -12,7 +12,7 @@ from palimpsest.domain.facts.retrieval.passages import MOST_PASSAGES
 from palimpsest.domain.facts.retrieval.words import Terms
 from palimpsest.domain.messages import Content, MessageId, Role
 from palimpsest.storage.conversation.passages import PROSE
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 Stretch = tuple[str, int, int]
 """Messages [first, after) that a conversation holds: (conversation, first, after)."""

@@ -21,7 +21,7 @@ from typing import Final
 from palimpsest.domain.facts.retrieval.passages import MOST_PASSAGES, TOP_UP_WORDS, Saying, around, sets_rule, to_saying
 from palimpsest.domain.facts.retrieval.question import day_of
 from palimpsest.domain.messages import Content, ConversationId, MessageId
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 SESSION_GAP_S: Final = 30 * 60
 """A longer time between two messages, or another date, begins a session."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from palimpsest.domain.messages import Content, ConversationId, MessageId
 from palimpsest.storage.conversation import passages, search
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _ROWS_AT_ONCE: Final = 25
 """Messages of one piece: some tens of milliseconds."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def read(conversation_id: ConversationId, reader: str) -> tuple[list[MessageId], MessageId]:

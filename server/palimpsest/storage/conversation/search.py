@@ -29,7 +29,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     clean_text,
 )
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
 """As the migration has it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, canonical_json
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def find(conversation_id: ConversationId, call_id: str) -> StoredMessage | None:

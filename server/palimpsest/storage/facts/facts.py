@@ -31,7 +31,7 @@ from palimpsest.domain.facts.fact import (
 )
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.facts import search as fact_search
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _COLUMNS: Final = (
     "fact.id, fact_type, content, turn_number, conversation, message_id, quote, origin, created_at, closed_at, "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from palimpsest.domain.facts.fact import Fact, FactId
 from palimpsest.domain.facts.retrieval.words import humped, to_terms
 from palimpsest.storage.conversation.passage_search import to_expression
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def columns(fact: Fact) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from palimpsest.domain.facts.fact import FactId, FactState, Span
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 @dataclass(frozen=True, slots=True)

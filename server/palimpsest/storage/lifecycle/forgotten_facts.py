@@ -18,7 +18,7 @@ from palimpsest.storage.context import visibility
 from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _FACT = (
     "fact_type, content, turn_number, conversation, message_id, quote, origin, created_at, closed_at, verified_at, "

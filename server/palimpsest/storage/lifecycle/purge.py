@@ -29,7 +29,7 @@ from palimpsest.storage.facts import facts
 from palimpsest.storage.failures import explain
 from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.lifecycle import forgotten_facts
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 from palimpsest.storage.turns import turns
 from palimpsest.wording import counted
 

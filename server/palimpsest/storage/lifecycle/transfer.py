@@ -27,10 +27,10 @@ from palimpsest.domain.transfer.conversation import (
 )
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
-from palimpsest.storage import tables
+from palimpsest.storage import sql, tables
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.conversation import conversations, message_log, pending_work
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def read(conversation_id: ConversationId) -> Transfer:
@@ -120,7 +120,7 @@ def write(transfer: Transfer, now: str) -> ConversationRecord:
 def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[MessageLine, ...]:
     found: list[MessageLine] = []
     for owner, first, after in conversations.lineage(conversation_id, 0, end):
-        rows = tables.execute(
+        rows = sql.execute(
             """SELECT message_id, created_at, content_digest, digest, turn, content, purged_role FROM message
             WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY message_id""",
             *(owner, first, after),
@@ -246,7 +246,7 @@ _SAME_IN_CUTS: Final = (
 
 def _write_messages(transfer: Transfer) -> None:
     conversation_id = transfer.header.id
-    tables.execute_many(
+    sql.execute_many(
         """INSERT INTO message (
             conversation, message_id, created_at, turn, digest_version, content_digest, digest, content, purged_role
         ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -269,7 +269,7 @@ def _write_turns(transfer: Transfer) -> None:
     own = {turn.id for turn in _own_turns(transfer)}
     owners: dict[TurnId, ConversationId] = {}
     for owner, first, after in conversations.lineage(transfer.header.id, 0, transfer.header.fork_start):
-        for (turn_id,) in tables.execute(
+        for (turn_id,) in sql.execute(
             """SELECT DISTINCT turn FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?
             AND turn NOT IN (SELECT id FROM turn UNION SELECT request_id FROM turn)""",
             *(owner, first, after),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, first_broken
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, TurnId
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 from palimpsest.wording import counted
 
 

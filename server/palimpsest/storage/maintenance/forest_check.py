@@ -12,7 +12,7 @@ from palimpsest.domain.messages import Content, ConversationId, Digest, MessageI
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.conversation import conversations, hidden_ranges
 from palimpsest.storage.maintenance.chain_check import lineage_faults
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 def summary_faults() -> list[str]:

@@ -31,8 +31,8 @@ from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.failures import explain
 from palimpsest.storage.maintenance import chain_check, forest_check, hidden_words
+from palimpsest.storage.sql import bind_thread, execute
 from palimpsest.storage.store import MIGRATIONS
-from palimpsest.storage.tables import execute
 from palimpsest.wording import counted
 
 _BUSY_TIMEOUT_S: Final = 10
@@ -71,7 +71,7 @@ def look(directory: Path, is_alive: Callable[[str], bool]) -> list[Finding]:
     database = SqliteDatabase(
         f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_BUSY_TIMEOUT_S, pragmas={"query_only": 1}
     )
-    tables.bind_thread(database)
+    bind_thread(database)
     try:
         with contextlib.closing(database), database.atomic():
             return list(_checks(database, is_alive))

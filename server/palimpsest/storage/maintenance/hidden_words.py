@@ -20,7 +20,7 @@ from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.conversation import conversations, hidden_ranges, passages, search
 from palimpsest.storage.conversation.hidden_ranges import HiddenRange
 from palimpsest.storage.facts import facts
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 _CITED: Final = re.compile(r"^- \[(\d{1,9})\]", re.M)
 """How a summary without a model names the message of a line."""

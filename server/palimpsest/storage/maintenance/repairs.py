@@ -12,7 +12,8 @@ from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.leases import Writer
-from palimpsest.storage.tables import Message, execute
+from palimpsest.storage.sql import execute
+from palimpsest.storage.tables import Message
 from palimpsest.storage.turns import turns
 
 _LEFTOVERS = (

@@ -22,7 +22,8 @@ from typing import Any, Final
 from palimpsest.domain.conversation.chain import content_digest, message_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.storage.conversation import search
-from palimpsest.storage.tables import Conversation, Hidden, Message, execute
+from palimpsest.storage.sql import execute
+from palimpsest.storage.tables import Conversation, Hidden, Message
 
 _CARRIED: Final = ("conversation", "message", "turn", "summary", "hidden", "expansion", "withdrawal", "cut", "preview")
 """The tables an export is made of."""

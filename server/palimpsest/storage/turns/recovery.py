@@ -20,7 +20,7 @@ from palimpsest.storage.context import visibility
 from palimpsest.storage.context.visibility import Hid
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import HeldLease, Writer
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 from palimpsest.storage.turns import turn_records, turns
 from palimpsest.storage.turns.turn_records import TurnRecord
 

@@ -12,7 +12,7 @@ from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered, s
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.tables import execute, execute_many
+from palimpsest.storage.sql import execute, execute_many
 from palimpsest.storage.turns import turn_records
 from palimpsest.storage.turns.turn_records import TurnRecord
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from palimpsest.domain.errors import ErrorKind, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState, may_follow
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.leases import HeldLease, Writer
-from palimpsest.storage.tables import execute
+from palimpsest.storage.sql import execute
 from palimpsest.storage.turns import stream_journal, turn_records
 from palimpsest.storage.turns.turn_records import IS_OPEN, TURNS, TurnRecord
 
