@@ -30,7 +30,7 @@ from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import turns
-from palimpsest.storage.turns.turns import TurnEnd
+from palimpsest.storage.turns.turns import TurnEnd, TurnRequest
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Conversation:
             else:
                 turns.end_turn(self.context.lease, self._turn_id, TurnEnd(TurnState.COMMITTED), utc_now())
             writer = store.writer(utc_now())
-            admitted = turns.admit(writer, turn_id, state.id, turn_id, content, accepted.counts)
+            admitted = turns.admit(writer, turn_id, state.id, TurnRequest(turn_id, content, accepted.counts))
             assert admitted.lease is not None
             assert admitted.message is not None
             return admitted.message, admitted.lease

@@ -33,7 +33,7 @@ from palimpsest.storage.server_locks import live_servers
 from palimpsest.storage.sql import execute
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import stream_journal, turn_records, turns
-from palimpsest.storage.turns.turns import Admission, StepEnd, StepMessages, TurnEnd
+from palimpsest.storage.turns.turns import Admission, NewStep, StepEnd, StepMessages, TurnEnd, TurnRequest
 
 C, T, NOW = ConversationId("c"), TurnId("t"), "2026-01-01T00:00:00.000Z"
 COUNTS = Counts("bytes", (1, 1, 1))
@@ -48,12 +48,14 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def admit(store: Store, request_id: str = "r", turn_id: TurnId = T, text: str = "question") -> Admission:
-    return await store.run(turns.admit, store.writer(NOW), turn_id, C, request_id, user_message(text), COUNTS)
+    return await store.run(
+        turns.admit, store.writer(NOW), turn_id, C, TurnRequest(request_id, user_message(text), COUNTS)
+    )
 
 
 async def begin_and_say(store: Store, admission: Admission, *texts: str) -> StepId:
     assert admission.lease is not None
-    step = await store.run(turns.begin_step, admission.lease, T, 0, "p", "m", 10, NOW)
+    step = await store.run(turns.begin_step, admission.lease, T, NewStep(0, "p", "m", 10), NOW)
     for text in texts:
         await store.run(stream_journal.append, admission.lease, T, step, [JournalEvent(EventType.TEXT, text)], NOW)
     return step
@@ -258,7 +260,7 @@ async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
     await store.run(stream_journal.append, lease, T, step, [start], NOW)
     nothing = StepMessages([], COUNTS, {}, 0)
     await store.run(turns.commit_step, lease, T, step, nothing, StepEnd(Ending.COMPLETE, None, None), NOW)
-    second = await store.run(turns.begin_step, lease, T, 1, "p", "m", 10, NOW)
+    second = await store.run(turns.begin_step, lease, T, NewStep(1, "p", "m", 10), NOW)
     numbered = await store.run(stream_journal.append, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
     assert [each.seq for each in numbered] == [4]
     assert second > step
@@ -296,7 +298,7 @@ async def test_an_abandoned_turn_is_closed_by_its_own_lease_only(store: Store) -
 
 async def test_a_conversation_is_stored_with_its_first_message_or_not_at_all(store: Store) -> None:
     new = replace(await store.read(conversations.get, C), id=ConversationId("new"))
-    arguments = (store.writer(NOW), T, new.id, "r", user_message("question"), COUNTS)
+    arguments = (store.writer(NOW), T, new.id, TurnRequest("r", user_message("question"), COUNTS))
 
     def fail_behind() -> None:
         turns.admit(*arguments, new)

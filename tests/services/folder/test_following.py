@@ -24,6 +24,7 @@ from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import turn_records, turns
+from palimpsest.storage.turns.turns import TurnRequest
 
 NOW = "2026-01-01T00:00:00.000Z"
 QUICK_S = 0.005
@@ -286,7 +287,7 @@ async def test_a_dead_servers_turn_is_closed_and_told(tmp_path: Path, bench: Ope
     counts = message_log.Counts("bytes", (1,))
     turn_id = TurnId("t")
     admission = await dead.run(
-        turns.admit, dead.writer(NOW), turn_id, b.conversation_id, "r", user_message("q"), counts
+        turns.admit, dead.writer(NOW), turn_id, b.conversation_id, TurnRequest("r", user_message("q"), counts)
     )
     assert admission.lease is not None
     other = await join(b)

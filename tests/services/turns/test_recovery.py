@@ -40,6 +40,7 @@ from palimpsest.storage.leases import Writer, holder_of
 from palimpsest.storage.turns import recovery as recovering
 from palimpsest.storage.turns import stream_journal
 from palimpsest.storage.turns import turns as stored
+from palimpsest.storage.turns.turns import NewStep, TurnRequest
 
 OVERLOADED = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.", is_retryable=True)
 TEXT = JournalEvent(EventType.TEXT, "half an ans")
@@ -63,13 +64,11 @@ async def died(b: Bench, *events: JournalEvent, text: str = "question") -> TurnI
     """A turn whose server ended after those events, as the next one finds it."""
     store, turn_id = b.store, TurnId(f"turn of {text}")
     counts = Counts("o200k_base", [1])
-    content = user_message(text)
-    admission = await store.run(
-        stored.admit, Writer("dead", store.is_alive, utc_now()), turn_id, b.conversation_id, text, content, counts
-    )
+    writer, request = Writer("dead", store.is_alive, utc_now()), TurnRequest(text, user_message(text), counts)
+    admission = await store.run(stored.admit, writer, turn_id, b.conversation_id, request)
     lease = admission.lease
     assert lease is not None
-    step = await store.run(stored.begin_step, lease, turn_id, 0, "offline", "offline", 10, utc_now())
+    step = await store.run(stored.begin_step, lease, turn_id, NewStep(0, "offline", "offline", 10), utc_now())
     if events:
         await store.run(stream_journal.append, lease, turn_id, step, events, utc_now())
     assert await store.run(stored.recover, store.writer(utc_now())) == [turn_id]

@@ -197,11 +197,11 @@ async def leave_open(directory: Path) -> Store:
 
     def admit() -> turns.Admission:
         counts = Counts("bytes", (1,))
-        return turns.admit(dead.writer(NOW), T, C, "r", user_message("q"), counts)
+        return turns.admit(dead.writer(NOW), T, C, turns.TurnRequest("r", user_message("q"), counts))
 
     lease = (await dead.run(admit)).lease
     assert lease is not None
-    step = await dead.run(turns.begin_step, lease, T, 0, "p", "m", 10, NOW)
+    step = await dead.run(turns.begin_step, lease, T, turns.NewStep(0, "p", "m", 10), NOW)
     await dead.run(stream_journal.append, lease, T, step, [JournalEvent(EventType.TEXT, "half")], NOW)
     return dead
 

@@ -24,14 +24,13 @@ from palimpsest.services.turns.reruns import check_again
 from palimpsest.services.turns.run import TurnRun, TurnServices
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import recovery as recovering
 from palimpsest.storage.turns import turn_records, turns
 from palimpsest.storage.turns.recovery import Reopened
 from palimpsest.storage.turns.turn_records import TurnRecord
-from palimpsest.storage.turns.turns import TurnEnd
+from palimpsest.storage.turns.turns import TurnEnd, TurnRequest
 
 
 @dataclass(slots=True)
@@ -99,7 +98,8 @@ class TurnEngine:
             accepted, beside = await Admission(self.contexts).check(state, content, frame)
             await self.contexts.leases.settle(conversation_id)
             with contextlib.suppress(conversations.Switched):  # then it is checked by what counts now
-                admission = await self.store.run(self._admit, state.record, request_id, content, accepted.counts, new)
+                request = TurnRequest(request_id, content, accepted.counts)
+                admission = await self.store.run(self._admit, state.record, request, new)
                 break
         turn, lease = admission.turn, admission.lease
         if lease is None:
@@ -111,17 +111,12 @@ class TurnEngine:
         return self._set_going(turn, lease, None, asked_by, beside)
 
     def _admit(
-        self,
-        checked: ConversationRecord,
-        request_id: str,
-        content: Content,
-        counts: Counts,
-        new: ConversationRecord | None,
+        self, checked: ConversationRecord, request: TurnRequest, new: ConversationRecord | None
     ) -> turns.Admission:
         """In a transaction. Raises Switched where the message was checked by another model or layout; ConversationBusy
         comes first: what is checked beside a turn that runs is checked by what that goes on with."""
         turn_id, writer = TurnId(machine.new_id()), self.store.writer(utc_now())
-        admission = turns.admit(writer, turn_id, checked.id, request_id, content, counts, new)
+        admission = turns.admit(writer, turn_id, checked.id, request, new)
         if new is None and admission.lease is not None:
             conversations.require_same(checked)
         return admission

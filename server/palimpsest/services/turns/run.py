@@ -56,7 +56,7 @@ from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
 from palimpsest.storage.turns.recovery import Reopened
-from palimpsest.storage.turns.turns import StepEnd, StepMessages, TurnEnd
+from palimpsest.storage.turns.turns import NewStep, StepEnd, StepMessages, TurnEnd
 
 log = logging.getLogger(__name__)
 
@@ -232,10 +232,7 @@ class TurnRun:
             turns.begin_step,
             self.lease,
             self.turn.id,
-            self._n_steps,
-            provider,
-            state.model.name,
-            prepared.estimated_tokens,
+            NewStep(self._n_steps, provider, state.model.name, prepared.estimated_tokens),
             utc_now(),
         )
         self._n_steps += 1

@@ -48,6 +48,29 @@ class TurnEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """What a turn begins with."""
+
+    id: str
+    """Chosen by the client; the same id never makes a second turn."""
+    content: Content
+    """The user's message."""
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class NewStep:
+    """A step that is about to call its model."""
+
+    number: int
+    """Its place in the turn, from 0."""
+    provider: str
+    model: str
+    estimated_tokens: int
+    """Of its request."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepMessages:
     """What a step has said, and how it is taken into the context."""
 
@@ -74,9 +97,7 @@ def admit(
     writer: Writer,
     turn_id: TurnId,
     conversation_id: ConversationId,
-    request_id: str,
-    content: Content,
-    counts: Counts,
+    request: TurnRequest,
     new: ConversationRecord | None = None,
 ) -> Admission:
     """Commits the user's message and begins the turn. Raises ConversationBusy or NotFound. `new`: the conversation,
@@ -84,7 +105,7 @@ def admit(
 
     What a dead server left open in this conversation is closed first, so that the messages stand in order.
     """
-    existing = execute(f"{TURNS} WHERE request_id = ?", request_id).fetchone()
+    existing = execute(f"{TURNS} WHERE request_id = ?", request.id).fetchone()
     if existing is not None:
         return Admission(turn_records.record(existing), None, None)
     now = writer.now
@@ -94,11 +115,11 @@ def admit(
     lease, has_closed = take(writer, conversation_id, leases.TURN)
     if record.draft:
         conversations.set_draft(conversation_id, "", now)
-    stored = message_log.append(conversation_id, [content], now, turn_id=turn_id, counts=counts)
+    stored = message_log.append(conversation_id, [request.content], now, turn_id=turn_id, counts=request.counts)
     execute(
         """INSERT INTO turn (id, conversation, request_id, user_message_id, state, model, next_seq, started_at)
         VALUES (?, ?, ?, ?, ?, ?, 1, ?)""",
-        *(turn_id, conversation_id, request_id, stored[0].id, TurnState.ADMITTED.value, record.model, now),
+        *(turn_id, conversation_id, request.id, stored[0].id, TurnState.ADMITTED.value, record.model, now),
     )
     return Admission(turn_records.find(turn_id), lease, None if has_closed else stored[0])
 
@@ -110,15 +131,14 @@ def take(writer: Writer, conversation_id: ConversationId, holder: str) -> tuple[
     return lease, bool(close_open_turns(conversation_id, writer.now))
 
 
-def begin_step(
-    lease: HeldLease, turn_id: TurnId, number: int, provider: str, model: str, estimated_tokens: int, now: str
-) -> StepId:
+def begin_step(lease: HeldLease, turn_id: TurnId, step: NewStep, now: str) -> StepId:
     """A new step of the turn. Its id is never used again."""
     leases.check(lease)
     step_id = execute(
         """INSERT INTO step (turn, number, provider, model, server, epoch, estimated_tokens, started_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        *(turn_id, number, provider, model, lease.server_id, lease.epoch, estimated_tokens, now),
+        *(turn_id, step.number, step.provider, step.model),
+        *(lease.server_id, lease.epoch, step.estimated_tokens, now),
     ).lastrowid
     state = turn_records.find(turn_id).state
     # After a request that was not taken the turn is prepared already.
