@@ -14,23 +14,24 @@ class ContextEventType(StrEnum):
 
     SUMMARIZATION_START = "context_summarization_start"
     """A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId`
-    follows, whatever happens, as long as the editor has the folder open."""
+    follows, as long as the editor has the folder open."""
     SUMMARIZATION_PROGRESS = "context_summarization_progress"
-    """Part of it is done. The first comes before anything is."""
+    """A part of the work is done. The first progress event comes before any work."""
     SUMMARIZATION_COMPLETE = "context_summarization_complete"
-    """It is done, and counts in the next request."""
+    """The work is done and counts in the next request."""
     SUMMARIZATION_ERROR = "context_summarization_error"
-    """It was given up, failed or was stopped: the context stays as it is."""
+    """The work was given up, failed or was stopped. The context stays as it is."""
     SUMMARIZATION_FALLBACK = "context_summarization_fallback"
-    """A model's summary could not be used, and the deterministic one stepped in. The operation goes on."""
+    """A model's summary could not be used, and a summary by rules takes its place. The operation goes on."""
     RECUT = "context_recut"
-    """A new cut was chosen; the prefix of the next request is new from some point on."""
+    """A compaction, or another change of the summaries, took effect. The next request no longer begins with the
+    previous one."""
     LEFT_OUT = "context_left_out"
-    """Summaries are switched off, and the oldest messages are not sent any more. They stay stored."""
+    """Summaries are switched off, and the oldest messages are no longer sent. They stay stored."""
     RULES_CAP = "context_rules_cap"
-    """Standing rules take too much of the budget: the oldest count as ordinary text from now on. Pins never do."""
+    """The standing rules take too much of the budget. The oldest count as ordinary text from now on; pins never do."""
     NOT_RECALLED = "context_not_recalled"
-    """Something was found for the message that the context does not hold, and there was no room to add it."""
+    """The search found text for the message that is not in the context, and there was no room to add it."""
     GUARD = "context_guard"
     """The guard stopped a model call or a tool result."""
 
@@ -44,44 +45,45 @@ class ContextEventFields:
     type: ContextEventType
     """What happened."""
     timestamp: str
-    """When."""
+    """When it happened."""
     operation_id: str | None = None
-    """The same in a start event, in its progress, and in the one complete or error event that ends it."""
+    """The id of an operation. Its start event, its progress events and the one event that ends it have the same."""
     strategy: str | None = None
-    """What makes the context smaller. Summaries: `tool_calls`, `threshold`, `goal_batch` (older ones are merged) or
-    `manual` (the user asked). Without summaries: `leave_out` (the oldest messages are not sent, where summaries are
-    switched off), `distil` (only the newest are, in the layout `librarian`), `previews` (the largest are shortened) or
-    `injections` (what was added behind earlier messages is dropped)."""
+    """What makes the context smaller. Strategies that write summaries: `tool_calls`, `threshold`, `goal_batch` (it
+    merges older summaries) and `manual` (the user asked). Others: `leave_out` (the oldest messages are not sent,
+    because summaries are switched off), `distil` (only the newest messages are sent, in the layout `librarian`),
+    `previews` (the largest messages are shortened) and `injections` (text that was added behind earlier messages is
+    dropped)."""
     cause: str | None = None
-    """Why the cut was taken anew: `threshold` (the context was too full), `model` (another was chosen), `user` (asked
-    for it), `rollback` (messages were taken back or purged), `undo` and `redo` (a change of summaries was taken back,
-    or made again), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian`, each
-    turn)."""
+    """Why the context changed: `threshold` (it was too full), `model` (the user chose another model), `user` (the user
+    asked), `rollback` (messages were rolled back or purged), `undo` and `redo` (of a change of summaries), `frame`
+    (tools, system prompt or instructions changed) or `layout` (the layout `librarian` changes it each turn)."""
     current_tokens: int | None = None
     """Tokens of the context before."""
     max_tokens: int | None = None
-    """The limit it is measured against."""
+    """The limit in tokens that the context is compared with."""
     items_processed: int | None = None
-    """Messages summarized so far."""
+    """How many messages are summarized so far."""
     total_items: int | None = None
-    """Messages to summarize. Absent where no summary is written."""
+    """How many messages are to be summarized. Absent where no summary is written."""
     tokens_saved: int | None = None
-    """Tokens the context is smaller by: `currentTokens` less `newTokenCount`."""
+    """How many tokens smaller the context is: `currentTokens` less `newTokenCount`."""
     new_token_count: int | None = None
     """Tokens of the context after."""
     duration_ms: int | None = None
-    """How long it took."""
+    """How long the operation took, in milliseconds."""
     error: str | None = None
-    """A sentence that says what went wrong, and what was done instead."""
+    """A sentence that says what went wrong and what was done instead."""
     trigger: str | None = None
-    """Guard: `turn_preflight` or `tool_preflight`."""
+    """For the guard: `turn_preflight` or `tool_preflight`."""
     outcome: str | None = None
-    """Guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`."""
+    """For the guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`."""
     limit_tokens: int | None = None
-    """Guard, not recalled: the limit."""
+    """For the guard and for `context_not_recalled`: the limit."""
     projected_tokens: int | None = None
-    """Guard, not recalled: what the request would need."""
+    """For the guard and for `context_not_recalled`: the tokens that the request would need."""
     remaining_tokens: int | None = None
-    """Guard, not recalled: the limit less the projection; negative when over."""
+    """For the guard and for `context_not_recalled`: the limit less the projection; negative when the request is over
+    the limit."""
     rules: tuple[str, ...] | None = None
     """The ids of the standing rules that became ordinary text."""

@@ -1,4 +1,5 @@
-"""Conversations of a folder that was moved or cloned anew, which can be brought to where it is now."""
+"""Conversations that a folder left behind when it was moved or cloned again, and how to bring them to the new
+folder."""
 
 from __future__ import annotations
 
@@ -10,29 +11,29 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 
 class AdoptionAction(enum.StrEnum):
-    """What to do about conversations that were left behind."""
+    """What to do with the conversations."""
 
     ADOPT = "adopt"
-    """Copy them here. What they were copied from stays as it is."""
+    """Copy them to this folder. The originals stay as they are."""
     DECLINE = "decline"
-    """Leave them, and do not offer them to this folder again."""
+    """Leave them where they are, and never offer them to this folder again."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class LeftBehind(Wire):
-    """The conversations of a folder that is not where it was, and that this one is taken for."""
+    """The conversations of a folder that no longer exists at its path and that is probably this one."""
 
     folder_uri: str
-    """URI of the workspace folder they can be brought to."""
+    """URI of the workspace folder that can take the conversations."""
     store: str
-    """Names them, for `adoption/resolve`."""
+    """The id of the store, for `adoption/resolve`."""
     path: str
-    """Where the folder was."""
+    """The old path of the folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListAdoptionParams(Wire):
-    """Where to look."""
+    """Which folders to look at."""
 
     folder_uri: str | None = None
     """URI of the workspace folder. Absent: every open folder."""
@@ -40,34 +41,34 @@ class ListAdoptionParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class ListAdoptionResult(Wire):
-    """What can be brought here. A folder with conversations of its own is offered nothing."""
+    """The conversations that can be adopted. A folder that has conversations of its own is offered none."""
 
     stores: list[LeftBehind]
-    """At most one a folder."""
+    """At most one for each folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ResolveAdoptionParams(Wire):
-    """Do something about conversations that `adoption/list` offered."""
+    """Adopt or decline conversations that `adoption/list` offered."""
 
     folder_uri: str
-    """As in the list."""
+    """The `folderUri` from the list."""
     store: str
-    """As in the list."""
+    """The `store` from the list."""
     action: AdoptionAction
-    """What to do. The user has to be asked first."""
+    """What to do. The editor has to ask the user first."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class AdoptionResult(Wire):
-    """What was brought."""
+    """What was adopted."""
 
     conversation_count: int
-    """How many conversations are here now that were there."""
+    """How many of the conversations are in this folder now."""
     pin_count: int
-    """How many pins were brought."""
+    """How many pins were copied."""
     refused: list[str]
-    """Ids of conversations that are not sound and stayed where they are."""
+    """Ids of damaged conversations, which were not copied."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -75,12 +76,12 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/adoption/list",
         ListAdoptionParams,
         ListAdoptionResult,
-        "List the conversations that a moved folder left behind and that can be brought to where it is now.",
+        "List the conversations that a moved folder left behind and that this folder can adopt.",
     ),
     Request(
         "palimpsest/adoption/resolve",
         ResolveAdoptionParams,
         AdoptionResult,
-        "Bring such conversations here, or decline them for good. Nothing is taken away where they were.",
+        "Adopt such conversations, or decline them for good. The originals are never removed.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What a user attaches to a message."""
+"""Attachments of a message."""
 
 from __future__ import annotations
 
@@ -10,95 +10,98 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 
 class AttachmentType(enum.StrEnum):
-    """What is attached. It says which fields count."""
+    """The kind of an attachment. It decides which fields count."""
 
     FILE = "file"
     """A whole file: `path`."""
     RANGE = "range"
     """Lines of a file: `path`, `startLine`, `endLine`."""
     SELECTION = "selection"
-    """What is selected in the editor: `text`, and where it stands."""
+    """The selection in the editor: `text`, and the place it comes from."""
     DIAGNOSTICS = "diagnostics"
     """Problems that the editor shows: `diagnostics`."""
     OPEN_EDITORS = "openEditors"
-    """What is open in the editor: `paths`, and with `contents` their texts too."""
+    """The files that are open in the editor: `paths`, and with `contents` their texts too."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class AttachedDiagnostic(Wire):
-    """A problem as the editor shows it."""
+    """A problem that the editor shows."""
 
     path: str
-    """The file: below the workspace folder with `/`, or a `file:` URI."""
+    """The file: a path below the workspace folder with `/`, or a `file:` URI."""
     line: int
     """Its line, counted from 1."""
     severity: str
-    """How bad it is, such as `error`, `warning`, `information` or `hint`."""
+    """Its severity, such as `error`, `warning`, `information` or `hint`."""
     message: str
-    """What it says."""
+    """Its message."""
     source: str | None = None
-    """Who says so, such as a linter."""
+    """The program that reports it, such as a linter."""
     code: str | None = None
-    """Its code there."""
+    """Its code in that program."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Attachment(Wire):
-    """Something attached to a message. The server takes a snapshot when the message is sent: what an editor holds
-    unsaved counts, secrets and what lies outside the workspace folder are refused."""
+    """An attachment of a message.
+
+    The server takes a snapshot when the message is sent. The unsaved text of an editor counts. Secrets and files
+    outside the workspace folder are refused.
+    """
 
     type: AttachmentType
-    """What it is."""
+    """The kind of the attachment."""
     path: str | None = None
-    """The file: below the workspace folder with `/`, absolute, or a `file:` URI."""
+    """The file: a path below the workspace folder with `/`, an absolute path, or a `file:` URI."""
     start_line: int | None = None
     """The first line, counted from 1."""
     end_line: int | None = None
-    """The last line."""
+    """The last line, counted from 1."""
     text: str | None = None
     """The selected text."""
     diagnostics: list[AttachedDiagnostic] | None = None
     """The problems."""
     paths: list[str] | None = None
-    """The files that are open, each as `path`."""
+    """The open files; each in a form that `path` allows."""
     contents: bool | None = None
-    """Whether the texts of open files are attached, too. Absent: their names only."""
+    """Whether to attach the texts of the open files. Absent: only their names."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class EstimateAttachmentsParams(Wire):
-    """Look at attachments before they are sent."""
+    """Attachments to look at before they are sent."""
 
     attachments: list[Attachment]
-    """In their order."""
+    """The attachments."""
     conversation_id: str | None = None
-    """The conversation, by whose model is counted. Absent: the default model of the folder."""
+    """The conversation whose model counts the tokens. Absent: the default model of the folder counts them."""
     folder_uri: str | None = None
-    """URI of the workspace folder, where no conversation is given. Absent: the only or first one."""
+    """URI of the workspace folder, used when there is no `conversationId`. Absent: the only or first folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class AttachmentEstimate(Wire):
-    """What an attachment would be."""
+    """The estimate for one attachment."""
 
     label: str
-    """How the message would name it, such as `src/app.py:10-40`."""
+    """The name of the attachment in the message, such as `src/app.py:10-40`."""
     tokens: int
-    """What it would take; 0 where it cannot be attached."""
+    """The tokens it would take; 0 when it cannot be attached."""
     problem: str | None = None
-    """Why it cannot be attached, as a sentence: a `chat` with it is refused."""
+    """A sentence that says why it cannot be attached. A `chat` with it would be refused."""
     left_out: list[str] | None = None
-    """Of open editors: what is not attached and why, a sentence each. The rest is."""
+    """For open editors: a sentence for each file that is not attached. The other files are."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class EstimateAttachmentsResult(Wire):
-    """What the attachments would be."""
+    """The estimates."""
 
     attachments: list[AttachmentEstimate]
-    """In the order asked for."""
+    """In the order of the request."""
     tokens: int
-    """What they would take together."""
+    """The tokens of all attachments together."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -106,6 +109,6 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/attachments/estimate",
         EstimateAttachmentsParams,
         EstimateAttachmentsResult,
-        "How much attachments would take, and which cannot be attached. Sends nothing.",
+        "Tell how many tokens attachments would take, and which cannot be attached. Sends nothing to a model.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What a user types into a chat beside messages: mentions and slash commands."""
+"""Mentions and slash commands in a chat."""
 
 from __future__ import annotations
 
@@ -10,83 +10,86 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 
 class MentionKind(enum.StrEnum):
-    """What an item stands for."""
+    """The kind of a suggestion."""
 
     FILE = "file"
-    """A file: it can be attached."""
+    """A file. It can be attached."""
     FOLDER = "folder"
-    """A folder: completing goes on in it."""
+    """A folder. Completion goes on inside it."""
     COMMAND = "command"
     """A slash command."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class CompleteMentionsParams(Wire):
-    """Complete what is being typed in a chat: a mention behind an `@`, a command behind a leading `/`."""
+    """A text to complete: a mention behind an `@`, or a command behind a leading `/`."""
 
     text: str
-    """The message as typed so far."""
+    """The message so far."""
     position: int
-    """The cursor in it, in UTF-16 code units."""
+    """The position of the cursor in the text, in UTF-16 code units."""
     conversation_id: str | None = None
-    """The conversation, whose workspace folder counts."""
+    """The conversation, whose workspace folder is searched."""
     folder_uri: str | None = None
-    """URI of the workspace folder, where no conversation is given. Absent: the only or first one."""
+    """URI of the workspace folder, used when there is no `conversationId`. Absent: the only or first folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class MentionItem(Wire):
-    """Something that may stand there."""
+    """A suggestion."""
 
     kind: MentionKind
-    """What it stands for."""
+    """The kind of the suggestion."""
     label: str
-    """How to show it: a file's name, or a command with its argument."""
+    """The text to show: a file's name, or a command with its argument."""
     insert_text: str
-    """What to put in the place of what was typed, from `start` to the cursor."""
+    """The text that replaces the typed text from `start` to the cursor."""
     detail: str
-    """More about it: the folder a file is in, or what a command does."""
+    """More about it: the folder of a file, or what a command does."""
     path: str | None = None
-    """Of a file or folder: its path below the workspace folder, to attach it with."""
+    """The path of a file or folder below the workspace folder, for an attachment."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class CompleteMentionsResult(Wire):
-    """What may stand at the cursor."""
+    """The suggestions."""
 
     start: int
-    """Where what was typed begins, in UTF-16 code units: at the `@` or `/`."""
+    """Where the mention or command begins, in UTF-16 code units: at the `@` or `/`."""
     items: list[MentionItem]
-    """Best first; empty where neither a mention nor a command is being typed."""
+    """The suggestions, the best first. Empty when the cursor is in neither a mention nor a command."""
     is_incomplete: bool
-    """Whether more would match: ask again when more was typed."""
+    """Whether there are more suggestions. The editor should ask again when the user has typed more."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RunCommandParams(Wire):
-    """Carry out a slash command that was typed into a chat. A text is one when it is a slash and a word of letters,
-    alone or with white space behind it; any other is a message, for `chat`."""
+    """A slash command that a user typed into a chat.
+
+    A text is a command when it is a slash and a word of letters, alone or followed by white space. Any other text is a
+    message, for `chat`.
+    """
 
     text: str
-    """The command as typed, such as `/summarize 0-12`."""
+    """The command as the user typed it, such as `/summarize 0-12`."""
     conversation_id: str | None = None
-    """The conversation it was typed in. Absent: there is none yet."""
+    """The conversation of the chat. Absent: the chat has none yet."""
     folder_uri: str | None = None
-    """URI of the workspace folder, where no conversation is given. Absent: the only or first one."""
+    """URI of the workspace folder, used when there is no `conversationId`. Absent: the only or first folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RunCommandResult(Wire):
-    """What the command answered. It is no message: nothing of it is stored."""
+    """The answer of a command. It is not a message, and nothing of it is stored."""
 
     text: str
     """The answer, in Markdown."""
     conversation_id: str | None = None
-    """The conversation in which the chat goes on, when that is another one."""
+    """The conversation in which the chat goes on. Absent: the same one."""
     turn_id: str | None = None
-    """The turn that the command started (`/retry`, `/continue`): `turn/attach` follows its answer."""
+    """The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer."""
     draft: str | None = None
-    """What the user had typed, when the command made it the conversation's draft (`/rollback`)."""
+    """The text that the command made the draft of the conversation (`/rollback`)."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -100,9 +103,9 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/command/run",
         RunCommandParams,
         RunCommandResult,
-        "Carry out a slash command and answer it in Markdown; `/help` lists them. Each but `/purge` is also a command "
-        "of `workspace/executeCommand`, `palimpsest.command.NAME`, with one argument "
-        "`{argument, conversationId | uri | folderUri}`: given the `uri` of a chat document that is open, the answer "
-        "stands in that.",
+        "Run a slash command and answer in Markdown; `/help` lists the commands. Each command except `/purge` is "
+        "also a command of `workspace/executeCommand`, `palimpsest.command.NAME`, with one argument `{argument, "
+        "conversationId | uri | folderUri}`. With the `uri` of an open chat document, the answer is written into "
+        "that document.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What the next request is made of, and how to change that."""
+"""The parts of the next request, and how to change them."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class PrepareContextParams(Wire):
-    """Show what would be sent, without sending it."""
+    """A request to explain without sending it."""
 
     conversation_id: str
     """The conversation."""
     text: str | None = None
-    """The message that would be sent next. Absent: the context as it stands."""
+    """The next message. Absent: explain the context as it is."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ContextSegment(Wire):
-    """One stretch of the request, in request order."""
+    """One segment of the request."""
 
     type: str
-    """`system`, `tools`, `pins`, `summary`, `message`, `preview`, `injection`, or `overhead`: what the model's service
-    adds to every request by itself."""
+    """`system`, `tools`, `pins`, `summary`, `message`, `preview`, `injection`, or `overhead`: the tokens that the
+    model's service adds to every request."""
     tokens: int
     """Its part of `usedTokens`."""
     reason: str
-    """Why it is there in this form."""
+    """Why the segment is in the request in this form."""
     certainty: Counting
     """How its tokens were counted."""
     is_in_prefix: bool
-    """Whether it stands unchanged in the previous request of this conversation."""
+    """Whether the previous request of this conversation has the segment in the same place."""
     messages: MessageRange | None = None
-    """The messages it stands for."""
+    """The messages that the segment represents."""
     summary_id: int | None = None
-    """The summary, for `summary`."""
+    """The id of a `summary`."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -45,64 +45,64 @@ class PrepareContextResult(Wire):
     """The plan of the next request."""
 
     status: ContextStatus
-    """Whether it could be sent."""
+    """Whether the request could be sent."""
     model: str
-    """The model it is for."""
+    """The model of the request."""
     used_tokens: int
     """Tokens of the whole request."""
     upper_tokens: int
-    """The same by the upper estimate, which limits are tested on."""
+    """The upper estimate of the same, which is compared with the limit."""
     limit_tokens: int
-    """What it must fit."""
+    """The limit."""
     segments: list[ContextSegment]
-    """The stretches, in order, also of a request that does not fit. Their tokens add up to `usedTokens`."""
+    """The segments in the order of the request, even when it does not fit. Their tokens add up to `usedTokens`."""
     would_summarize: list[MessageRange]
-    """The messages a turn would summarise first."""
+    """The messages that a turn would summarize first."""
     excess_tokens: int | None = None
-    """`needsSummarization`: tokens over the limit."""
+    """With `needsSummarization`: how many tokens the request is over the limit."""
     message_ids: list[int] | None = None
-    """`needsSummarization`: the messages to summarise, oldest first."""
+    """With `needsSummarization`: the messages to summarize, oldest first."""
     suggestion: str | None = None
-    """What is too much and what to do, in words. Absent when it is `ready`."""
+    """A sentence that says what is too large and what to do. Absent when the status is `ready`."""
     required_tokens: int | None = None
-    """`recentMessagesTooLarge`: what the newest messages need."""
+    """With `recentMessagesTooLarge`: the tokens that the newest messages need."""
     message_count: int | None = None
-    """`recentMessagesTooLarge`: how many messages that is."""
+    """With `recentMessagesTooLarge`: how many messages those are."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SummarizeParams(Wire):
-    """Summarise older messages now."""
+    """Summarize older messages now."""
 
     conversation_id: str
     """The conversation."""
     range: MessageRange | None = None
-    """What to summarise; widened to whole exchanges and whole summaries. Absent: everything but the newest."""
+    """The messages to summarize, widened to whole exchanges and whole summaries. Absent: all but the newest."""
     work_done_token: int | str | None = None
-    """Names a standard work-done progress."""
+    """The token of a standard work-done progress."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SummarizeResult(Wire):
-    """What the summary did."""
+    """The effect of the summary."""
 
     tokens_before: int
     """Tokens of the context before."""
     tokens_after: int
-    """Tokens after. Equal to before when nothing changed."""
+    """Tokens of the context after. The same as before when nothing changed."""
     usage: ContextUsage
     """How full the context is now."""
     reason: str
-    """What was done, or why nothing changed, as a sentence."""
+    """A sentence that says what was done, or why nothing changed."""
     summary_id: int | None = None
     """The new summary; absent when nothing changed."""
     covers: MessageRange | None = None
-    """What it covers, after widening."""
+    """The messages that the summary represents, after widening."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SummaryParams(Wire):
-    """Names a summary that stands in a conversation's context; `prepareContext` shows which do."""
+    """A summary in the context of a conversation. `prepareContext` lists them."""
 
     conversation_id: str
     """The conversation."""
@@ -112,86 +112,88 @@ class SummaryParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class RecutResult(Wire):
-    """The context stands differently now. No message and no summary was deleted."""
+    """The effect of a change of the context. No message and no summary was deleted."""
 
     tokens_before: int
     """Tokens of the context before."""
     tokens_after: int
-    """Tokens after."""
+    """Tokens of the context after."""
     covers: MessageRange
-    """The messages it concerned."""
+    """The messages that the change is about."""
     usage: ContextUsage
     """How full the context is now."""
     reason: str
-    """What was done, in a sentence for the user."""
+    """A sentence for the user that says what was done."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class StrategyStats(Wire):
-    """What one strategy has brought."""
+    """The effect of one strategy."""
 
     strategy: str
-    """As in a context event."""
+    """The strategy, as in a context event."""
     times_fired: int
-    """Re-cuts it had a part in."""
+    """How many compactions it had a part in."""
     tokens_saved: int
-    """Tokens it took out of the context, in all of them: what its complete events said."""
+    """How many tokens it removed from the context in all of them: the sum of its complete events."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RecutCount(Wire):
-    """How often a cut was taken anew for one reason."""
+    """How often the context changed for one cause."""
 
     cause: str
-    """As in a context event."""
+    """The cause, as in a context event."""
     count: int
     """How often."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SummaryCost(Wire):
-    """What the summaries of one kind took to write, those that were never used included."""
+    """The cost of the summaries of one kind, including those that were never used."""
 
     kind: str
-    """`extractive`, `llm`, `hybrid`, `given` by a program, or `refused`: a model's texts that could not be used."""
+    """`extractive`, `llm`, `hybrid`, `given` (written by a program), or `refused` (texts of a model that could not be
+    used)."""
     count: int
-    """How many."""
+    """How many summaries."""
     input_tokens: int
-    """What models were sent for them."""
+    """The tokens that were sent to models."""
     output_tokens: int
-    """What models wrote."""
+    """The tokens that models wrote."""
     duration_ms: int
-    """How long it took, in all."""
+    """The time for all of them, in milliseconds."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ContextMoment(Wire):
-    """A request of the conversation, or a re-cut, on the time line of its context."""
+    """A request of the conversation, or a change of its context, on a time line."""
 
     timestamp: str
-    """When."""
+    """When it happened."""
     tokens: int
-    """Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut."""
+    """For a request: its tokens as the service counted them, or else the estimate. For a change: the tokens of the
+    context after it."""
     cause: str | None = None
-    """Why the cut was taken anew, as in a context event. Absent: it is a request."""
+    """The cause of the change, as in a context event. Absent for a request."""
     tokens_before: int | None = None
-    """Of a re-cut."""
+    """For a change: the tokens of the context before it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class StatsResult(Wire):
-    """Tokens saved against cost."""
+    """The tokens that were saved, and what that cost."""
 
     strategies: list[StrategyStats]
-    """By name."""
+    """In the order of their names."""
     recuts: list[RecutCount]
-    """By cause."""
+    """One for each cause."""
     duration_ms: int
-    """How long re-cuts took, in all."""
+    """The time for all changes of the context, in milliseconds."""
     summaries: list[SummaryCost]
-    """By kind."""
+    """One for each kind."""
     moments: list[ContextMoment]
-    """The newest 200 requests and re-cuts, oldest first."""
+    """The newest 200 requests and changes, oldest first."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -199,33 +201,33 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/prepareContext",
         PrepareContextParams,
         PrepareContextResult,
-        "Explain the next request: every segment, its size and why it is there. Changes nothing.",
+        "Explain the next request: every segment, its size, and why it is in the request. Changes nothing.",
     ),
     Request(
         "palimpsest/stats",
         ConversationParams,
         StatsResult,
-        "How often which strategy fired, what it saved, and what the summaries cost.",
+        "Tell how often each strategy had an effect, how many tokens it saved, and what the summaries cost.",
     ),
-    Request("palimpsest/summarize", SummarizeParams, SummarizeResult, "Summarise older messages now."),
+    Request("palimpsest/summarize", SummarizeParams, SummarizeResult, "Summarize older messages now."),
     Request(
         "palimpsest/summary/expand",
         SummaryParams,
         RecutResult,
-        "Put what a summary stands for back into the context: lower summaries, or the originals.",
+        "Replace a summary in the context by what it was made of: other summaries, or the original messages.",
     ),
     Request("palimpsest/summary/regenerate", SummaryParams, RecutResult, "Write a summary again."),
     Request(
         "palimpsest/summary/undo",
         ConversationParams,
         RecutResult,
-        "Go back to the summaries that stood in the context before the last change of them; each further one goes back "
-        "by one more change, up to the last roll back.",
+        "Undo the last change of the summaries in the context. Each further request undoes one more change, up to "
+        "the last roll back.",
     ),
     Request(
         "palimpsest/summary/redo",
         ConversationParams,
         RecutResult,
-        "Take the last undo back, while no other change of summaries was made since.",
+        "Redo the change that was undone last, as long as the summaries were not changed otherwise since.",
     ),
 )

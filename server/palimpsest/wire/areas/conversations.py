@@ -12,12 +12,13 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 
 class ContextLayout(enum.StrEnum):
-    """How requests of a conversation are laid out."""
+    """How the requests of a conversation are laid out."""
 
     LOG = "log"
-    """The history, appended to, so that providers can cache it."""
+    """A log that only grows at its end, so that providers can cache it."""
     LIBRARIAN = "librarian"
-    """Only pins, what was recalled for the question, and the newest messages: cheap, and nothing can be cached."""
+    """Only pins, text that the search found for the question, and the newest messages. Such a request is small, and
+    nothing of it can be cached."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -25,13 +26,13 @@ class ConversationInfo(Wire):
     """A conversation in a list."""
 
     conversation_id: str
-    """Its id, for ever."""
+    """Its id, which never changes."""
     title: str
-    """The first line of the first message, or the user's name for it; empty when neither is there yet."""
+    """The user's name for it, or else the first line of its first message; empty when there is neither."""
     model: str
     """Its current model."""
     message_count: int
-    """How many messages it holds."""
+    """How many messages it has."""
     created_at: str
     """When it began."""
     updated_at: str
@@ -39,35 +40,35 @@ class ConversationInfo(Wire):
     folder: str
     """URI of its workspace folder."""
     is_archived: bool
-    """Whether the user has put it away."""
+    """Whether the user has archived it."""
     draft: str
-    """What the user had typed and not sent, or rolled back; empty for nothing."""
+    """Text that the user typed and did not send, or that was rolled back; empty when there is none."""
     running_turn_id: str | None = None
     """The turn that is running now."""
     parent_id: str | None = None
     """The conversation it was forked from."""
     layout: ContextLayout | None = None
-    """How its requests are laid out. Absent: as the settings say."""
+    """How its requests are laid out. Absent: the settings decide."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class CreateConversationParams(Wire):
-    """Begin a conversation."""
+    """A new conversation."""
 
     folder: str | None = None
-    """URI of the workspace folder. Absent: the only or first one."""
+    """URI of the workspace folder. Absent: the only or first folder."""
     title: str | None = None
-    """A name for it. Absent: its first line will be its title."""
+    """Its name. Absent: the first line of its first message becomes its title."""
     model: str | None = None
-    """The model. Absent: the default one."""
+    """Its model. Absent: the default model."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListConversationsParams(Wire):
-    """List conversations, the last changed first."""
+    """Which conversations to list."""
 
     folder: str | None = None
-    """URI of a workspace folder. Absent: of every open folder."""
+    """URI of a workspace folder. Absent: all open folders."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -80,38 +81,38 @@ class ListConversationsResult(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class ReadConversationParams(Wire):
-    """Read messages, oldest first."""
+    """Which messages to read."""
 
     conversation_id: str
     """The conversation."""
     start: int | None = None
-    """The first message id wanted. Absent: 0."""
+    """The id of the first message. Absent: 0."""
     limit: int | None = None
-    """How many messages at most, 1 to 1000. Absent: 200."""
+    """The largest number of messages, 1 to 1000. Absent: 200."""
 
 
 class MessageRole(enum.StrEnum):
-    """Who said it."""
+    """Who wrote a message."""
 
     USER = "user"
-    """The person."""
+    """The user."""
     ASSISTANT = "assistant"
     """The model."""
     TOOL = "tool"
-    """A tool, to the model."""
+    """A tool, for the model."""
 
 
 class MessageState(enum.StrEnum):
-    """Whether a message is all that was to come."""
+    """Whether a message is complete."""
 
     COMPLETE = "complete"
-    """It is."""
+    """It is complete."""
     CANCELLED = "cancelled"
-    """It was cancelled on the way."""
+    """The user cancelled it while it was written."""
     ERRORED = "errored"
-    """It failed on the way."""
+    """An error ended it while it was written."""
     INTERRUPTED = "interrupted"
-    """The server died on the way."""
+    """The server ended while it was written."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -121,13 +122,13 @@ class MessagePart(Wire):
     type: str
     """`text`, `reasoning`, `tool_call`, `tool_result` or `attachment`."""
     text: str | None = None
-    """The text, or a tool result's."""
+    """The text, or the text of a tool result."""
     call_id: str | None = None
-    """The tool call."""
+    """The id of the tool call."""
     name: str | None = None
-    """The tool's name, or what an attachment is called."""
+    """The name of the tool, or of the attachment."""
     arguments: str | None = None
-    """A tool call's JSON arguments as the model wrote them."""
+    """The JSON arguments of a tool call, as the model wrote them."""
     is_error: bool | None = None
     """Whether a tool result is a failure."""
 
@@ -139,21 +140,21 @@ class MessageInfo(Wire):
     id: int
     """Its id in the conversation."""
     role: MessageRole
-    """Who said it."""
+    """Who wrote it."""
     text: str
     """Its text, without tool calls and results."""
     parts: list[MessagePart]
     """All its parts, in order."""
     state: MessageState
-    """Whether it is all that was to come."""
+    """Whether it is complete."""
     created_at: str
     """When it was stored."""
     digest: str
-    """Covers the message and everything before it: 64 hex digits of SHA-256."""
+    """A digest of the message and of all messages before it: SHA-256 in 64 hexadecimal digits."""
     notes: list[str]
-    """What was changed on entry, such as removed NUL characters."""
+    """What was changed when the message was stored, such as NUL characters that were removed."""
     is_hidden: bool
-    """Whether it was rolled back: it can be read, and no model sees it."""
+    """Whether it was rolled back. It can be read, and it is sent to no model."""
     turn_id: str | None = None
     """The turn it belongs to."""
     is_purged: bool | None = None
@@ -162,14 +163,14 @@ class MessageInfo(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class RunningTurn(Wire):
-    """A turn whose answer is still coming."""
+    """A turn that is running."""
 
     turn_id: str
     """The turn, for `turn/attach`."""
     seq: int
-    """The last delta that is durable."""
+    """The number of the last delta that is stored."""
     text: str
-    """The text of the answer so far that is not yet among the messages."""
+    """The part of the answer that is not among the messages yet."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -181,117 +182,120 @@ class ReadConversationResult(Wire):
     messages: list[MessageInfo]
     """Oldest first."""
     next: int | None = None
-    """Where to go on reading. Absent: this was the end."""
+    """The `start` of the next page. Absent: there are no more messages."""
     running: RunningTurn | None = None
     """The turn that is running now."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RenameParams(Wire):
-    """Name a conversation."""
+    """A new name for a conversation."""
 
     conversation_id: str
     """The conversation."""
     title: str
-    """Its name from now on; what is over 60 characters is cut off."""
+    """The name. It is cut off after 60 characters."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ArchiveParams(Wire):
-    """Put a conversation away, or take it out again."""
+    """Archive a conversation, or take it out of the archive."""
 
     conversation_id: str
     """The conversation."""
     is_archived: bool
-    """Whether it is put away."""
+    """Whether the conversation is archived from now on."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SetLayoutParams(Wire):
-    """Lay a conversation out otherwise, from its next turn on."""
+    """A layout for the next turns of a conversation."""
 
     conversation_id: str
     """The conversation."""
     layout: ContextLayout | None = None
-    """How. Absent: as the settings say."""
+    """The layout. Absent: the settings decide."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SetDraftParams(Wire):
-    """Keep what is typed and not sent yet."""
+    """A draft to keep."""
 
     conversation_id: str
     """The conversation."""
     text: str
-    """The draft; empty for none."""
+    """The draft; empty to remove it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ForkParams(Wire):
-    """Go on from an earlier point in a new conversation. The old one stays as it is."""
+    """Fork a conversation at an earlier point. The original stays as it is."""
 
     conversation_id: str
     """The conversation to fork."""
     message_id: int | None = None
-    """The last message of the fork, widened to its whole exchange. Absent: the newest."""
+    """The last message of the fork, widened to its whole exchange. Absent: the newest message."""
     title: str | None = None
-    """A name for the fork. Absent: the old one's."""
+    """A name for the fork. Absent: the name of the original."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RollbackParams(Wire):
-    """Take back the end of a conversation."""
+    """Roll back the end of a conversation."""
 
     conversation_id: str
     """The conversation."""
     message_id: int | None = None
-    """The first message to take back, widened to the beginning of its exchange; absent: the newest."""
+    """The first message to roll back, widened to the beginning of its exchange. Absent: the newest message."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RollbackResult(Wire):
-    """What was taken back. It can still be read; ids are not used again."""
+    """The effect of a roll back. The messages can still be read, and their ids are never used again."""
 
     hidden: MessageRange
-    """The messages."""
+    """The messages that were rolled back."""
     draft: str
-    """The user's first message among them, to be sent again."""
+    """The user's first message among them, so that the user can send it again."""
     usage: ContextUsage
     """How full the context is now."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
     Request("palimpsest/conversation/create", CreateConversationParams, ConversationInfo, "Begin a conversation."),
-    Request(
-        "palimpsest/conversation/list", ListConversationsParams, ListConversationsResult, "List the conversations."
-    ),
+    Request("palimpsest/conversation/list", ListConversationsParams, ListConversationsResult, "List conversations."),
     Request(
         "palimpsest/conversation/read",
         ReadConversationParams,
         ReadConversationResult,
-        "Read a conversation's messages, and what a running turn has said so far.",
+        "Read the messages of a conversation, and the answer of a running turn so far.",
     ),
     Request("palimpsest/conversation/rename", RenameParams, ConversationInfo, "Name a conversation."),
     Request(
         "palimpsest/conversation/layout",
         SetLayoutParams,
         ConversationInfo,
-        "Lay a conversation out as a log or as the librarian does.",
+        "Choose how the requests of a conversation are laid out.",
     ),
     Request(
-        "palimpsest/conversation/archive", ArchiveParams, ConversationInfo, "Put a conversation away, or take it out."
+        "palimpsest/conversation/archive",
+        ArchiveParams,
+        ConversationInfo,
+        "Archive a conversation, or take it out of the archive.",
     ),
     Request(
         "palimpsest/conversation/fork",
         ForkParams,
         ConversationInfo,
-        "Go on from an earlier point in another conversation.",
+        "Begin a conversation from an earlier point of another one.",
     ),
     Request(
         "palimpsest/conversation/rollback",
         RollbackParams,
         RollbackResult,
-        "Take back the end of a conversation. It stays readable.",
+        "Roll back the end of a conversation. It stays readable.",
     ),
-    Request("palimpsest/draft/set", SetDraftParams, ConversationInfo, "Keep what is typed and not sent yet."),
+    Request(
+        "palimpsest/draft/set", SetDraftParams, ConversationInfo, "Keep text that the user has typed and not sent."
+    ),
 )

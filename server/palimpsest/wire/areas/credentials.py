@@ -1,4 +1,4 @@
-"""The keys of models' services, from an editor that keeps them for its user."""
+"""Keys of model providers, from an editor that keeps them for its user."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from palimpsest.wire.declare import Request, Wire
 
 
 class KeySource(enum.StrEnum):
-    """Where the key that counts comes from."""
+    """Where a key comes from."""
 
     ENVIRONMENT = "environment"
-    """The environment of the server's process. It counts before any other."""
+    """The environment of the server's process. Such a key is used before any other."""
     EDITOR = "editor"
-    """An editor sent it; it is forgotten when the server ends."""
+    """An editor sent it. The server forgets it when it ends."""
     STORED = "stored"
-    """It was stored by `palimpsest login` or by this request."""
+    """`palimpsest login` or this request stored it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SetCredentialsParams(Wire):
-    """Use a key for a service. It counts at once, in every open folder; a running turn keeps the one it has."""
+    """A key for a provider. It is used at once, in every open folder. A running turn keeps the key it began with."""
 
     provider: str
-    """The service: `anthropic`, `openai` or `gemini`."""
+    """The provider: `anthropic`, `openai` or `gemini`."""
     key: str | None
-    """The key. Null takes back what was sent before."""
+    """The key. Null removes the key that was sent before."""
     store: bool | None = None
-    """Whether to keep it beyond the process: in the system's keyring, else in a file that only the user can read. With
-    a null `key`: whether to remove what was kept."""
+    """Whether to store the key: in the system's keyring, or else in a file that only the user can read. With a null
+    `key`: whether to remove the stored key."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SetCredentialsResult(Wire):
-    """How the key of the service stands. No answer holds a key."""
+    """Which key is used now. No answer contains a key."""
 
     source: KeySource | None
-    """Where the key that counts now comes from. Null: there is none."""
+    """Where the key that is used comes from. Null: there is no key."""
     message: str
-    """A sentence for the user: where the key is kept, or why another one counts."""
+    """A sentence for the user: where the key is stored, or why another key is used."""
 
 
 MESSAGES: tuple[Request, ...] = (
@@ -48,6 +48,6 @@ MESSAGES: tuple[Request, ...] = (
         "palimpsest/credentials/set",
         SetCredentialsParams,
         SetCredentialsResult,
-        "Set the key of a model's service, or take it back.",
+        "Set or remove the key of a provider.",
     ),
 )

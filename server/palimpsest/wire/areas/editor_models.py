@@ -1,4 +1,5 @@
-"""Models that an editor offers, such as those of VS Code's own chat: the server asks the editor, which asks them."""
+"""Models that an editor offers, such as those of VS Code's own chat. The server asks the editor, and the editor asks
+the model."""
 
 from __future__ import annotations
 
@@ -13,39 +14,39 @@ from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class EditorModelInfo(Wire):
-    """A model that this editor can ask. `model/list` names it `editor/ID`."""
+    """A model that this editor can ask. Its name in `model/list` is `editor/ID`."""
 
     id: str
-    """The editor's name for it, which stays the same from one start to the next: 1 to 200 printable characters."""
+    """The editor's id for it: 1 to 200 printable characters that do not change from one start to the next."""
     name: str
-    """How people name it."""
+    """Its name for people."""
     max_input_tokens: int
-    """The most it takes in one request, at least 2,048; a model that takes less is left out."""
+    """The largest request in tokens. A model with less than 2,048 is left out."""
     family: str | None = None
-    """Which public model it is, such as `gpt-4o`: its tokens are counted as that one's."""
+    """The public model that it is, such as `gpt-4o`. Its tokens are counted like those of that model."""
     max_output_tokens: int | None = None
-    """The longest answer it gives."""
+    """The longest answer in tokens."""
     supports_tools: bool | None = None
-    """Whether it may be offered tools. Absent: it may."""
+    """Whether it can call tools. Absent: it can."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class EditorModelsChangedParams(Wire):
-    """The models this editor offers from now on, in the place of those it offered before. They go when it leaves."""
+    """All models that this editor offers from now on. They are removed when the editor disconnects."""
 
     models: list[EditorModelInfo]
-    """May be empty. Of two with one id the first counts."""
+    """The models; may be empty. When two have the same id, the first counts."""
 
 
 class EditorModelPartType(enum.StrEnum):
-    """What a part of a message holds."""
+    """The kind of a part of a message."""
 
     TEXT = "text"
-    """`text`."""
+    """A text: `text`."""
     TOOL_CALL = "toolCall"
-    """A call that the model made: `callId`, `name`, `arguments`."""
+    """A tool call of the model: `callId`, `name`, `arguments`."""
     TOOL_RESULT = "toolResult"
-    """What came of a call: `callId`, `name`, `text`, `isError`."""
+    """The result of a tool call: `callId`, `name`, `text`, `isError`."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -53,15 +54,15 @@ class EditorModelPart(Wire):
     """A part of a message. Which fields are present depends on `type`."""
 
     type: EditorModelPartType
-    """What it holds."""
+    """The kind of the part."""
     text: str | None = None
     """The text, or the result."""
     call_id: str | None = None
-    """The call."""
+    """The id of the call."""
     name: str | None = None
-    """The tool."""
+    """The name of the tool."""
     arguments: dict[str, Any] | None = None
-    """The call's arguments."""
+    """The arguments of the call."""
     is_error: bool | None = None
     """Whether the result is a failure."""
 
@@ -71,9 +72,9 @@ class EditorModelMessage(Wire):
     """A message of a request."""
 
     role: MessageRole
-    """Who said it. Two in a row may have the same role."""
+    """Who wrote it. Two messages in a row may have the same role."""
     parts: list[EditorModelPart]
-    """In order, at least one."""
+    """The parts in their order, at least one."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -81,121 +82,121 @@ class EditorModelTool(Wire):
     """A tool that the model may call. The server runs it."""
 
     name: str
-    """What the model calls it."""
+    """The name by which the model calls it."""
     description: str
-    """What it does and when to use it, for the model."""
+    """What the tool does and when to use it, for the model."""
     parameters: dict[str, Any]
     """JSON Schema of the arguments object."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class AskEditorModelParams(Wire):
-    """One model call. It is cancelled when the turn is."""
+    """One model call. The server cancels it when the turn is cancelled."""
 
     request_id: str
-    """Names the call in `editorModel/delta`."""
+    """The id of the call, for `editorModel/delta`."""
     model: str
-    """The id under which this editor offers the model."""
+    """The editor's id of the model."""
     system: str
-    """What the model is told before everything else. May be empty."""
+    """The system prompt. May be empty."""
     messages: list[EditorModelMessage]
     """Oldest first."""
     max_output_tokens: int
-    """What there is room for in an answer."""
+    """The tokens that are left for the answer."""
     tools: list[EditorModelTool] | None = None
-    """Absent: none may be called."""
+    """The tools that the model may call. Absent: none."""
 
 
 class EditorModelDeltaType(enum.StrEnum):
-    """What a delta holds."""
+    """The kind of a delta."""
 
     TEXT = "text"
     """The next piece of the answer: `text`."""
     TOOL_CALL = "toolCall"
-    """A whole call: `name`, `arguments`, and `callId` where the model gave one."""
+    """A whole tool call: `name`, `arguments`, and `callId` when the model gave one."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class EditorModelDeltaParams(Wire):
-    """A piece of an answer. Pieces count in the order they are sent; those of no call that is under way are dropped."""
+    """A piece of an answer. The order of sending counts. A piece for a call that is not running is ignored."""
 
     request_id: str
-    """The call it belongs to."""
+    """The id of the call."""
     type: EditorModelDeltaType
-    """What it holds."""
+    """The kind of the delta."""
     text: str | None = None
-    """The piece."""
+    """The piece of text."""
     call_id: str | None = None
-    """The tool call, unique within the answer."""
+    """The id of the tool call, unique within the answer."""
     name: str | None = None
-    """The tool."""
+    """The name of the tool."""
     arguments: dict[str, Any] | None = None
-    """The arguments. Absent: none."""
+    """The arguments of the call. Absent: none."""
 
 
 class EditorModelStopReason(enum.StrEnum):
     """Why the model stopped."""
 
     END = "end"
-    """It has said what it had to say."""
+    """The answer is finished."""
     TOOL_CALLS = "toolCalls"
-    """It waits for the results of its calls."""
+    """The model waits for the results of its tool calls."""
     OUTPUT_LIMIT = "outputLimit"
-    """The answer was as long as it may be."""
+    """The answer reached its longest length."""
     FILTERED = "filtered"
     """A content rule ended it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class EditorModelUsage(Wire):
-    """What the call took, as the model's service counted it."""
+    """The tokens of the call, as the model's service counted them."""
 
     input_tokens: int
-    """The whole request."""
+    """Tokens of the whole request."""
     output_tokens: int
-    """The whole answer."""
+    """Tokens of the whole answer."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class AskEditorModelResult(Wire):
-    """The answer is whole: all its deltas were sent before this."""
+    """The end of an answer. The editor has sent all of its deltas before."""
 
     stop_reason: EditorModelStopReason
-    """Why it ended."""
+    """Why the model stopped."""
     usage: EditorModelUsage | None = None
-    """Absent: nobody said. Then the server goes on estimating."""
+    """The tokens of the call. Absent: unknown, and the server keeps its estimate."""
 
 
 class EditorModelErrorKind(enum.StrEnum):
     """Why a call failed."""
 
     NO_PERMISSION = "noPermission"
-    """The user has not allowed it."""
+    """The user has not allowed the call."""
     BLOCKED = "blocked"
-    """The editor refuses for now, such as after too many requests."""
+    """The editor refuses for now, for example after too many requests."""
     NOT_FOUND = "notFound"
-    """The model is not there any more."""
+    """The model no longer exists."""
     QUOTA = "quota"
-    """What the user's plan includes is used up."""
+    """The user's plan is used up."""
     TOO_LONG = "tooLong"
-    """The request is longer than the model takes. The server sends a shorter one, once."""
+    """The request is too long for the model. The server sends a shorter one, once."""
     OTHER = "other"
-    """Anything else."""
+    """Any other reason."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class EditorModelErrorData(Wire):
-    """The `data` of the error with which an editor answers `editorModel/complete`. Its message is not shown."""
+    """The `data` of an error that answers `editorModel/complete`. The message of the error is not shown."""
 
     kind: EditorModelErrorKind
-    """Why."""
+    """Why the call failed."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
     Notification(
         "palimpsest/didChangeEditorModels",
         EditorModelsChangedParams,
-        "Offer the editor's own models to conversations. None is asked but one that the user chose.",
+        "Offer the editor's own models to conversations. The server asks a model only if the user chose it.",
         Direction.CLIENT_TO_SERVER,
     ),
     Request(
@@ -208,7 +209,7 @@ MESSAGES: tuple[Request | Notification, ...] = (
     Notification(
         "palimpsest/editorModel/delta",
         EditorModelDeltaParams,
-        "The next piece of an answer that the server has asked for.",
+        "The next piece of an answer that the server asked for.",
         Direction.CLIENT_TO_SERVER,
     ),
 )

@@ -1,8 +1,5 @@
-"""Facts: what the librarian keeps of a folder, and the places in files it rests on.
-
-That a fact has gone stale is told by plain LSP: a diagnostic with the source `palimpsest` on the line, with
-`data.factIds`, and code actions on it.
-"""
+"""Facts that the librarian keeps about a folder, and the places in files that they rest on. The server reports a stale
+fact by plain LSP: a diagnostic on the line with the source `palimpsest` and `data.factIds`, and code actions for it."""
 
 from __future__ import annotations
 
@@ -14,31 +11,31 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 
 class FactKind(enum.StrEnum):
-    """What kind of statement a fact is."""
+    """The kind of a fact."""
 
     ENTITY = "entity"
-    """What a file, a function, a variable, a path or an address is."""
+    """What a file, function, variable, path or address is."""
     DECISION = "decision"
-    """A choice of design, with its reason."""
+    """A design decision with its reason."""
     CONSTRAINT = "constraint"
     """A limit or a requirement."""
     CODE_STATE = "codeState"
-    """What was made, changed or removed."""
+    """Something that was made, changed or removed."""
     PINNED = "pinned"
-    """What the user marked as important."""
+    """A statement that the user pinned."""
 
 
 class SourceCondition(enum.StrEnum):
-    """How a place stands to what the fact rests on."""
+    """The condition of a place compared with the text that the fact rests on."""
 
     FRESH = "fresh"
-    """Unchanged, at the same lines."""
+    """The text is unchanged and at the same lines."""
     MOVED = "moved"
-    """Unchanged but for its formatting, at other lines."""
+    """The text is unchanged except for its formatting, and at other lines."""
     CHANGED = "changed"
-    """It says something else now."""
+    """The text is different."""
     MISSING = "missing"
-    """It is gone."""
+    """The text is gone."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -48,15 +45,15 @@ class FactSource(Wire):
     uri: str
     """The file."""
     path: str
-    """The file, below the folder, with `/`."""
+    """The path of the file below the folder, with `/`."""
     condition: SourceCondition
-    """As the file on disk was last checked."""
+    """The condition when the file on disk was last checked."""
     start_line: int | None = None
-    """Its first line, counted from 0. Absent: the whole file is meant."""
+    """The first line, counted from 0. Absent: the whole file."""
     end_line: int | None = None
-    """Its last line, counted from 0."""
+    """The last line, counted from 0."""
     symbol: str | None = None
-    """The function, class or heading that is meant."""
+    """The function, class or heading that the fact is about."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -66,65 +63,65 @@ class FactInfo(Wire):
     id: int
     """Its id in its folder."""
     fact_type: FactKind
-    """What kind of statement it is."""
+    """The kind of the fact."""
     content: str
     """The statement, on one line."""
     entities: list[str]
-    """The names it is found by."""
+    """The names by which the search finds it."""
     sources: list[FactSource]
     """The places it rests on."""
     is_stale: bool
-    """Whether one of them is changed or missing."""
+    """Whether one of its places is changed or missing."""
     turn_number: int
-    """The turn it was learned in, counted from 1 in its conversation; 0: none."""
+    """The number of the turn it was learned in, counted from 1 in its conversation; 0: in no turn."""
     created_at: str
     """When it was learned."""
     uses: int
-    """How often it was given to a model."""
+    """How often it was sent to a model."""
     conversation_id: str | None = None
-    """The conversation that it was said in."""
+    """The conversation that it comes from."""
     message_id: int | None = None
-    """The message that it was said in."""
+    """The message that it comes from."""
     quote: str | None = None
-    """The words it rests on, exactly as they stand there."""
+    """The words that it rests on, exactly as in the message."""
     closed_at: str | None = None
-    """When it ceased to hold. Absent: it holds."""
+    """When it stopped being true. Absent: it holds."""
     superseded_by: int | None = None
-    """The fact that contradicted it."""
+    """The id of the fact that contradicted it."""
     verified_at: str | None = None
-    """When a person last said that it holds."""
+    """When a user last confirmed it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListFactsParams(Wire):
-    """List the facts of a folder, the newest first."""
+    """Which facts to list."""
 
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: the first open folder."""
+    """URI of the workspace folder. Absent: the only or first folder."""
     fact_types: list[FactKind] | None = None
     """Only these kinds. Absent: all."""
     path: str | None = None
-    """Only facts that rest on this file, below the folder, with `/`."""
+    """Only facts that rest on this file; a path below the folder with `/`."""
     stale: bool | None = None
-    """Only stale ones, or only those that are not. Absent: both."""
+    """True: only stale facts; false: only others. Absent: both."""
     include_closed: bool | None = None
-    """Whether to list those that ceased to hold, too. Absent: no."""
+    """Whether to list facts that no longer hold, too. Absent: no."""
     limit: int | None = None
-    """How many at most, 1 to 1,000. Absent: 100."""
+    """The largest number of facts, 1 to 1,000. Absent: 100."""
     before: int | None = None
-    """Only ids below this: the last of the page before."""
+    """Only facts with an id below this: the last id of the page before."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SearchFactsParams(Wire):
-    """Find facts by their words, parts of identifiers, and the names they are about."""
+    """A search by words, parts of identifiers, and the names that facts are about."""
 
     query: str
-    """What is looked for, as it was typed: no character has a special meaning."""
+    """The words as the user typed them; no character has a special meaning."""
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: the first open folder."""
+    """URI of the workspace folder. Absent: the only or first folder."""
     limit: int | None = None
-    """How many at most, 1 to 100. Absent: 20."""
+    """The largest number of facts, 1 to 100. Absent: 20."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -132,7 +129,7 @@ class FactsResult(Wire):
     """Facts of one folder."""
 
     facts: list[FactInfo]
-    """In the order the request names: the newest first, or the best first."""
+    """For a list, the newest first; for a search, the best first."""
     open: int
     """How many facts of the folder hold."""
     stale: int
@@ -141,20 +138,20 @@ class FactsResult(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class PinFactParams(Wire):
-    """Keep a statement of the user's as a fact of the folder."""
+    """A statement of the user to keep as a fact."""
 
     content: str
     """The statement, at most 1,000 characters."""
     entities: list[str] | None = None
-    """The names it should be found by. Absent: those that stand in it."""
+    """The names by which the search finds it. Absent: the names in the statement."""
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: the first open folder."""
+    """URI of the workspace folder. Absent: the only or first folder."""
     file_uri: str | None = None
-    """A file it rests on."""
+    """URI of a file that the statement rests on."""
     start_line: int | None = None
-    """The first line it rests on, counted from 0. Absent: the whole file."""
+    """The first line that it rests on, counted from 0. Absent: the whole file."""
     end_line: int | None = None
-    """The last line, counted from 0. Absent: the first."""
+    """The last line, counted from 0. Absent: the first line."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -164,12 +161,12 @@ class FactParams(Wire):
     fact_id: int
     """The fact."""
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: the first open folder."""
+    """URI of the workspace folder. Absent: the only or first folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ForgetFactResult(Wire):
-    """What is left."""
+    """The facts that are left."""
 
     open: int
     """How many facts of the folder hold."""
@@ -179,35 +176,35 @@ class ForgetFactResult(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class ListForgottenParams(Wire):
-    """Of which folder."""
+    """Which folder to look at."""
 
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: the only or first one."""
+    """URI of the workspace folder. Absent: the only or first folder."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ForgottenFact(Wire):
-    """A fact that was forgotten and can be restored."""
+    """A forgotten fact that can be restored."""
 
     fact_id: int
-    """Its id; restored, it has the same."""
+    """Its id. It keeps the id when it is restored."""
     content: str
-    """What it says."""
+    """The statement."""
     forgotten_at: str
-    """When it was forgotten. It can be restored for 30 days."""
+    """When the user forgot it. It can be restored for 30 days."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ForgottenResult(Wire):
-    """What can be restored."""
+    """The forgotten facts."""
 
     facts: list[ForgottenFact]
-    """The last that was forgotten first."""
+    """The one that was forgotten last comes first."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class FactsChangedParams(Wire):
-    """The facts of a folder have changed, or the condition of their places."""
+    """A change of the facts of a folder, or of the condition of their places."""
 
     folder_uri: str
     """URI of the workspace folder."""
@@ -219,39 +216,45 @@ class FactsChangedParams(Wire):
 
 MESSAGES: tuple[Request | Notification, ...] = (
     Request("palimpsest/facts/list", ListFactsParams, FactsResult, "List the facts of a folder."),
-    Request("palimpsest/facts/search", SearchFactsParams, FactsResult, "Find facts of a folder, the best first."),
-    Request("palimpsest/facts/pin", PinFactParams, FactInfo, "Keep a statement of the user's as a fact."),
+    Request("palimpsest/facts/search", SearchFactsParams, FactsResult, "Search the facts of a folder, the best first."),
+    Request("palimpsest/facts/pin", PinFactParams, FactInfo, "Keep a statement of the user as a fact."),
     Request(
         "palimpsest/facts/verify",
         FactParams,
         FactInfo,
-        "The user says that a fact holds as its files are now: its places are taken anew, and it is stale no longer.",
+        "Confirm that a fact holds with its files as they are now. Its places are recorded again, and it is no "
+        "longer stale.",
     ),
     Request(
         "palimpsest/facts/update",
         FactParams,
         FactInfo,
-        "Say a fact anew from its file as it is now, by the librarian's model, and close the old one. Where "
-        "no model can be asked, or its answer is no statement about the same thing that quotes the file, nothing "
+        "Let the librarian's model state a fact again from its file as it is now, and close the old fact. When no "
+        "model can be asked, or its answer is not a statement about the same thing that quotes the file, nothing "
         "changes, and the error says why and what to do.",
     ),
     Request(
         "palimpsest/facts/forget",
         FactParams,
         ForgetFactResult,
-        "Forget a fact: it is in no list, search or request any more, and the same words do not make it again. It can "
-        "be restored for 30 days. The messages stay.",
+        "Forget a fact. No list, search or request contains it any more, and the same words do not make it again. "
+        "It can be restored for 30 days. The messages stay.",
     ),
-    Request("palimpsest/facts/forgotten", ListForgottenParams, ForgottenResult, "List what can be restored."),
+    Request(
+        "palimpsest/facts/forgotten",
+        ListForgottenParams,
+        ForgottenResult,
+        "List the forgotten facts that can be restored.",
+    ),
     Request(
         "palimpsest/facts/restore",
         FactParams,
         FactInfo,
-        "Take a forgetting back. The fact is as it was; when the same was said again meanwhile, it is that one.",
+        "Restore a forgotten fact. When the same statement was learned again meanwhile, the result is that fact.",
     ),
     Notification(
         "palimpsest/didChangeFacts",
         FactsChangedParams,
-        "Facts of a folder, or the condition of their places, have changed.",
+        "The facts of a folder, or the condition of their places, have changed.",
     ),
 )

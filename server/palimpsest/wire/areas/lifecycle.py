@@ -24,26 +24,27 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class ErrorData(Wire):
-    """What an error carries for programs."""
+    """The `data` of an error."""
 
     kind: str
-    """What went wrong, such as `not_found`, `conversation_busy`, `recent_messages_too_large`, `auth`, `network`."""
+    """The kind of the error, such as `not_found`, `conversation_busy`, `recent_messages_too_large`, `auth` or
+    `network`."""
     retryable: bool
     """Whether the same request may succeed later."""
     retry_after_ms: int | None = None
-    """How long to wait before a retry."""
+    """How long to wait before the next attempt, in milliseconds."""
     provider: str | None = None
-    """The model's service that failed."""
+    """The provider that failed."""
     model: str | None = None
-    """The model the request was for."""
+    """The model of the request."""
     limit_tokens: int | None = None
-    """The limit that was passed."""
+    """The limit that the request is over."""
     projected_tokens: int | None = None
-    """What the request would have needed."""
+    """The tokens that the request would have needed."""
     turn_id: str | None = None
-    """The turn that failed; its text so far is kept and can be read."""
+    """The turn that failed. Its text so far is kept and can be read."""
     errors: list[str] | None = None
-    """Of invalid params: what is wrong, a line for each place."""
+    """For invalid params: a line for each place that is wrong."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = ()

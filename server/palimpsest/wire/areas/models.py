@@ -1,4 +1,4 @@
-"""Models, and which one a conversation uses."""
+"""Models, and the model of a conversation."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ class ModelInfo(Wire):
     """A model that can be chosen."""
 
     name: str
-    """What to pass to `model/switch`."""
+    """Its name, for `model/switch`."""
     provider: str
-    """Its service."""
+    """Its provider."""
     window_tokens: int
     """Its context window."""
     max_output_tokens: int
-    """The longest answer it gives."""
+    """The longest answer in tokens."""
     budget_tokens: int
-    """Tokens a turn's first request may take."""
+    """Tokens that the first request of a turn may take."""
     limits_source: LimitsSource
     """Where the limits come from."""
     is_available: bool
-    """Whether it can be used now."""
+    """Whether the user can use it now."""
     is_default: bool
-    """Whether new conversations begin with it."""
+    """Whether new conversations use it."""
     hint: str | None = None
-    """What to do to make it available."""
+    """How to make it available."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListModelsParams(Wire):
-    """List models."""
+    """List the models."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -44,12 +44,12 @@ class ListModelsResult(Wire):
     """Models."""
 
     models: list[ModelInfo]
-    """Available ones first, then by name."""
+    """The available ones first, each group in the order of names."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SwitchModelParams(Wire):
-    """Go on with another model."""
+    """Another model for a conversation."""
 
     conversation_id: str
     """The conversation."""
@@ -58,78 +58,85 @@ class SwitchModelParams(Wire):
 
 
 class SwitchOutcome(enum.StrEnum):
-    """What a switch does to the budget."""
+    """The effect of a switch on the budget."""
 
     NO_CHANGE = "no_change"
-    """It stays."""
+    """The budget stays the same."""
     SHRINKING = "shrinking"
-    """It is smaller; older messages may be summarised."""
+    """The budget is smaller. Older messages may be summarized."""
     EXPANDING = "expanding"
-    """It is larger; originals come back where they fit."""
+    """The budget is larger. Original messages replace summaries as far as they fit."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class SwitchModelResult(Wire):
-    """The switch is done."""
+    """The effect of a switch."""
 
     outcome: SwitchOutcome
-    """What it does to the budget."""
+    """The effect on the budget."""
     model: str
-    """The model now."""
+    """The new model."""
     old_budget: int
-    """The budget before."""
+    """The budget before, in tokens."""
     new_budget: int
-    """The budget now."""
+    """The budget now, in tokens."""
     usage: ContextUsage
     """How full the context is now."""
     needs_summarization: bool | None = None
-    """`shrinking`: whether older messages must be summarised before the next request."""
+    """With `shrinking`: whether older messages must be summarized before the next request."""
     can_restore: int | None = None
-    """`expanding`: how many summarised messages now stand as originals again."""
+    """With `expanding`: how many summarized messages are in the context as originals again."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ModelStatusParams(Wire):
-    """Ask how a model stands."""
+    """The model to look at."""
 
     conversation_id: str | None = None
-    """Whose model. Absent: the one that new conversations begin with."""
+    """The conversation whose model it is. Absent: the model of new conversations."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ModelCalibration(Wire):
-    """How a service counts, fitted to what it reported: tokens = overhead + factor x what the tokenizer counts."""
+    """How a service counts tokens, fitted to its reports: tokens = overhead + factor x tokens of the tokenizer."""
 
     tokenizer: str
-    """What counts here; `bytes`: UTF-8 bytes / 4, because no tokenizer could be loaded."""
+    """The tokenizer that counts in the server. `bytes`: UTF-8 bytes divided by 4, because no tokenizer could be
+    loaded."""
     factor: float
-    """The service's tokens for each one counted here."""
+    """Tokens of the service for each token of the tokenizer."""
     sigma: float
-    """The spread around that, as measured; limits are tested with room for it."""
+    """The measured spread of the factor. Limits leave room for it."""
     overhead_tokens: float
-    """What the service adds to each request."""
+    """Tokens that the service adds to each request."""
     weight_tokens: float
-    """How much was seen, the newest counting most. What is assumed of the model's family is in it: 20,000."""
+    """The tokens that the fit rests on, the newest with the most weight. The start values of the model's family count
+    as 20,000."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ModelStatusResult(Wire):
-    """How a model stands in this folder."""
+    """The state of a model in this folder."""
 
     model: ModelInfo
     """The model and its limits."""
     calibration: ModelCalibration
-    """How it counts."""
+    """How its service counts tokens."""
     max_input_tokens: int | None = None
-    """The most it takes, where that is less than its window."""
+    """The largest request in tokens, when it is less than the window."""
     learned_limit_tokens: int | None = None
-    """The most it takes as an error of its service said, kept for 30 days."""
+    """The largest request in tokens according to an error of its service. It is kept for 30 days."""
     last_error: str | None = None
-    """The kind of the error with which its newest turn in this folder ended. Absent when that did not fail."""
+    """The kind of the error that ended its newest turn in this folder. Absent when that turn did not fail."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
     Request("palimpsest/model/list", ListModelsParams, ListModelsResult, "List the models."),
-    Request("palimpsest/model/status", ModelStatusParams, ModelStatusResult, "Tell how a model stands."),
-    Request("palimpsest/model/switch", SwitchModelParams, SwitchModelResult, "Go on with another model."),
+    Request(
+        "palimpsest/model/status",
+        ModelStatusParams,
+        ModelStatusResult,
+        "Tell the limits, the counting and the last error of a model.",
+    ),
+    Request("palimpsest/model/switch", SwitchModelParams, SwitchModelResult, "Switch a conversation to another model."),
 )

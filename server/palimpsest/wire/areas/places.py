@@ -1,4 +1,4 @@
-"""What a message is about: a conversation, a stretch of its messages."""
+"""Structures that several areas use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class ConversationParams(Wire):
-    """Names a conversation."""
+    """A conversation."""
 
     conversation_id: str
     """The conversation."""
@@ -20,9 +20,9 @@ class MessageRange(Wire):
     """A range of messages."""
 
     start: int
-    """The first message's id."""
+    """The id of the first message."""
     end: int
-    """One more than the last message's id."""
+    """The id of the last message plus 1."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = ()

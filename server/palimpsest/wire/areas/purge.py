@@ -1,4 +1,4 @@
-"""Purging: the one way in which something is deleted."""
+"""Purging, the only way to delete messages."""
 
 from __future__ import annotations
 
@@ -11,32 +11,35 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class PurgeParams(Wire):
-    """Delete what was said, for good. Messages keep their ids, roles, times and digests, and nothing else."""
+    """Messages to delete for good. Only their ids, roles, times and digests are kept."""
 
     conversation_id: str
     """The conversation."""
     range: MessageRange | None = None
-    """The messages, widened to whole exchanges. Absent: the whole conversation; of a fork, what was said since."""
+    """The messages, widened to whole exchanges. Absent: the whole conversation; for a fork, all messages since the
+    fork."""
     confirm: bool | None = None
-    """Whether the user has confirmed it. Unless true, nothing is deleted, and the error says what would be."""
+    """Whether the user has confirmed it. If it is not true, nothing is deleted, and the error says what would be
+    deleted."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class PurgeResult(Wire):
-    """What was deleted. It is in no file of the store any more, nor in the copies that were kept of it."""
+    """The deleted messages. Their text is in no file of the store any more, and in none of its backups."""
 
     purged: MessageRange
-    """The messages."""
+    """The range of the deleted messages."""
     message_count: int
     """How many of them still had their content."""
     summary_count: int
-    """How many summaries that covered some of them went too."""
+    """How many summaries that covered some of them were deleted too."""
     also_purged: list[str]
-    """Other conversations, forks or what this one was forked from, that had the same messages: gone there too."""
+    """Other conversations with the same messages (forks, or the original of a fork). The messages are deleted there
+    too."""
     usage: ContextUsage
     """How full the context is now."""
     set_aside: list[str]
-    """Folders with damaged stores that were set aside: they may still hold it. Delete them if you do not need them."""
+    """Folders with damaged stores that were set aside and may still contain the messages. The user can delete them."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -44,6 +47,6 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/conversation/purge",
         PurgeParams,
         PurgeResult,
-        "Delete messages, or all of a conversation, for good: content, previews, summaries and search entries.",
+        "Delete messages or a whole conversation for good: content, previews, summaries and search entries.",
     ),
 )

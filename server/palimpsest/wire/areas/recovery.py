@@ -1,4 +1,4 @@
-"""Answers that broke off, and what to do about them."""
+"""Answers that broke off, and what the user can do with them."""
 
 from __future__ import annotations
 
@@ -14,88 +14,88 @@ class AnswerBreak(enum.StrEnum):
     """How an answer broke off."""
 
     COMPLETE = "complete"
-    """The model's message was whole, but results of its tool calls were missing."""
+    """The model's message was complete, but results of its tool calls were missing."""
     ERRORED = "errored"
-    """It failed."""
+    """An error ended it."""
     INCOMPLETE = "incomplete"
-    """Its server ended in the middle of it."""
+    """The server ended while it was written."""
 
 
 class RecoveryAction(enum.StrEnum):
-    """What to do about an answer that broke off."""
+    """What to do with an answer that broke off."""
 
     CONTINUE = "continue"
-    """Go on from where it stopped."""
+    """Continue it where it stopped."""
     KEEP = "keep"
-    """Leave it as it is."""
+    """Keep it as it is."""
     DISCARD = "discard"
-    """Hide it. It can still be read."""
+    """Hide it. It stays readable."""
     RETRY = "retry"
     """Hide it, and answer the same message again."""
 
 
 class CallFate(enum.StrEnum):
-    """What is known of a tool call."""
+    """What is known about a tool call."""
 
     FINISHED = "finished"
-    """It has its result."""
+    """The call has its result."""
     NOT_RUN = "notRun"
-    """It was never begun."""
+    """The call was never started."""
     UNKNOWN = "unknown"
-    """It was begun, and it is unknown whether it took effect."""
+    """The call was started, and it is unknown whether it took effect."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class OpenToolCall(Wire):
-    """A tool call of the batch an answer broke off in."""
+    """A tool call of the batch in which an answer broke off."""
 
     call_id: str
     """Its id in the answer."""
     name: str
-    """The tool."""
+    """The name of the tool."""
     arguments: str
     """The beginning of its JSON arguments, at most 2,000 characters."""
     fate: CallFate
-    """What became of it. Nothing runs it again by itself."""
+    """What is known about it. The server never runs it again by itself."""
     result: str | None = None
-    """Of a finished one: the beginning of its result, at most 2,000 characters."""
+    """For a finished call: the beginning of its result, at most 2,000 characters."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class BrokenAnswer(Wire):
-    """An answer that broke off, about which nothing was chosen yet."""
+    """An answer that broke off and for which the user has not chosen anything yet."""
 
     conversation_id: str
-    """The conversation, whose last answer it is."""
+    """The conversation. The answer is its last one."""
     title: str
     """The conversation's title."""
     turn_id: str
     """The turn, for `recovery/resolve`."""
     user_message_id: int
-    """The message that it answers."""
+    """The id of the user's message."""
     class_: AnswerBreak
     """How it broke off."""
     text: str
-    """What stands of it: its end, at most 2,000 characters."""
+    """The end of the text so far, at most 2,000 characters."""
     text_length: int
-    """Characters of all that stands of it."""
+    """How many characters the text so far has."""
     last_seq: int
-    """The last delta that was durable."""
+    """The number of the last delta that was stored."""
     model: str
-    """The model it was asked of."""
+    """The model."""
     ended_at: str
-    """When it ended, or was found to have."""
+    """When it ended, or when the server noticed."""
     error_kind: str | None = None
-    """Of an errored one: as in `ErrorData.kind`."""
+    """For an error: its kind, as in `ErrorData.kind`."""
     error_message: str | None = None
-    """Why it broke off, in a sentence."""
+    """A sentence that says why it broke off."""
     tool_batch: list[OpenToolCall] | None = None
-    """The tool calls it broke off in, with results so far. Absent: it broke off in words."""
+    """The tool calls of the batch in which it broke off, with the results so far. Absent: it broke off in its text."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListRecoveryParams(Wire):
-    """Where to look."""
+    """Which folders to look at."""
 
     folder_uri: str | None = None
     """URI of the workspace folder. Absent: every open folder."""
@@ -103,41 +103,41 @@ class ListRecoveryParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class ListRecoveryResult(Wire):
-    """Answers that broke off and that nothing was said behind."""
+    """The answers that broke off and that no later message follows."""
 
     turns: list[BrokenAnswer]
-    """Folder by folder, the last that broke off last."""
+    """Folder by folder; within a folder, the newest last."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ResolveParams(Wire):
-    """Do something about an answer that broke off, as long as it is the conversation's last one."""
+    """Choose what to do with an answer that broke off, as long as it is the last one of its conversation."""
 
     turn_id: str
     """The turn."""
     action: RecoveryAction
     """What to do."""
     as_draft: bool | None = None
-    """Of `discard`: hide the user's message too, and make it the conversation's draft."""
+    """With `discard`: whether to hide the user's message too and make it the draft of the conversation."""
     partial_result_token: int | str | None = None
-    """Of `continue` and `retry`: names the stream, as in `chat`."""
+    """With `continue` and `retry`: the token of the stream, as in `chat`."""
     work_done_token: int | str | None = None
-    """Of `continue` and `retry`: names a work-done progress, as in `chat`."""
+    """With `continue` and `retry`: the token of a work-done progress, as in `chat`."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class GoOnParams(Wire):
-    """Go on from an ended turn, the conversation's last one, by another turn for the same message."""
+    """Continue or retry the last turn of a conversation. A new turn for the same message does it."""
 
     turn_id: str | None = None
-    """The turn. The same request again answers with the turn that it made."""
+    """The turn. A repeat of the same request is answered with the turn that the first one started."""
     conversation_id: str | None = None
-    """Without `turnId`: the conversation whose last turn is meant. The same request again means the turn that the
-    first one made."""
+    """The conversation whose last turn is meant, when there is no `turnId`. A repeat of the same request means the turn
+    that the first one started."""
     partial_result_token: int | str | None = None
-    """Names the stream, as in `chat`."""
+    """The token of the stream, as in `chat`."""
     work_done_token: int | str | None = None
-    """Names a work-done progress, as in `chat`."""
+    """The token of a work-done progress, as in `chat`."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -145,24 +145,25 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/turn/continue",
         GoOnParams,
         ChatResult,
-        "Continue an answer that was cancelled, failed, was interrupted or ran into a limit. What came stays.",
+        "Continue an answer that was cancelled, failed, was interrupted or reached a limit. The answer so far stays.",
     ),
     Request(
         "palimpsest/turn/retry",
         GoOnParams,
         ChatResult,
-        "Answer the last message again, however its turn ended. The answer so far is hidden and can still be read.",
+        "Answer the last message again, however its turn ended. The answer so far is hidden and stays readable.",
     ),
     Request(
         "palimpsest/recovery/list",
         ListRecoveryParams,
         ListRecoveryResult,
-        "List the answers that broke off, by an error or because the server ended, and that nothing was done about.",
+        "List the answers that broke off because of an error or the end of a server, and that wait for a choice.",
     ),
     Request(
         "palimpsest/recovery/resolve",
         ResolveParams,
         ChatResult,
-        "Continue, keep, discard or retry an answer that broke off. `keep` and `discard` answer how its turn ended.",
+        "Continue, keep, discard or retry an answer that broke off. The result of `keep` and `discard` tells how "
+        "its turn ended.",
     ),
 )

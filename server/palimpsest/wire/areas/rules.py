@@ -1,4 +1,4 @@
-"""The user's standing rules: what stands verbatim in every request."""
+"""The user's standing rules, which every request contains word for word."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class RuleState(enum.StrEnum):
     """Whether a rule holds."""
 
     OPEN = "open"
-    """It stands in every request."""
+    """It holds, and every request contains it."""
     SUPERSEDED = "superseded"
-    """A later rule took its place."""
+    """A later rule replaces it."""
     WITHDRAWN = "withdrawn"
     """The user took it back."""
     ORDINARY = "ordinary"
-    """All rules together take too much of the budget, so it counts as ordinary text."""
+    """It counts as ordinary text, because all rules together take too much of the budget."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -28,17 +28,17 @@ class StandingRule(Wire):
     """A rule, or a pin."""
 
     id: str
-    """Names it within the conversation. Of a pin that comes from no message it begins with `-1.`."""
+    """Its id within the conversation. The id of a pin that comes from no message begins with `-1.`."""
     text: str
-    """As the user wrote it."""
+    """The text as the user wrote it."""
     state: RuleState
     """Whether it holds."""
     is_pin: bool
-    """Whether the user pinned it: then no sentence can supersede it."""
+    """Whether the user pinned it. A later sentence cannot supersede a pin."""
     message_id: int | None = None
-    """The message it was said in; absent for a pin that comes from none."""
+    """The message that it comes from. Absent for a pin that comes from no message."""
     superseded_by: str | None = None
-    """The rule in its place."""
+    """The id of the rule that replaces it."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -46,26 +46,26 @@ class ListRulesResult(Wire):
     """The rules of a conversation."""
 
     rules: list[StandingRule]
-    """In the order they were made, pins that come from no message first."""
+    """In the order they were made; pins that come from no message first."""
     tokens: int
-    """What the open ones take, about."""
+    """About how many tokens the open rules take."""
     cap_tokens: int
-    """What they may take."""
+    """How many tokens they may take."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class PinParams(Wire):
-    """A rule that holds in every conversation of the folder, whatever is said in them."""
+    """A rule for every conversation of the folder. No later sentence supersedes it."""
 
     conversation_id: str
-    """The conversation it is pinned from: the folder is this one's, and the size is checked against its model."""
+    """The conversation. Its folder gets the pin, and its model decides whether the pin is too large."""
     text: str
     """The rule."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class WithdrawParams(Wire):
-    """A rule or pin that no longer holds."""
+    """A rule or pin to withdraw."""
 
     conversation_id: str
     """The conversation."""
@@ -74,7 +74,7 @@ class WithdrawParams(Wire):
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
-    Request("palimpsest/rules/list", ConversationParams, ListRulesResult, "The user's standing rules."),
-    Request("palimpsest/rules/pin", PinParams, ListRulesResult, "Make a rule hold in every conversation of a folder."),
-    Request("palimpsest/rules/withdraw", WithdrawParams, ListRulesResult, "Take a standing rule or a pin back."),
+    Request("palimpsest/rules/list", ConversationParams, ListRulesResult, "List the user's standing rules."),
+    Request("palimpsest/rules/pin", PinParams, ListRulesResult, "Pin a rule for every conversation of a folder."),
+    Request("palimpsest/rules/withdraw", WithdrawParams, ListRulesResult, "Withdraw a standing rule or a pin."),
 )

@@ -1,4 +1,4 @@
-"""Searching what was said."""
+"""Search in the messages of conversations."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class SearchParams(Wire):
-    """Find messages by words, word forms and parts of identifiers. Purged messages are never found."""
+    """A search by words, word forms and parts of identifiers. Purged messages are never found."""
 
     query: str
-    """What is looked for, as it was typed: no character has a special meaning."""
+    """The words as the user typed them; no character has a special meaning."""
     conversation_id: str | None = None
-    """One conversation, with what it was forked from. Absent: all of a workspace folder."""
+    """A conversation. The messages it shares with the original of its fork are searched too. Absent: all conversations
+    of a workspace folder."""
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: of every open folder. Without a meaning when a conversation is given."""
+    """URI of the workspace folder, used when there is no `conversationId`. Absent: all open folders."""
     limit: int | None = None
-    """How many messages at most, 1 to 100, in each folder. Absent: 20."""
+    """The largest number of messages for each folder, 1 to 100. Absent: 20."""
     include_hidden: bool | None = None
-    """Whether to find messages that were rolled back, too. Absent: no."""
+    """Whether to search messages that were rolled back, too. Absent: no."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -29,13 +30,13 @@ class SearchHit(Wire):
     """A message that was found."""
 
     conversation_id: str
-    """A conversation that shows it."""
+    """A conversation that has the message."""
     title: str
-    """That conversation's title."""
+    """The title of that conversation."""
     message_id: int
-    """Its id there."""
+    """The id of the message in it."""
     role: MessageRole
-    """Who said it."""
+    """Who wrote it."""
     snippet: str
     """The passage that matches, on one line, at most 300 characters."""
     created_at: str
@@ -46,12 +47,12 @@ class SearchHit(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class SearchResult(Wire):
-    """What was found."""
+    """The messages that were found."""
 
     hits: list[SearchHit]
-    """Best first, folder by folder: those with every word before those with some of the words."""
+    """Folder by folder, the best first: messages with all words before messages with some of them."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
-    Request("palimpsest/conversation/search", SearchParams, SearchResult, "Find messages of conversations."),
+    Request("palimpsest/conversation/search", SearchParams, SearchResult, "Search the messages of conversations."),
 )

@@ -1,4 +1,4 @@
-"""Tools that an editor brings, and what the user is asked before a tool changes something."""
+"""Tools that an editor brings, and the user's approval of tool calls."""
 
 from __future__ import annotations
 
@@ -15,101 +15,105 @@ class EditorToolInfo(Wire):
     """A tool that the model may call and the editor runs."""
 
     name: str
-    """1 to 57 letters, digits, `_` and `-`. The model finds it as `editor_…`."""
+    """1 to 57 letters, digits, `_` and `-`. The model calls it `editor_NAME`."""
     description: str
-    """What it does and when to use it, for the model."""
+    """What the tool does and when to use it, for the model."""
     parameters: dict[str, Any]
-    """JSON Schema of the arguments object; empty for none."""
+    """JSON Schema of the arguments object; empty when there are none."""
     is_read_only: bool
-    """Whether it changes nothing, so that the user need not be asked. Others are offered in trusted folders only."""
+    """Whether the tool changes nothing, so that the user is not asked. Other tools are offered in trusted folders
+    only."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RegisterToolsParams(Wire):
-    """The tools this editor brings from now on, in the place of those it brought before. They go when it leaves."""
+    """All tools that this editor brings from now on. They are removed when the editor disconnects."""
 
     tools: list[EditorToolInfo]
-    """May be empty."""
+    """The tools; may be empty."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RegisterToolsResult(Wire):
-    """What the model finds."""
+    """The names of the tools for the model."""
 
     names: list[str]
-    """The names under which it does, in the order of `tools`."""
+    """The names, in the order of `tools`."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RunToolParams(Wire):
-    """A call of one of the editor's tools. Cancelled when the turn is."""
+    """A call of a tool of the editor. The server cancels it when the turn is cancelled."""
 
     conversation_id: str
     """The conversation."""
     turn_id: str
     """The turn that waits for the result."""
     name: str
-    """The tool, as it was registered."""
+    """The name of the tool, as it was registered."""
     arguments: dict[str, Any]
-    """As the model wrote them; the editor checks them against its schema."""
+    """The arguments as the model wrote them. The editor checks them against its schema."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RunToolResult(Wire):
-    """What the model is told."""
+    """The result of the call, for the model."""
 
     text: str
-    """The result, or what went wrong."""
+    """The result, or a sentence that says what went wrong."""
     is_error: bool | None = None
     """Whether the call failed."""
 
 
 class ApprovalAnswer(enum.StrEnum):
-    """What the user says."""
+    """The user's answer."""
 
     ONCE = "once"
     """Yes, this time."""
     ALWAYS = "always"
-    """Yes, and to everything that `covers` says, until it is revoked."""
+    """Yes, and yes to all calls that `covers` describes, until the user revokes it."""
     DENY = "deny"
-    """No, this time. Also for a question that was dismissed."""
+    """No, this time. This is also the answer when the user dismisses the question."""
     NEVER = "never"
-    """No, and to everything that `covers` says, until it is revoked."""
+    """No, and no to all calls that `covers` describes, until the user revokes it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ApprovalRequestParams(Wire):
-    """A tool call that waits for the user. Every editor with the folder open is asked; the first answer counts, and the
-    request is cancelled at the others, and at one that closes the folder."""
+    """A tool call that waits for the user's approval.
+
+    The server asks every editor that has the folder open. The first answer counts, and the server cancels the request
+    in the other editors, and in an editor that closes the folder.
+    """
 
     conversation_id: str
     """The conversation."""
     turn_id: str
-    """The turn that waits."""
+    """The turn that waits for the answer."""
     tool: str
-    """The tool's name."""
+    """The name of the tool."""
     title: str
     """The question, on one line."""
     shown: str
-    """What would happen, complete: a command on one line, a unified diff, or JSON. To be shown as it is, as plain text;
-    characters that cannot be seen stand in it as `⟨U+202E⟩`."""
+    """The complete effect of the call: a command on one line, a unified diff, or JSON. The editor shows it as plain
+    text, without a change. Invisible characters are written as `⟨U+202E⟩`."""
     covers: str
-    """What `always` and `never` would cover, such as `edits of a.py`."""
+    """The calls that `always` and `never` cover, such as `edits of a.py`."""
     may_be_always: bool
-    """Whether `always` may be offered; where not, it counts as `once`."""
+    """Whether the editor may offer `always`. If not, `always` counts as `once`."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ApprovalRequestResult(Wire):
-    """The user's word."""
+    """The user's answer."""
 
     answer: ApprovalAnswer
-    """What they said."""
+    """The answer."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListApprovalsParams(Wire):
-    """Ask for a folder's rules."""
+    """Which folder to look at."""
 
     folder: str | None = None
     """URI of the workspace folder. Absent: the only or first folder."""
@@ -117,23 +121,23 @@ class ListApprovalsParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class ApprovalRule(Wire):
-    """An answer that was kept."""
+    """An answer that the server keeps."""
 
     id: int
-    """For `approval/revoke`."""
+    """Its id, for `approval/revoke`."""
     tool: str
-    """The tool's name."""
+    """The name of the tool."""
     answer: ApprovalAnswer
     """`always` or `never`."""
     covers: str
-    """Which calls it is for."""
+    """The calls that it covers."""
     created_at: str
-    """When it was given."""
+    """When the user gave it."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ListApprovalsResult(Wire):
-    """A folder's rules."""
+    """The answers that are kept for a folder."""
 
     rules: list[ApprovalRule]
     """Oldest first."""
@@ -141,10 +145,10 @@ class ListApprovalsResult(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class RevokeApprovalParams(Wire):
-    """Take an answer back: the user is asked again."""
+    """An answer to revoke. The user is asked again from then on."""
 
     id: int
-    """The rule."""
+    """The id of the answer."""
     folder: str | None = None
     """URI of the workspace folder. Absent: the only or first folder."""
 
@@ -154,7 +158,7 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/tools/register",
         RegisterToolsParams,
         RegisterToolsResult,
-        "Bring tools that the model may call and this editor runs.",
+        "Register tools that the model may call and this editor runs.",
     ),
     Request(
         "palimpsest/tools/run",
@@ -167,19 +171,19 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/approval/request",
         ApprovalRequestParams,
         ApprovalRequestResult,
-        "Ask the user whether a tool may do something. An editor that cannot ask answers with an error.",
+        "Ask the user to approve a tool call. An editor that cannot ask answers with an error.",
         Direction.SERVER_TO_CLIENT,
     ),
     Request(
         "palimpsest/approval/list",
         ListApprovalsParams,
         ListApprovalsResult,
-        "Which tool calls always run in a folder, and which never do.",
+        "List the answers of the user that are kept for a folder.",
     ),
     Request(
         "palimpsest/approval/revoke",
         RevokeApprovalParams,
         ListApprovalsResult,
-        "Take a kept answer back. Answers with the rules that are left.",
+        "Revoke an answer that was kept. The result lists the answers that are left.",
     ),
 )

@@ -12,54 +12,57 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class ExportParams(Wire):
-    """Export a conversation: JSON lines that hold all of it."""
+    """A conversation to export: as JSON lines with all of its content."""
 
     conversation_id: str
     """The conversation."""
     path: str | None = None
-    """The file to write: an absolute path or a `file:` URI. Absent: the text comes with the result, up to 16 MiB."""
+    """The file to write: an absolute path or a `file:` URI. Absent: the result contains the text, up to 16 MiB."""
     overwrite: bool | None = None
-    """Whether a file that exists is replaced. Absent: it is not."""
+    """Whether to replace a file that exists. Absent: no."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ExportResult(Wire):
-    """The exported conversation. Whoever can read it can read everything that was said."""
+    """The exported conversation. It contains every message, so the user should take care who can read it."""
 
     message_count: int
-    """How many messages it holds."""
+    """How many messages it has."""
     size_bytes: int
-    """Its length in UTF-8."""
+    """Its size in bytes of UTF-8."""
     path: str | None = None
-    """The file that was written; only its owner may read it."""
+    """The file that was written. Only its owner may read it."""
     jsonl: str | None = None
-    """The text, when no file was asked for."""
+    """The text, when there was no `path`."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ImportParams(Wire):
-    """Import a conversation: what `conversation/export` gave, or a recorded session of another agent. Exactly one of
-    `path` and `jsonl` is there."""
+    """A conversation to import: an export, or a recorded session of another agent.
+
+    Exactly one of `path` and `jsonl` is present.
+    """
 
     path: str | None = None
-    """The file: an absolute path or a `file:` URI. A name that ends in `.xz` is a compressed one."""
+    """The file: an absolute path or a `file:` URI. A file whose name ends in `.xz` is decompressed."""
     jsonl: str | None = None
-    """The text of an export. Recorded sessions are imported from files only."""
+    """The text of an export. Recorded sessions can only be imported from files."""
     folder_uri: str | None = None
-    """URI of the workspace folder. Absent: the only or first one."""
+    """URI of the workspace folder. Absent: the only or first folder."""
 
 
 class ImportOutcome(enum.StrEnum):
-    """What became of an import."""
+    """The kind of an import."""
 
     IMPORTED = "imported"
-    """The conversation is as it was exported, with its id and its digests."""
+    """The conversation is the same as the exported one, with its id and its digests."""
     PRESENT = "present"
-    """The same conversation was there already; nothing was stored."""
+    """The folder has the same conversation already. Nothing was stored."""
     COPIED = "copied"
-    """Its id is taken by another state of it, or it is a fork of what is not here: it came under another id."""
+    """The conversation has a new id, because the folder has another version of it, or because it is a fork whose
+    original is missing."""
     RECORDED = "recorded"
-    """It was made of a recorded session."""
+    """The conversation was made from a recorded session."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -67,11 +70,11 @@ class ImportResult(Wire):
     """The imported conversation."""
 
     conversation: ConversationInfo
-    """As it stands now."""
+    """The conversation as it is now."""
     outcome: ImportOutcome
-    """What was done."""
+    """The kind of the import."""
     note: str
-    """The same as a sentence for the user."""
+    """A sentence for the user that says the same."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
@@ -80,6 +83,6 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/conversation/import",
         ImportParams,
         ImportResult,
-        "Import a conversation. What is not sound is refused whole, with the line that is wrong.",
+        "Import a conversation. A file with an error is refused as a whole, and the error names the line.",
     ),
 )

@@ -1,4 +1,4 @@
-"""A message and its answer."""
+"""Messages of the user and their answers."""
 
 from __future__ import annotations
 
@@ -12,121 +12,123 @@ from palimpsest.wire.declare import Notification, Request, Wire
 
 
 class TurnStatus(enum.StrEnum):
-    """How a turn stands."""
+    """The status of a turn."""
 
     RUNNING = "running"
-    """Its answer is still coming."""
+    """The answer is still coming."""
     COMMITTED = "committed"
-    """Its answer is complete."""
+    """The answer is complete."""
     CANCELLED = "cancelled"
-    """The user stopped it; what had come is kept."""
+    """The user stopped it. The answer so far is kept."""
     ERRORED = "errored"
-    """It failed; what had come is kept."""
+    """An error ended it. The answer so far is kept."""
     INTERRUPTED = "interrupted"
-    """Its server died, ended, or lost its editor; what had been shown is kept, and it can be continued."""
+    """The server ended, or it lost its editor. The answer so far is kept, and it can be continued."""
 
 
 class DeltaType(enum.StrEnum):
-    """What a delta holds."""
+    """The kind of a delta."""
 
     TURN = "turn"
-    """The turn was admitted: `turnId`, `conversationId`, `userMessageId`. Always the first."""
+    """The turn was admitted: `turnId`, `conversationId`, `userMessageId`. It is always the first delta."""
     TEXT = "text"
-    """The next piece of the answer."""
+    """The next piece of the answer: `text`."""
     THINKING = "thinking"
-    """The next piece of the model's visible reasoning."""
+    """The next piece of the model's visible reasoning: `text`."""
     TOOL_CALL = "toolCall"
     """The model calls a tool: `callId`, `name`."""
     TOOL_ARGUMENTS = "toolArguments"
     """The next piece of a call's JSON arguments: `callId`, `text`."""
     TOOL_START = "toolStart"
-    """A tool begins to run: `callId`, `name`."""
+    """A tool starts to run: `callId`, `name`."""
     TOOL_RESULT = "toolResult"
-    """A tool's result: `callId`, `name`, `text`."""
+    """The result of a tool: `callId`, `name`, `text`."""
     DONE = "done"
-    """One model call is complete. Another may follow when tools were called."""
+    """One model call is complete. Another may follow when the model called tools."""
     ERROR = "error"
-    """The model call failed: `text` says how."""
+    """The model call failed. `text` is a sentence that says why."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class TurnDelta(Wire):
-    """A piece of a running turn. It is durable before it is sent."""
+    """A piece of a running turn. The server stores it before it sends it."""
 
     seq: int
-    """Grows within a turn. A repeat can be told by it, and `turn/attach` can start after it."""
+    """A number that grows within a turn. An editor can recognize a repeat by it, and `turn/attach` can start after
+    it."""
     type: DeltaType
-    """What this delta holds."""
+    """The kind of the delta."""
     text: str | None = None
-    """The piece."""
+    """The piece of text."""
     call_id: str | None = None
-    """The tool call it belongs to."""
+    """The id of the tool call."""
     name: str | None = None
-    """The tool's name."""
+    """The name of the tool."""
     turn_id: str | None = None
-    """Of `turn`: the turn, for `turn/cancel` and `turn/attach`."""
+    """For `turn`: the turn, for `turn/cancel` and `turn/attach`."""
     conversation_id: str | None = None
-    """Of `turn`: the conversation."""
+    """For `turn`: the conversation."""
     user_message_id: int | None = None
-    """Of `turn`: the id of the user's message."""
+    """For `turn`: the id of the user's message."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ChatParams(Wire):
-    """A user's message."""
+    """A message of the user."""
 
     request_id: str
-    """Made by the editor, unique for this message. A repeat answers with the turn that exists."""
+    """An id that the editor makes for this message. A repeat is answered with the turn that exists."""
     text: str
-    """What the user wrote, as typed."""
+    """The text as the user typed it."""
     conversation_id: str | None = None
-    """Where to. Absent: a new conversation in `folder`."""
+    """The conversation. Absent: a new conversation in `folder`."""
     folder: str | None = None
     """URI of the workspace folder for a new conversation. Absent: the only or first folder."""
     attachments: list[Attachment] | None = None
-    """What is sent with it, as it is now. One that cannot be attached refuses the whole message."""
+    """What is sent with the message, as it is now. If one cannot be attached, the whole message is refused."""
     partial_result_token: int | str | None = None
-    """Names the stream: `$/progress` on it carries `TurnDelta` values, all before the answer."""
+    """The token of the stream: `$/progress` on it carries `TurnDelta` values, all of them before the result."""
     work_done_token: int | str | None = None
-    """Names a standard work-done progress, shown while a summary is written."""
+    """The token of a standard work-done progress, which is shown while a summary is written."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ChatResult(Wire):
-    """How the turn ended. An errored turn answers with an error instead."""
+    """The end of a turn. A turn that failed is answered with an error instead."""
 
     conversation_id: str
-    """The conversation, new or as asked."""
+    """The conversation."""
     turn_id: str
     """The turn."""
     status: TurnStatus
     """How it ended."""
     message_ids: list[int]
-    """The messages of the turn, the user's first. Of a turn that goes on from another, the user's is the other's."""
+    """The ids of the turn's messages, the user's first. A turn that continues another one has the user's message of
+    that one."""
     usage: ContextUsage
     """How full the context is now."""
     text: str | None = None
-    """The whole answer, when no `partialResultToken` was given."""
+    """The whole answer, when there was no `partialResultToken`."""
     stop_reason: str | None = None
     """Why the model stopped: `end`, `output_limit`, `filtered`, `tool_rounds`."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class AttachParams(Wire):
-    """Follow a turn."""
+    """A turn to follow."""
 
     turn_id: str
     """The turn."""
     after_seq: int | None = None
-    """The last delta already seen. Absent: from the start. In a step of another server that is committed already, its
-    whole text comes again."""
+    """The number of the last delta that the editor has seen. Absent: follow from the start. When another server has
+    already committed that step, its whole text comes again."""
     partial_result_token: int | str | None = None
-    """Names the stream, as in `chat`. What was already committed comes as one delta."""
+    """The token of the stream, as in `chat`. The text that is already committed comes as one delta."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class CancelParams(Wire):
-    """Stop a turn."""
+    """A turn to stop."""
 
     turn_id: str
     """The turn."""
@@ -134,24 +136,24 @@ class CancelParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class CancelResult(Wire):
-    """How the turn stands after the cancel was accepted."""
+    """The status of the turn after the cancel."""
 
     status: TurnStatus
-    """`cancelled`, or how it had ended before."""
+    """`cancelled`, or the status with which it had ended before."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
-    Request("palimpsest/chat", ChatParams, ChatResult, "Send a message and stream the answer: one turn."),
+    Request("palimpsest/chat", ChatParams, ChatResult, "Send a message and stream the answer. This is one turn."),
     Request(
         "palimpsest/turn/attach",
         AttachParams,
         ChatResult,
-        "Follow a running turn from any editor, or read how an ended one ended.",
+        "Follow a running turn from any editor, or read the status of a turn that has ended.",
     ),
     Request(
         "palimpsest/turn/cancel",
         CancelParams,
         CancelResult,
-        "Stop a turn from any editor. Its `chat` then succeeds with status `cancelled`.",
+        "Stop a turn from any editor. Its `chat` then ends with the status `cancelled`.",
     ),
 )

@@ -1,4 +1,4 @@
-"""How full a context is, and what happens to it."""
+"""The size of a context, and events about it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ class LimitsSource(enum.StrEnum):
     """Where a model's limits come from."""
 
     OVERRIDE = "override"
-    """The user's entry for the model."""
+    """The user's settings for the model."""
     PROVIDER = "provider"
-    """The user's entry for the provider."""
+    """The user's settings for the provider."""
     LIVE = "live"
     """The provider's list of models."""
     PREFIX = "prefix"
-    """The built-in table, by the longest matching prefix."""
+    """The built-in table, by the longest prefix of the model's name."""
     LEARNED = "learned"
-    """A provider's own error message."""
+    """An error message of the provider."""
     DEFAULT_FALLBACK = "default_fallback"
-    """Nothing is known of the model."""
+    """A default, because the model is unknown."""
 
 
 class Severity(enum.StrEnum):
-    """How full the context is."""
+    """How full the context is, as a color."""
 
     GREEN = "green"
     """Under 70 % of the budget."""
     YELLOW = "yellow"
-    """70 to 90 %."""
+    """From 70 to 90 % of the budget."""
     RED = "red"
-    """Over 90 %."""
+    """Over 90 % of the budget."""
 
 
 class Counting(enum.StrEnum):
@@ -49,29 +49,29 @@ class Counting(enum.StrEnum):
     ESTIMATED = "estimated"
     """With a public tokenizer and a factor for the model's family."""
     BYTES = "bytes"
-    """UTF-8 bytes / 4: no tokenizer could be loaded."""
+    """UTF-8 bytes divided by 4, because no tokenizer could be loaded."""
 
 
 class ContextStatus(enum.StrEnum):
-    """Whether a request could be sent."""
+    """Whether the next request could be sent."""
 
     READY = "ready"
-    """It fits."""
+    """The request fits."""
     NEEDS_SUMMARIZATION = "needsSummarization"
-    """Older messages must be summarised first; a turn does that by itself."""
+    """Older messages must be summarized first. A turn does that by itself."""
     RECENT_MESSAGES_TOO_LARGE = "recentMessagesTooLarge"
-    """What must be sent verbatim does not fit."""
+    """The messages that must be sent word for word do not fit."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class TokensByKind(Wire):
-    """A share of the context."""
+    """The share of the context that one kind of text takes."""
 
     kind: str
-    """`system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: what the model's
-    service adds to every request by itself."""
+    """`system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: the tokens that the
+    model's service adds to every request."""
     tokens: int
-    """Tokens it takes."""
+    """The tokens of this kind."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -79,39 +79,39 @@ class ContextUsage(Wire):
     """How full the context of a conversation is."""
 
     used_tokens: int
-    """Tokens of the next request, before the next message."""
+    """Tokens of the next request, without the next message."""
     budget_tokens: int
-    """Tokens a turn's first request may take."""
+    """Tokens that the first request of a turn may take."""
     wall_tokens: int
-    """Tokens the later requests of a turn may take."""
+    """Tokens that later requests of a turn may take."""
     percentage: float
-    """Used of budget, 0 to 100 and beyond."""
+    """Used tokens in percent of the budget; over 100 when the context is over its budget."""
     severity: Severity
-    """The same as a colour."""
+    """The percentage as a color."""
     compact: str
-    """The same for a status line: `2.1k / 200k (1%)`, with ` [2S]` when two summaries stand in the context."""
+    """The usage for a status line: `2.1k / 200k (1%)`, with ` [2S]` when the context has two summaries."""
     model: str
     """The conversation's model."""
     provider: str
-    """The service of that model."""
+    """The provider of that model."""
     window_tokens: int
     """The model's context window."""
     reserve_tokens: int
-    """Tokens kept for the answer."""
+    """Tokens reserved for the answer."""
     limits_source: LimitsSource
     """Where the limits come from."""
     counting: Counting
     """How tokens are counted."""
     message_count: int
-    """Messages that the context stands for: those rolled back or left out are not among them."""
+    """How many messages the context represents. Messages that were rolled back or left out do not count."""
     summary_count: int
-    """Summaries that stand in the context."""
+    """How many summaries are in the context."""
     by_kind: list[TokensByKind]
     """The shares, largest first. They add up to `usedTokens`."""
     status: ContextStatus
-    """Whether it could be sent as it stands. A turn summarises by itself when it has to."""
+    """Whether the context could be sent as it is. A turn summarizes by itself when it must."""
     last_summary_at: str | None = None
-    """When a summary was last written."""
+    """When the last summary was written. Absent: none was."""
 
 
 SUMMARIZING: Final = frozenset(("tool_calls", "threshold", "goal_batch", "manual"))
@@ -120,50 +120,50 @@ SUMMARIZING: Final = frozenset(("tool_calls", "threshold", "goal_batch", "manual
 
 @attrs.frozen(eq=False, repr=False)
 class ContextEvent(ContextEventFields, Wire):
-    """Something happened to a conversation's context. Which fields are present depends on `type`."""
+    """An event of a conversation's context. Which fields are present depends on `type`."""
 
     left_out: list[MessageRange] | None = None
-    """The messages that are not sent, oldest first."""
+    """The messages that are no longer sent, oldest first."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class UsageChangedParams(Wire):
-    """The context of a conversation is now this full."""
+    """The new usage of a conversation's context."""
 
     conversation_id: str
     """The conversation."""
     usage: ContextUsage
-    """How full."""
+    """The new usage."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ConversationChangedParams(Wire):
-    """A conversation has new content."""
+    """A change of a conversation."""
 
     conversation_id: str
     """The conversation."""
     seq: int
-    """Grows with every change, so a stale notification can be told."""
+    """Grows with every change of the conversation. An editor can ignore a notification with a number it has seen."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (
-    Request("palimpsest/usage", ConversationParams, ContextUsage, "How full the context is."),
+    Request("palimpsest/usage", ConversationParams, ContextUsage, "Tell how full the context of a conversation is."),
     Notification(
         "palimpsest/didChangeUsage",
         UsageChangedParams,
-        "The context of a conversation is fuller or emptier.",
+        "The usage of a conversation's context has changed.",
         Direction.SERVER_TO_CLIENT,
     ),
     Notification(
         "palimpsest/didChangeConversation",
         ConversationChangedParams,
-        "A conversation has new content; read it.",
+        "A conversation has changed; the editor can read it again.",
         Direction.SERVER_TO_CLIENT,
     ),
     Notification(
         "palimpsest/contextEvent",
         ContextEvent,
-        "A summary is written, a cut chosen, or the guard stepped in.",
+        "The server makes a context smaller, or the guard stopped something.",
         Direction.SERVER_TO_CLIENT,
     ),
 )
