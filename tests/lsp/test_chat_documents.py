@@ -327,7 +327,7 @@ async def test_a_summary_says_what_it_stands_for_and_can_be_expanded(desk: Desk)
     assert "Expand this summary" in await editor.lenses()
     line = next(n for n, each in enumerate(editor.text.split("\n")) if "· summary " in each and each.startswith("## "))
     hover = await editor.ask("hover", position={"line": line, "character": 0})
-    assert "stands in the context for messages 0 to" in hover["contents"]["value"]
+    assert "replaces messages 0 to" in hover["contents"]["value"]
     place = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
     actions = await editor.ask("codeAction", range=place, context={"diagnostics": []})
     assert [each["title"] for each in actions] == ["Send", "Expand this summary"]
@@ -513,7 +513,7 @@ async def test_a_document_that_came_with_the_folder_opens_nobodys_conversation(d
         listed = (await client.result("palimpsest/conversation/list", {}))["conversations"]
         assert len(listed) == 2
     else:
-        assert "no open chat document" in (await editor.command("send"))["error"]["message"]
+        assert "not an open chat document" in (await editor.command("send"))["error"]["message"]
         assert await editor.lenses() == []
         assert editor.text == before
 

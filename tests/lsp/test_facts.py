@@ -138,7 +138,7 @@ async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_
         # It cannot rest on a text that is nowhere but in the editor, which is told so.
         await session.do((await session.actions())["palimpsest.fact.verify"])
         message = await client.notification("window/showMessage")
-        assert "src/prices.py is not saved" in message["message"]
+        assert "src/prices.py has unsaved changes" in message["message"]
         assert len(await session.pulled()) == 1
         session.change(3, SOURCE)
         assert await session.pulled() == []

@@ -1,4 +1,4 @@
-"""What the editor of a connection has said that it can do."""
+"""Abilities that the editor of a connection has announced."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ if TYPE_CHECKING:
 
 
 def can_apply(ls: PalimpsestServer) -> bool:
-    """Whether it lets us edit documents."""
+    """Whether the editor lets us edit documents."""
     workspace = ls.client_capabilities.workspace
     return workspace is not None and bool(workspace.apply_edit)
 
 
 def takes_versions(ls: PalimpsestServer) -> bool:
-    """Whether an edit may name the version of the document that it is for."""
+    """Whether an edit may name the version of its document."""
     workspace = ls.client_capabilities.workspace
     return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)
 
 
 def refreshes_diagnostics(ls: PalimpsestServer) -> bool:
-    """Whether it can be told to pull diagnostics again."""
+    """Whether the editor can be asked to pull diagnostics again."""
     workspace = ls.client_capabilities.workspace
     return bool(workspace and workspace.diagnostics and workspace.diagnostics.refresh_support)
 
 
 def refreshes_lenses(ls: PalimpsestServer) -> bool:
-    """Whether it can be told to ask for code lenses again."""
+    """Whether the editor can be asked to request code lenses again."""
     workspace = ls.client_capabilities.workspace
     return bool(workspace and workspace.code_lens and workspace.code_lens.refresh_support)

@@ -1,4 +1,4 @@
-"""The error tree as JSON-RPC errors: mapped here, once."""
+"""The conversion of our errors to JSON-RPC errors, in one place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def to_rpc(error: PalimpsestError) -> JsonRpcException:
-    """Code, sentence and `ErrorData` of an expected failure."""
+    """The code, message and `ErrorData` of an expected failure."""
     if isinstance(error, InvalidRequest):
         code: int = lsp.ErrorCodes.InvalidParams
     elif isinstance(error, LeaseLost):
@@ -47,7 +47,7 @@ def to_rpc(error: PalimpsestError) -> JsonRpcException:
 
 
 def answers(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """A handler whose expected failures become errors that an editor can show."""
+    """Wraps a handler so that its expected failures become errors that an editor can show."""
 
     @functools.wraps(handler)
     async def answer(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Folders and files as the editor of a connection names them, and the sessions of those that something is kept of."""
+"""Folders and files by the names that an editor uses, and the sessions of known folders."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ log = logging.getLogger(__name__)
 
 
 def folder_uri(ls: PalimpsestServer, session: FolderSession) -> str:
-    """As the editor names the folder."""
+    """The editor's URI of the folder."""
     return ls.folder_uris().get(session.folder.root, session.folder.root.as_uri())
 
 
 def file_uri(ls: PalimpsestServer, session: FolderSession, path: str) -> str:
-    """As the editor would name the file."""
+    """The editor's URI of a file in the folder."""
     return f"{folder_uri(ls, session).rstrip('/')}/{quote(path)}"
 
 
 def path_below(ls: PalimpsestServer, session: FolderSession, uri: str) -> str | None:
-    """The file below the folder, with `/`; None where it is not in it."""
+    """The file's path below the folder, with `/`; None when the file is not in the folder."""
     path = ls.resolve(uri) if uri.startswith("file:") else None
     if path is None or not path.is_relative_to(session.folder.root):
         return None
@@ -34,7 +34,8 @@ def path_below(ls: PalimpsestServer, session: FolderSession, uri: str) -> str | 
 
 
 async def session_of_document(ls: PalimpsestServer, uri: str) -> FolderSession | None:
-    """The session of the folder that holds the document; None where none does, or nothing was ever kept of it."""
+    """The session of the folder that contains the document; None when no folder does, or nothing was ever stored for
+    it."""
     path = ls.resolve(uri) if uri.startswith("file:") else None
     root = None if path is None else ls.root_of(path)
     if root is None:
@@ -44,7 +45,7 @@ async def session_of_document(ls: PalimpsestServer, uri: str) -> FolderSession |
 
 
 async def kept_sessions(ls: PalimpsestServer) -> list[FolderSession]:
-    """Of the open folders of which something is kept. One that cannot be opened is left out."""
+    """The sessions of the open folders that have a store. A folder that cannot be opened is left out."""
     try:
         roots = ls.roots()
     except InvalidRequest:

@@ -1,4 +1,4 @@
-"""Streams to the editor: partial results of a turn, and a work-done progress while a summary is written."""
+"""Streams to the editor: partial results of a turn, and work-done progress while a summary is written."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Token = int | str
 
 
 class DeltaStream:
-    """Sends the deltas of one turn on a partial result token; sends nothing without one."""
+    """Sends the deltas of one turn on a partial result token. A no-op without a token."""
 
     def __init__(self, ls: PalimpsestServer, token: Token | None) -> None:
         self._ls, self._token = ls, token
 
     def send(self, delta: TurnDelta) -> None:
-        """As JSON values, which asks no converter: there are many of these."""
+        """Sends a delta as JSON values, without the converter: there are many deltas."""
         if self._token is not None:
             self._ls.protocol.notify("$/progress", {"token": self._token, "value": to_json(delta)})
 
@@ -34,7 +34,8 @@ class DeltaStream:
 
 
 class SummaryProgress:
-    """Work-done progress for the summaries of one conversation, begun when the first is; without a token, silent."""
+    """Work-done progress for the summaries of one conversation. It begins with the first summary; a no-op without a
+    token."""
 
     def __init__(self, ls: PalimpsestServer, token: Token | None, conversation_id: str) -> None:
         self._ls, self._token, self._conversation_id = ls, token, conversation_id
@@ -46,7 +47,7 @@ class SummaryProgress:
         if event.strategy not in SUMMARIZING:
             return
         is_progress = event.type is ContextEventType.SUMMARIZATION_PROGRESS
-        # What is written already when the request comes is heard of by its progress first.
+        # A summary that was being written when the request came reports progress without a start.
         if (is_progress or event.type is ContextEventType.SUMMARIZATION_START) and not self._has_begun:
             self._has_begun = True
             self._report(lsp.WorkDoneProgressBegin(title="Summarizing older messages", percentage=0))
@@ -56,7 +57,7 @@ class SummaryProgress:
             self._report(lsp.WorkDoneProgressReport(message=message, percentage=100 * done // event.total_items))
 
     def end(self) -> None:
-        """Ends what was begun; call it before the answer."""
+        """Ends a progress that was begun. Call it before the answer is sent."""
         if self._has_begun:
             self._report(lsp.WorkDoneProgressEnd(message="The context is ready."))
 

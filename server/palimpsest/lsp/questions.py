@@ -1,7 +1,7 @@
 """Questions to the user of an editor, by `window/showMessageRequest`.
 
-The request is as old as the protocol; what an editor may announce about it (`window.showMessage`) is only how it treats
-the choices. So every editor is asked, and one that has no such request answers with an error.
+The request is as old as the protocol. The capability `window.showMessage` says only how an editor treats the choices,
+so every editor is asked; one without the request answers with an error.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class CannotAsk(Exception):
-    """The editor shows its user no questions."""
+    """The editor cannot show its user a question."""
 
 
 async def ask_user(ls: PalimpsestServer, question: str, choices: Sequence[str]) -> str | None:
-    """The choice of the user, None when they chose none. However long that takes. Raises CannotAsk."""
+    """The user's choice; None when they chose nothing. Waits as long as that takes. Raises CannotAsk."""
     actions = [lsp.MessageActionItem(choice) for choice in choices]
     params = lsp.ShowMessageRequestParams(lsp.MessageType.Warning, question, actions)
     try:
@@ -34,14 +34,14 @@ async def ask_user(ls: PalimpsestServer, question: str, choices: Sequence[str]) 
 
 
 async def require_consent(ls: PalimpsestServer, question: str, consent: str, given: dict[str, object]) -> bool:
-    """Whether the user wants it: what the command's argument says by `isConfirmed`, else what they answer. Raises
-    InvalidRequest where they cannot be asked."""
+    """Whether the user agrees: the command's argument `isConfirmed`, else their answer to `question`. Raises
+    InvalidRequest when the editor cannot ask."""
     if given.get("isConfirmed") is True:
         return True
     try:
         return await ask_user(ls, question, (consent, "Cancel")) == consent
     except CannotAsk:
         raise InvalidRequest(
-            "This editor cannot ask whether you mean it, so nothing was done. If you do, send `isConfirmed: true` with "
+            "This editor cannot ask for confirmation, so nothing was done. To confirm, send `isConfirmed: true` with "
             "the command."
         ) from None

@@ -1,7 +1,7 @@
-"""The Palimpsest server: one connection with an editor, and the parts that it is made of.
+"""The Palimpsest server: one connection with an editor, and its parts.
 
-`initialize` is answered with nothing loaded but pygls, the protocol and the parts; what answers requests, services,
-storage and tokenizers are loaded right after it, on a thread.
+When `initialize` is answered, only pygls, the protocol and the parts are loaded. Handlers, services, storage and
+tokenizers are loaded right after it, on a thread.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ PARTS: Final[tuple[type[Feature], ...]] = (
     EditorConfiguration,
     Changes,
 )
-"""In this order hooks are called, and in the reverse one parts are stopped: the open chats nearly last, because they
-wait for turns that only this connection follows."""
+"""The order in which hooks are called; parts are stopped in the reverse order. The open chats stop nearly last, because
+they wait for turns that only this connection follows."""
 
 
 class PalimpsestServer(WorkspaceServer):
     """One connection with one editor."""
 
     def __init__(self, load_folders: Callable[[], Folders], *, owns_folders: bool) -> None:
-        """As `WorkspaceServer`."""
+        """See `WorkspaceServer`."""
         super().__init__("palimpsest", __version__, load_folders, owns_folders=owns_folders)
         self.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
         self.editor_name = ""
-        """As the editor introduced itself; empty where it did not."""
+        """The name in the editor's `clientInfo`; empty when it gave none."""
         self.features = tuple(part(self) for part in PARTS)
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the connection is ending, as against one request being cancelled."""
+        """Whether the connection is ending, as opposed to one request being cancelled."""
         return self.exit_code is not None or self.protocol.phase is Phase.SHUT_DOWN
 
     @property
     def hears_changes(self) -> bool:
-        """Whether the editor takes notifications of ours. To one that has not said so each is an unknown message,
-        and some show a warning for every one."""
+        """Whether the editor takes our notifications. Other editors treat each as an unknown message, and some show a
+        warning every time."""
         experimental = self.client_capabilities.experimental
         ours = experimental.get("palimpsest") if isinstance(experimental, dict) else None
         return isinstance(ours, dict) and ours.get("notifications") is True
 
     def warn(self, sentence: str) -> None:
-        """Shows the user something that did not fail and may not be as they want it."""
+        """Shows the user a warning: nothing failed, but something may not be as they want it."""
         self.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=sentence))
 
 
@@ -78,7 +78,9 @@ def _initialize(ls: PalimpsestServer, params: lsp.InitializeParams) -> None:
     ls.editor_name = "" if params.client_info is None else params.client_info.name
     ls.part(EditorConfiguration).read_options(params.initialization_options)
     workspace = ls.workspace
-    if not workspace.folders and workspace.root_uri:  # a folder like any other: more may come, and it may go
+    if (
+        not workspace.folders and workspace.root_uri
+    ):  # this folder is like any other: more folders may come, and this one may go
         workspace.add_folder(lsp.WorkspaceFolder(workspace.root_uri, workspace.root_uri.rpartition("/")[2]))
 
 

@@ -60,7 +60,7 @@ _DELTAS = {
     EventType.DONE: DeltaType.DONE,
     EventType.ERROR: DeltaType.ERROR,
 }
-"""`opaque` is not among them: it means nothing to an editor."""
+"""The types of events that editors are sent. `opaque` is missing: it means nothing to an editor."""
 
 
 def to_usage(report: UsageReport) -> ContextUsage:
@@ -100,7 +100,7 @@ def to_context_event(event: ServiceEvent) -> ContextEvent:
 
 
 def to_delta(numbered: Numbered) -> TurnDelta | None:
-    """The delta an editor is sent for a durable event; None for what is none of its business."""
+    """The delta for a durable event; None for an event that editors are not sent."""
     event = numbered.event
     delta_type = _DELTAS.get(event.type)
     if delta_type is None:

@@ -1,4 +1,4 @@
-"""The workspace folders of one connection: which are open, and the session that a request is about."""
+"""The workspace folders of one connection, and the session that a request is about."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ F = TypeVar("F", bound=Feature)
 
 
 class WorkspaceServer(BaseServer):
-    """A connection as far as its folders are concerned: it loads the services, holds and leaves folders, finds
-    sessions, and tells its parts of all that."""
+    """The part of a connection that concerns folders: it loads the services, holds and leaves folders, finds sessions,
+    and calls the hooks of the connection's parts."""
 
     def __init__(self, name: str, version: str, load_folders: Callable[[], Folders], *, owns_folders: bool) -> None:
-        """`load_folders` imports and builds the services; it is called once, on a thread. `owns_folders`: whether
-        they are closed with this connection."""
+        """`load_folders` imports and builds the services; it is called once, on a thread. `owns_folders`: whether the
+        services are closed with this connection."""
         super().__init__(name, version)
         self._load_folders = load_folders
         self._owns_folders = owns_folders
@@ -38,15 +38,15 @@ class WorkspaceServer(BaseServer):
         self.features: tuple[Feature, ...] = ()
         """The parts of the connection, in the order in which their hooks are called."""
         self._held: tuple[Path, ...] = ()
-        """The folders of which the services know that this connection has them."""
+        """The folders that the services hold for this connection."""
         self._listeners: dict[Path, Listeners] = {}
-        """Of the folders that this connection hears of."""
+        """The listeners of each folder whose events this connection receives."""
         self._unsubscribe: dict[Path, Callable[[], None]] = {}
 
     # --------------------------------------------------------------------------------------------------------- parts
 
     def part(self, kind: type[F]) -> F:
-        """The part of that class. Looking it up changes nothing."""
+        """The part of this class. Raises LookupError."""
         for each in self.features:
             if isinstance(each, kind):
                 return each
@@ -57,16 +57,16 @@ class WorkspaceServer(BaseServer):
     def start_loading(self) -> asyncio.Task[Folders]:
         known = self._loading
         if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
-            # What was in the way of the last time may be gone, such as a lack of file handles.
+            # The reason of the last failure, such as a lack of file handles, may be gone.
             self._loading = known = asyncio.create_task(asyncio.to_thread(self._load))
         return known
 
     def _load(self) -> Folders:
-        load_features()  # first: what is there when the services have been built is never looked at for garbage
+        load_features()  # first: objects that exist when the services are built are exempt from garbage collection
         return self._load_folders()
 
     async def folders(self) -> Folders:
-        """The services, when they have heard what the editor said first."""
+        """The services, once they have received the editor's settings and trust."""
         for each in self.features:
             await each.settled()
         folders = await asyncio.shield(self.start_loading())
@@ -78,7 +78,7 @@ class WorkspaceServer(BaseServer):
     # ------------------------------------------------------------------------------------------------------- folders
 
     def hold_folders(self, folders: Folders) -> None:
-        """Holds the folders that are open in the editor, and leaves those that are not any more."""
+        """Holds the folders that are open in the editor, and leaves all others."""
         try:
             own = self.roots()
         except InvalidRequest:
@@ -95,7 +95,7 @@ class WorkspaceServer(BaseServer):
             folders.leave(root, self)
 
     def folders_changed(self) -> None:
-        """The editor has opened or closed folders, or a document that holds one."""
+        """Call it when the editor has opened or closed a folder, or a document that holds one."""
         loading = self._loading
         if loading is not None and loading.done() and not (loading.cancelled() or loading.exception()):
             self.hold_folders(loading.result())
@@ -105,7 +105,7 @@ class WorkspaceServer(BaseServer):
         return list(self.folder_uris())
 
     def folder_uris(self) -> dict[Path, str]:
-        """As `roots`, each with the URI the editor knows it by."""
+        """Like `roots`, each with the editor's URI."""
         uris = [folder.uri for folder in self.workspace.folders.values()]
         found = {path: uri for uri in uris if (path := self.resolve(uri)) is not None}
         if not found:
@@ -113,7 +113,7 @@ class WorkspaceServer(BaseServer):
         return found
 
     def root_of(self, path: Path) -> Path | None:
-        """The workspace folder that holds the resolved path, of several the longest; None where none does."""
+        """The workspace folder that contains the resolved path, the longest of several; None when none does."""
         try:
             holding = [root for root in self.roots() if path.is_relative_to(root)]
         except InvalidRequest:
@@ -122,15 +122,16 @@ class WorkspaceServer(BaseServer):
 
     @staticmethod
     def resolve(uri: str) -> Path | None:
-        """The folder a URI names, links resolved; None when it names no file."""
+        """The path of a URI, links resolved; None when it names no file."""
         path = to_fs_path(uri)
         return None if path is None else Path(path).resolve()
 
     # ------------------------------------------------------------------------------------------------------ sessions
 
     async def session(self, folder_uri: str | None) -> FolderSession:
-        """The session of the workspace folder that holds `folder_uri` (the longest wins), or of the first folder."""
-        folders = await self.folders()  # first: a folder that is closed meanwhile would be opened for nobody
+        """The session of the longest workspace folder that contains `folder_uri`, or of the first folder when it is
+        None."""
+        folders = await self.folders()  # first: a folder that the editor closes meanwhile would be opened for nothing
         root: Path | None = self.roots()[0]
         if folder_uri is not None:
             wanted = self.resolve(folder_uri)
@@ -150,14 +151,14 @@ class WorkspaceServer(BaseServer):
         return self._followed(await folders.with_turn(self.roots(), TurnId(turn_id)))
 
     def _followed(self, session: FolderSession) -> FolderSession:
-        """From the first use on, this connection hears of what happens in the folder."""
+        """Subscribes this connection to the events of the folder, at its first use."""
         root, listeners = session.folder.root, session.folder.listeners
         if root not in self._held:
-            return session  # it was left while it was being opened
+            return session  # the editor closed it while it was being opened
         for each in self.features:
             each.on_session(session)
         if self._listeners.get(root) is not listeners:
-            self._unlisten(root)  # from what was open before
+            self._unlisten(root)  # the folder was opened anew: these are the listeners of the old one
             self._listeners[root] = listeners
             self._unsubscribe[root] = listeners.add(lambda event: self._hear(session, event))
         return session
@@ -183,7 +184,7 @@ class WorkspaceServer(BaseServer):
         try:
             folders = await self._loading
         except PalimpsestError:
-            return  # there is nothing to close, and every request was told why
+            return  # there is nothing to close, and every request got this error
         if self._owns_folders:
             await folders.close()
         else:

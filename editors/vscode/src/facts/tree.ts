@@ -59,7 +59,7 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
 
     /** Asks first, and offers to take it back. */
     private async forget(content: string, params: FactParams): Promise<void> {
-        if ((await vscode.window.showWarningMessage("Forget this fact? It is told to no model any more.", { modal: true, detail: content }, "Forget")) !== "Forget") {
+        if ((await vscode.window.showWarningMessage("Forget this fact? No model will get it any more.", { modal: true, detail: content }, "Forget")) !== "Forget") {
             return;
         }
         await this.server.request(FactsForgetRequest, params);

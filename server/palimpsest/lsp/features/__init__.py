@@ -1,8 +1,8 @@
-"""What an editor may ask for, and the function that answers it.
+"""The methods and commands of the server, and the functions that answer them.
 
-`HANDLERS` is the only list of methods and commands. pygls computes from it what the server can do, so it is read before
-`initialize` is answered; the modules that it names are not. Each is imported when one of its functions is first wanted,
-or by `load`, whichever comes first.
+`HANDLERS` is the only list. pygls computes the server's capabilities from it, so it is read before `initialize` is
+answered; the modules that it names are not. Each module is imported at the first use of one of its functions, or by
+`load`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Handler = Callable[..., Any]
 
 HANDLERS: Final[dict[str, str]] = {
-    # Requests and notifications of our own.
+    # Our requests and notifications.
     "palimpsest/adoption/list": "adoption:list_left",
     "palimpsest/adoption/resolve": "adoption:resolve",
     "palimpsest/approval/list": "tools:list_approvals",
@@ -80,7 +80,7 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest/turn/continue": "recovery:go_on",
     "palimpsest/turn/retry": "recovery:retry",
     "palimpsest/usage": "context:usage",
-    # The standard's.
+    # Requests and notifications of the standard.
     lsp.TEXT_DOCUMENT_CODE_ACTION: "contributions:code_actions",
     lsp.TEXT_DOCUMENT_CODE_LENS: "contributions:code_lenses",
     lsp.TEXT_DOCUMENT_COMPLETION: "chat_documents.shown:complete",
@@ -97,7 +97,7 @@ HANDLERS: Final[dict[str, str]] = {
     lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: "configuration:did_change_workspace_folders",
     lsp.WORKSPACE_DID_RENAME_FILES: "documents:did_rename_files",
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: "facts.actions:facts_document",
-    # Commands of `workspace/executeCommand`. A purge by slash command is left out: `palimpsest.conversation.purge` asks
+    # Commands of `workspace/executeCommand`. A purge by slash command is missing: `palimpsest.conversation.purge` asks
     # first.
     "palimpsest.approval.revoke": "confirmed_commands:revoke_approval",
     "palimpsest.chat.expand": "chat_documents.commands:expand",
@@ -116,12 +116,12 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest.facts.show": "facts.actions:show_facts",
     **{f"palimpsest.command.{each}": f"commands:slash.{each}" for each in CommandName if each is not CommandName.PURGE},
 }
-"""By method or command, `module:function`: a module of this package, and where the function is in it."""
+"""`module:function` by method or command: a module of this package, and the function's place in it."""
 
 FACTS_SCHEME: Final = "palimpsest-facts"
-"""Of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
+"""The scheme of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
 SOURCE: Final = "palimpsest"
-"""Who says a diagnostic."""
+"""The source of our diagnostics."""
 _OPTIONS: Final[dict[str, Any]] = {
     lsp.TEXT_DOCUMENT_CODE_ACTION: lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, "palimpsest"]),
     lsp.TEXT_DOCUMENT_CODE_LENS: lsp.CodeLensOptions(resolve_provider=False),
@@ -134,21 +134,21 @@ _OPTIONS: Final[dict[str, Any]] = {
     ),
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: lsp.TextDocumentContentOptions([FACTS_SCHEME]),
 }
-"""What the server says of a method beside that it is there."""
+"""The options of methods in the server's capabilities."""
 
 _found: dict[str, Handler] = {}
-"""By target, what was imported already; shared by all connections, and filled on any thread."""
+"""The functions that were imported already, by target. All connections share it; any thread may add to it."""
 
 
 def load() -> None:
-    """Imports every module that the table names. Call it on a thread, where the services are loaded too."""
+    """Imports every module in the table. Call it on a thread."""
     for target in HANDLERS.values():
         find(target)
 
 
 def find(target: str) -> Handler:
-    """The function that a target of the table names, its module imported. Raises StoreError when no file handle is left
-    to read it with; then it may be there the next time."""
+    """The function of a target, its module imported. Raises StoreError when no file handle is left to read the module;
+    a later call may succeed."""
     found = _found.get(target)
     if found is None:
         module, _, name = target.partition(":")
@@ -163,7 +163,7 @@ def find(target: str) -> Handler:
 
 
 def register(server: PalimpsestServer) -> None:
-    """Tells pygls of every method and command."""
+    """Registers every method and command with pygls."""
     for name, target in HANDLERS.items():
         method = server.protocol.methods.find(name)
         if method is None:
@@ -174,7 +174,7 @@ def register(server: PalimpsestServer) -> None:
 
 
 def _request(target: str) -> Handler:
-    """Its module is imported on a thread where it is not there yet: other messages are taken meanwhile."""
+    """A handler that imports its module on a thread, so that other messages are taken meanwhile."""
 
     @answers
     async def answer(ls: PalimpsestServer, params: Any) -> Any:
@@ -187,7 +187,7 @@ def _request(target: str) -> Handler:
 
 
 def _notification(target: str) -> Handler:
-    """It is heard before the next message is looked at. What its module imports is there at the start, or small."""
+    """A handler that runs before the next message is read. Its module is small, or imported at the start."""
 
     def hear(ls: PalimpsestServer, params: Any) -> Any:
         return find(target)(ls, params)
@@ -196,9 +196,9 @@ def _notification(target: str) -> Handler:
 
 
 def _command(target: str) -> Handler:
-    """It is begun before the next message is looked at: it may mean a document as that is now."""
+    """A command that begins before the next message is read: it may depend on a document's current text."""
 
-    def begin(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+    def begin(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         try:
             function = find(target)
         except StoreError as error:

@@ -54,14 +54,15 @@ async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> E
 async def snapshots_of(
     ls: PalimpsestServer, session: FolderSession, wanted: Sequence[Attachment]
 ) -> list[service.Snapshot]:
-    """What is attached, as it is now. Of several editors that hold a file the one that asks counts."""
+    """Snapshots of the attachments as they are now. A document that is open in several editors counts as in the one
+    that sends the request."""
     held = {**session.folder.editors.texts(), **FolderEditor(ls, session.folder.root).texts()}
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), held)
     return await take_snapshots(texts, [_to_attachment(ls, session, each) for each in wanted])
 
 
 def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachment) -> service.Attachment:
-    """Raises InvalidRequest where a field is missing that its type needs."""
+    """The attachment for the service. Raises InvalidRequest when a field is missing that its type needs."""
     path = None if wanted.path is None else _path_below(ls, session, wanted.path)
     match wanted.type:
         case AttachmentType.FILE:
@@ -94,8 +95,8 @@ def _needed(value: T | None, wanted: Attachment, name: str) -> T:
 
 
 def _path_below(ls: PalimpsestServer, session: FolderSession, written: str) -> str:
-    """As it goes on from the workspace folder, links resolved, for a URI of something in it; else what was written, or
-    an absolute path."""
+    """The path below the workspace folder, links resolved, for a URI of a file in it; else the text as written, or an
+    absolute path."""
     found = ls.resolve(written) if written.startswith("file:") else None
     if found is None:
         return written

@@ -50,7 +50,7 @@ async def follow_to_the_end(
     token: Token | None,
     work_done_token: Token | None,
 ) -> ChatResult:
-    """Begins a turn for a request, which it streams to. Cancelling the request cancels the turn."""
+    """Begins a turn and streams it to the request. Cancelling the request cancels the turn."""
     progress = SummaryProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.folder.listeners.add(progress.hear)
     try:
@@ -75,7 +75,8 @@ async def follow_to_the_end(
 
 
 def stop_turn(ls: PalimpsestServer, turn: RunningTurn) -> None:
-    """For the user who cancelled the request, or because the connection ends: then the user may want to go on."""
+    """Cancels the turn when its request was cancelled, or interrupts it when the connection ends: then the user may
+    want to go on."""
     if ls.is_leaving:
         turn.interrupt()
     else:
@@ -83,10 +84,9 @@ def stop_turn(ls: PalimpsestServer, turn: RunningTurn) -> None:
 
 
 async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Content]:
-    """The conversation a message goes to, and the message; None for a new one: none is named and the request is no
-    repeat.
+    """The session, conversation and message of a request; no conversation when the request names none and is no repeat.
 
-    A repeat is answered with the turn that exists, whatever has become of its attachments meanwhile.
+    A repeat gets the turn that exists, whatever has happened to its attachments meanwhile.
     """
     if not params.text.strip():
         raise InvalidRequest("The message is empty. Write something, then send it.")
@@ -143,8 +143,8 @@ async def _follow(
 async def _elsewhere(
     ls: PalimpsestServer, session: FolderSession, turn_id: TurnId, token: Token | None, after_seq: int
 ) -> ChatResult:
-    """A turn that this server does not run. One that is over: its committed text as one delta. One that another server
-    runs: streamed to its end."""
+    """A turn that this server does not run: the committed text as one delta when it is over, a stream when another
+    server runs it."""
     outcome = await session.conversations.outcome(turn_id)
     stream = DeltaStream(ls, token)
     turn = outcome.turn
@@ -163,13 +163,13 @@ def _first_delta(turn_id: str, conversation_id: str, user_message_id: int) -> Tu
 
 
 async def _result(session: FolderSession, turn_id: TurnId, *, has_stream: bool) -> ChatResult:
-    """How the turn ended. Raises TurnFailed for one that errored."""
+    """The end of the turn. Raises TurnFailed when it errored."""
     outcome = await session.conversations.require_success(turn_id)
     return await result_of(session, outcome, None if has_stream else outcome.text)
 
 
 async def result_of(session: FolderSession, outcome: TurnOutcome, text: str | None) -> ChatResult:
-    """The outcome of a turn as an answer, with that text."""
+    """The answer for a turn's outcome, with this text."""
     turn = outcome.turn
     return ChatResult(
         conversation_id=turn.conversation_id,

@@ -52,10 +52,10 @@ async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResul
 
 
 def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
-    """The slash command for editors whose chat is a document, a key or a menu."""
+    """A slash command for editors that chat in a document, or by a key or a menu."""
 
     @answers
-    async def execute(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+    async def execute(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
         texts = {key: given[key] for key in ("argument", "conversationId", "uri", "folderUri") if given.get(key)}
         if len(arguments) > 1 or not all(isinstance(each, str) for each in texts.values()):
@@ -68,7 +68,7 @@ def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
             return await (await ls.part(OpenChats).get(texts["uri"])).run(text)
         params = RunCommandParams(text, texts.get("conversationId"), texts.get("folderUri"))
         done = await run(ls, params)
-        if not ls.hears_changes:  # an editor that knows nothing of us shows no answer of a command
+        if not ls.hears_changes:  # an editor without our notifications shows no answer of a command
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, done.text))
         return {"text": done.text, "conversationId": done.conversation_id, "turnId": done.turn_id}
 
@@ -76,7 +76,7 @@ def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
 
 
 slash: Final = SimpleNamespace(**{name: _executed(name) for name in CommandName})
-"""Each slash command as a command, by its name."""
+"""Each slash command as a function, by its name."""
 
 
 async def _session(ls: PalimpsestServer, conversation_id: str | None, folder_uri: str | None) -> FolderSession:
@@ -84,7 +84,7 @@ async def _session(ls: PalimpsestServer, conversation_id: str | None, folder_uri
 
 
 def _to_characters(text: str, n_units: int) -> int:
-    """The number of characters that `n_units` UTF-16 code units of the text are; 0 and the end are its limits."""
+    """The number of characters in the first `n_units` UTF-16 code units of the text, clamped to the text."""
     return len(text.encode("utf-16-le", "surrogatepass")[: 2 * max(n_units, 0)].decode("utf-16-le", "ignore"))
 
 

@@ -1,4 +1,4 @@
-"""What an editor says about its folders after `initialize`."""
+"""The editor's notifications about its folders after `initialize`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Requests that remove something or take a key, as commands of `workspace/executeCommand`: each asks its user first.
+"""Requests that delete something or take a key, as commands of `workspace/executeCommand`. Each asks its user first.
 
-Such a command takes one argument, the request's parameters; `isConfirmed` says that the user was asked already.
+Such a command takes one argument, the parameters of the request; `isConfirmed` means that the user has agreed already.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _command(
     do: Callable[[PalimpsestServer, P], Awaitable[Any]],
 ) -> Callable[..., Awaitable[Any]]:
     @answers
-    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         given = dict(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
         asked = {"isConfirmed": given.pop("isConfirmed", None)}
         try:
@@ -55,13 +55,13 @@ async def _purge(ls: PalimpsestServer, params: PurgeParams) -> Any:
 
 
 async def _revoke_question(ls: PalimpsestServer, params: RevokeApprovalParams) -> str:
-    return f"Take back answer {params.id} about a tool? You are asked again when it is wanted next."
+    return f"Withdraw answer {params.id} about a tool? You will be asked again before its next use."
 
 
 async def _key_question(ls: PalimpsestServer, params: SetCredentialsParams) -> str:
     if params.key is None:
-        return f"Take back the key of {params.provider}?"
-    return f"Use another key for {params.provider}? What is said is then paid for with that."
+        return f"Delete the key of {params.provider}?"
+    return f"Use another key for {params.provider}? It will pay for all later requests."
 
 
 purge = _command(PurgeParams, _purge_question, "Purge", _purge)

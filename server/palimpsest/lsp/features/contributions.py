@@ -1,6 +1,6 @@
-"""LSP features that several areas have a part in: each area contributes, and the editor gets it as one answer.
+"""LSP features with several contributors, whose parts are joined into one answer.
 
-A contribution gets to see every document; for one that is none of its business it has nothing to say.
+Each contributor sees every document, and returns nothing for documents that are not its own.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from palimpsest.lsp.server import PalimpsestServer
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """Those of the kinds the editor asks for. A kind of our own is the action's command: some editors carry out all
-    quick fixes at once, so only what does no harm is one."""
+    """The actions of the kinds that the editor requests. An action's own kind is its command: some editors carry out
+    all quick fixes at once, so only harmless actions are quick fixes."""
     found = [*await shown.code_actions(ls, params), *await fact_actions.code_actions(ls, params)]
     only = params.context.only
     return found if only is None else [each for each in found if any(_is_of(each.kind or "", kind) for kind in only)]
 
 
 def _is_of(kind: str, wanted: str) -> bool:
-    """Kinds are hierarchical: `a` holds `a.b`; the empty one holds all."""
+    """Kinds are hierarchical: `a` contains `a.b`, and the empty kind contains all."""
     return not wanted or kind == wanted or kind.startswith(f"{wanted}.")
 
 
@@ -36,17 +36,17 @@ async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
-    """The first that has something to say is shown."""
+    """The hover of the first contributor that has one."""
     return await shown.hover(ls, params) or await fact_actions.hover(ls, params)
 
 
 async def diagnostics_of(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
-    """Of a document."""
+    """The diagnostics of one document."""
     return [*await shown.diagnostics(ls, uri), *await fact_diagnostics.diagnostics_of(ls, uri)]
 
 
 def digest_of(items: list[lsp.Diagnostic]) -> str:
-    """The same for diagnostics that are shown alike."""
+    """A digest that is equal for diagnostics that look the same."""
     said = "\n".join(f"{each.range}{each.message}" for each in items)
     return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:16]
 
@@ -60,7 +60,7 @@ async def pull(ls: PalimpsestServer, params: lsp.DocumentDiagnosticParams) -> An
 
 
 async def pull_all(ls: PalimpsestServer, params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
-    """Every document with a stale fact, and those that were told of before and have none any more."""
+    """Every document with a stale fact, and every document that had one at the editor's last request."""
     before = {each.uri: each.value for each in params.previous_result_ids}
     wanted = {uri for session in await kept_sessions(ls) for uri in await fact_diagnostics.stale_documents(ls, session)}
     reports: list[Any] = []

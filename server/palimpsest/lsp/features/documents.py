@@ -1,4 +1,4 @@
-"""What the editor tells of documents and files, for whoever shows something in them."""
+"""The editor's notifications about documents and files, passed to the parts that need them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def did_rename_files(ls: PalimpsestServer, params: lsp.RenameFilesParams) 
 
 
 async def _touch(ls: PalimpsestServer, uris: Sequence[str]) -> None:
-    """An editor says that these files may have changed on disk."""
+    """Reports files that may have changed on disk."""
     for session in await kept_sessions(ls):
         paths = (path_below(ls, session, uri) for uri in uris)
         session.folder.facts.watcher.touch(path for path in paths if path is not None)

@@ -1,4 +1,4 @@
-"""`editorModel/complete`: calls of models that are carried out by the editor which offers them."""
+"""`editorModel/complete`: calls of models that the editor carries out."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def to_models(offered: Sequence[EditorModelInfo]) -> list[EditorModel]:
 async def complete(
     ls: PalimpsestServer, model: EditorModel, context: PreparedContext
 ) -> AsyncGenerator[StreamEvent, None]:
-    """What the editor's model answers, as it comes. Raises CallFailed."""
+    """The answer of the editor's model, as it comes. Raises CallFailed."""
     if ls.protocol.phase is not Phase.RUNNING:
         raise CallFailed(Failing.GONE)
     host = ls.part(OfferedModels)
@@ -77,7 +77,7 @@ async def complete(
     with host.hearing(params.request_id) as pieces:
 
         def wake(answer: asyncio.Future[Any]) -> None:
-            answer.cancelled() or answer.exception()  # looked at, because nobody may be left who does
+            answer.cancelled() or answer.exception()  # retrieves the exception, because nobody else may
             pieces.put_nowait(None)
 
         answer.add_done_callback(wake)
@@ -94,11 +94,11 @@ async def complete(
         except JsonRpcException as error:
             raise CallFailed(_why(error.data)) from None
         finally:
-            answer.cancel()  # the editor is told; nothing happens where it has answered
+            answer.cancel()  # tells the editor; a no-op when it has answered
 
 
 async def _next(pieces: Pieces, silence_s: float) -> EditorModelDeltaParams | None:
-    """Raises TimeoutError."""
+    """The next piece. Raises TimeoutError after `silence_s` seconds."""
     async with asyncio.timeout(silence_s):
         return await pieces.get()
 
@@ -117,7 +117,7 @@ def _to_params(request_id: str, model: EditorModel, context: PreparedContext) ->
 
 
 def _to_messages(context: PreparedContext) -> Iterator[EditorModelMessage]:
-    """What thinking is shown, and what is meant for other services, is left out."""
+    """The messages without displayed thinking and without parts for other services."""
     for content in context.messages:
         if parts := list(_to_parts(content)):
             yield EditorModelMessage(MessageRole(content.role.value), parts)
@@ -148,7 +148,7 @@ def _to_parts(content: Content) -> Iterator[EditorModelPart]:
 
 
 def _to_events(delta: EditorModelDeltaParams, call_ids: set[str]) -> Iterator[StreamEvent]:
-    """`call_ids`: of the calls that came before; this one's joins them. Raises CallFailed."""
+    """The events of a delta. `call_ids` holds the ids of earlier calls; this call's id is added. Raises CallFailed."""
     match delta.type:
         case EditorModelDeltaType.TEXT:
             if text := clean_text(delta.text or "")[0]:

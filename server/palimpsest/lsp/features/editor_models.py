@@ -1,4 +1,4 @@
-"""`didChangeEditorModels` and `editorModel/delta`: what an editor says of the models that it offers."""
+"""`didChangeEditorModels` and `editorModel/delta`: the models that an editor offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from palimpsest.wire.areas.editor_models import EditorModelDeltaParams, EditorMo
 
 async def did_change_editor_models(ls: PalimpsestServer, params: EditorModelsChangedParams) -> None:
     ls.part(OfferedModels).change(params.models)
-    with contextlib.suppress(PalimpsestError):  # it is in the way of every request too, and each of them says so
+    with contextlib.suppress(PalimpsestError):  # every request fails with it too, and reports it
         await ls.folders()
 
 

@@ -1,4 +1,4 @@
-"""What one connection holds of a feature for as long as it lasts, and when it is told of something."""
+"""The state that one connection keeps for a feature, with hooks for events."""
 
 from __future__ import annotations
 
@@ -14,36 +14,35 @@ if TYPE_CHECKING:
 
 
 class Feature:
-    """A part of a connection (`server.part`). A hook that it does not need it leaves as it is here.
+    """A part of a connection (`server.part`). A subclass overrides the hooks that it needs.
 
-    The connection holds its parts in one order and calls each hook in that order, `on_stop` in the reverse one. But for
-    `settled` and `on_stop` a hook awaits nothing: between the first part that hears of something and the last one,
-    nothing else happens on the loop.
+    The connection calls each hook on its parts in one order, `on_stop` in the reverse order. Only `settled` and
+    `on_stop` await anything: while another hook goes through the parts, nothing else happens on the loop.
     """
 
     def __init__(self, server: PalimpsestServer) -> None:
-        """Made with the connection, before `initialize` is answered: no service is there yet, and none is imported."""
+        """Creates the part with its connection, before `initialize` is answered. No service is imported yet."""
         self._server = server
 
     async def settled(self) -> None:
-        """Returns when the services may be used as far as this part is concerned. Awaited before each use."""
+        """Returns when this part allows the use of services. Awaited before each use."""
 
     def on_folders(self, folders: Folders) -> None:
-        """The services are about to be used. Called each time, so it must be cheap."""
+        """Called before each use of the services, so it must be cheap."""
 
     def roots(self) -> Iterable[Path]:
-        """Folders that the connection must hold for this part although the editor may have closed them."""
+        """The folders that the connection must hold for this part even when the editor has closed them."""
         return ()
 
     def on_session(self, session: FolderSession) -> None:
-        """The connection uses a folder that it holds. Called each time, so it must be cheap. The folder may have been
-        opened anew since the last time (`session.folder` is another object then)."""
+        """Called at each use of a folder that the connection holds, so it must be cheap. `session.folder` is another
+        object when the folder was opened anew since the last call."""
 
     def on_event(self, session: FolderSession, event: FolderEvent) -> None:
-        """Something happened in a folder that the connection uses."""
+        """Called for each event in a folder that the connection uses."""
 
     def on_left(self, root: Path) -> None:
-        """The connection holds the folder no more. It may come back."""
+        """Called when the connection no longer holds the folder. It may come back."""
 
     async def on_stop(self) -> None:
-        """The connection ends. No handler runs any more, and the editor can still be told something."""
+        """Called when the connection ends. No handler runs any more, but messages still reach the editor."""

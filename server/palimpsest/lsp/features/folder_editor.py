@@ -1,4 +1,4 @@
-"""What services ask of the editor of one connection, for one folder."""
+"""The services' view of the editor of one connection, for one folder."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class FolderEditor:
         self._server = server
         self._root = root
         self._asked: dict[asyncio.Future[Any], None] = {}
-        """What the editor has not answered yet."""
+        """Requests that the editor has not answered yet."""
 
     def leave(self) -> None:
-        """It has closed the folder: nothing that it was asked counts any more, and it is told so."""
+        """Cancels every open request, because the editor has closed the folder."""
         for answer in list(self._asked):
             answer.cancel()
 
@@ -74,7 +74,7 @@ class FolderEditor:
     async def apply(self, change: Change) -> str | None:
         document = self._documents().get(change.path)
         held = None if document is None else document.source
-        # Nothing awaits between this look and the request, and the version in it makes the editor look once more.
+        # Nothing awaits between this check and the request, and the version makes the editor check again.
         if held is not None and held != change.before:
             return "The file has changed in the editor meanwhile. Read it again."
         if change.before is None and not self._can_create():
@@ -86,7 +86,7 @@ class FolderEditor:
             return f"It answered: {error.message}"
         if result.applied:
             return None
-        return f"It says: {result.failure_reason}" if result.failure_reason else "Read the file again."
+        return f"Its reason: {result.failure_reason}" if result.failure_reason else "Read the file again."
 
     def _edit(self, change: Change, document: TextDocument | None) -> lsp.WorkspaceEdit:
         uri = self._uri(change.path) if document is None else document.uri
@@ -114,7 +114,7 @@ class FolderEditor:
         return lsp.ResourceOperationKind.Create in (known or ())
 
     def _documents(self) -> dict[str, TextDocument]:
-        """Those open below the folder, by path."""
+        """The open documents below the folder, by path."""
         found: dict[str, TextDocument] = {}
         for document in self._server.workspace.text_documents.values():
             path = self._server.resolve(document.uri) if document.uri.startswith("file:") else None
@@ -123,12 +123,12 @@ class FolderEditor:
         return found
 
     def _uri(self, path: str) -> str:
-        """As the editor would name it: it knows the folder by a URI of its own, which may lead over links."""
+        """The editor's URI of a file. Its URI of the folder may lead over links."""
         folder = self._server.folder_uris().get(self._root, self._root.as_uri())
         return f"{folder.rstrip('/')}/{quote(path)}"
 
     async def _ask(self, method: str, params: Any) -> Any:
-        """The typed result. Raises JsonRpcException for an error, EditorGone when none will come."""
+        """The typed result. Raises JsonRpcException for an error, and EditorGone when no answer will come."""
         protocol = self._server.protocol
         if protocol.phase is not Phase.RUNNING:
             raise EditorGone
@@ -140,6 +140,6 @@ class FolderEditor:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise EditorGone from None  # it was the answer that was cancelled: the connection or the folder is closed
+            raise EditorGone from None  # the answer was cancelled, not this task: connection or folder is closed
         finally:
             del self._asked[answer]

@@ -65,7 +65,7 @@ async def switch(ls: PalimpsestServer, params: SwitchModelParams) -> SwitchModel
 
 
 def doubt_model(ls: PalimpsestServer, session: FolderSession, name: str) -> None:
-    """Tells the user that a model's name looks like a slip; it counts all the same."""
+    """Warns the user that a model's name looks misspelled. The name is used all the same."""
     if (doubt := session.contexts.models.doubt(name)) is not None:
         ls.warn(doubt)
 

@@ -27,7 +27,7 @@ async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
 
 
 async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
-    """What the purge would remove, as a question for people. Raises what the purge would."""
+    """The purge's effect as a question for the user. Raises the errors of the purge."""
     _, purging, wanted = await _purging(ls, params)
     return await purging.what_would_go(ConversationId(params.conversation_id), wanted)
 

@@ -36,11 +36,14 @@ async def retry(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
 
 
 async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSession, TurnId, ConversationId]:
-    """The turn to go on from, and where. Raises InvalidRequest where none is named, or nothing was said yet."""
+    """The turn to continue, and its session. Raises InvalidRequest when the request names none and the conversation has
+    none."""
     if params.turn_id is not None:
         return await _of_turn(await ls.session_of_turn(params.turn_id), TurnId(params.turn_id))
     if params.conversation_id is None:
-        raise InvalidRequest("Say which turn, by `turnId`, or which conversation's last one, by `conversationId`.")
+        raise InvalidRequest(
+            "Name a turn by `turnId`, or by `conversationId` the conversation whose last turn is meant."
+        )
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     return session, await Recovery(session.turns).last_turn(conversation_id), conversation_id

@@ -1,4 +1,4 @@
-"""Tells the user what broke off in a folder, and does what they choose."""
+"""The offer to resolve an answer that broke off in a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHOICES: Final = {
 
 
 async def offer(ls: PalimpsestServer, session: FolderSession) -> None:
-    """By a question where the editor can ask one, else by a sentence. No answer chooses nothing."""
+    """Offers by a question, or by a message when the editor cannot ask. Without an answer nothing is done."""
     try:
         recent = await Recovery(session.turns).recent()
         if not recent:
@@ -40,14 +40,14 @@ async def offer(ls: PalimpsestServer, session: FolderSession) -> None:
     except PalimpsestError as error:
         ls.warn(str(error))
     except Exception as error:
-        log.warning("what broke off could not be offered (%s)", type(error).__name__)
+        log.warning("a broken-off answer could not be offered (%s)", type(error).__name__)
 
 
 async def _ask(ls: PalimpsestServer, sentence: str) -> Resolution | None:
-    """What the user chose; None for nothing, and where they can only be told."""
+    """The user's choice; None for no choice, and when the editor cannot ask."""
     window = ls.client_capabilities.window
     if window is None or window.show_message is None:
-        ls.warn(f"{sentence} The command /recover lists what broke off.")
+        ls.warn(f"{sentence} The command /recover lists such answers.")
         return None
     actions = [lsp.MessageActionItem(title) for title in _CHOICES]
     question = lsp.ShowMessageRequestParams(lsp.MessageType.Warning, sentence, actions)
@@ -59,14 +59,14 @@ async def _ask(ls: PalimpsestServer, sentence: str) -> Resolution | None:
 
 
 async def _choose(ls: PalimpsestServer, turn_id: TurnId, choice: Resolution) -> None:
-    """A turn that this begins runs without a request; whoever shows the conversation may attach to it."""
+    """Carries out the choice. A turn that this begins runs without a request; any client may attach to it."""
     session = await ls.session_of_turn(turn_id)
     await Recovery(session.turns).resolve(turn_id, choice, asked_by=ls.part(OfferedModels).id)
 
 
 def _sentence(broken: BrokenAnswer, n_others: int) -> str:
     n_kept = counted(broken.n_characters, "character")
-    kept = f"What had come of it is kept ({n_kept})" if broken.n_characters else "Nothing of it had come"
+    kept = f"The part that had arrived is kept ({n_kept})" if broken.n_characters else "No part of it had arrived"
     others = ""
     if n_others:
         others = f" {counted(n_others, 'more answer')} broke off in other conversations."

@@ -1,4 +1,4 @@
-"""`ledger/list|pin|withdraw`."""
+"""`rules/list|pin|withdraw`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""That a conversation only searches, told by the editor and part of no message."""
+"""The notice that no model answers in a conversation. It is shown by the editor and part of no message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from palimpsest.services.models.offline_notice import next_step, notice_of, offe
 
 
 async def tell_of_search(ls: PalimpsestServer, session: FolderSession, turn_id: TurnId) -> None:
-    """Says once a conversation that no model answers, and what to do about it in this editor."""
+    """Tells the user once a conversation that no model answers, and how to set one up in this editor."""
     notice = await offer_of(session.folder.store, turn_id, session.contexts.models)
     if notice is None:
         notice = await notice_of(session.folder.store, turn_id, next_step(ls.editor_name))

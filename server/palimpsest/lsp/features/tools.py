@@ -1,4 +1,4 @@
-"""`tools/*` and `approval/*`: what the editor brings and is asked, and the edits it applies."""
+"""`tools/*` and `approval/*`: the editor's tools, the questions to its user, and the edits that it applies."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from palimpsest.services.conversation.transfer import Transfers
 from palimpsest.wire.areas.transfer import ExportParams, ExportResult, ImportOutcome, ImportParams, ImportResult
 
 _MAX_ANSWER_BYTES: Final = 16 << 20
-"""An export that is larger goes to a file: an answer is held in memory at both ends."""
+"""A larger export must go to a file: both ends hold an answer in memory."""
 
 
 async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
@@ -28,7 +28,7 @@ async def export(ls: PalimpsestServer, params: ExportParams) -> ExportResult:
     done = await transfers.export(conversation_id)
     if done.size_bytes > _MAX_ANSWER_BYTES:
         raise InvalidRequest(
-            f"This conversation is over {_MAX_ANSWER_BYTES >> 20} MiB large. Export it to a file: give a path."
+            f"This conversation is larger than {_MAX_ANSWER_BYTES >> 20} MiB. Export it to a file: give a path."
         )
     return ExportResult(done.n_messages, done.size_bytes, jsonl=done.text)
 

@@ -1,1 +1,2 @@
-"""Everything that knows pygls: the connection, its transports, and what works around pygls' defects."""
+"""All code that depends on the inner workings of pygls: the connection, its transports, and replacements for its
+defects."""

@@ -1,7 +1,7 @@
-"""A pygls language server that ends in order and tells nobody what it should not.
+"""A pygls language server with an orderly end and no leaks of text.
 
-A server object is one connection: its handlers, its documents, its editor. How bytes reach it is the transport's
-business (`stdio`, `tcp`), which owns the process; the server only says that it wants to stop, and with which code.
+A server object is one connection: its handlers, its documents, its editor. The transport (`stdio`, `tcp`) carries the
+bytes and owns the process; the server only requests its end, with an exit code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BaseServer(LanguageServer):
 
     protocol: Protocol
     grace_s = 5.0
-    """From the wish to stop to the end, whatever hangs: handlers that clean up, `on_stop`, a pipe nobody reads."""
+    """The seconds from a request to stop to the end, even if a handler, `on_stop` or a pipe hangs."""
 
     def __init__(self, name: str, version: str, *, protocol_cls: type[Protocol] = Protocol) -> None:
         # pygls logs the text of every message at INFO, and the params of `initialize`, which may hold keys.
@@ -35,42 +35,42 @@ class BaseServer(LanguageServer):
         mend_documents()
         super().__init__(name, version, protocol_cls=protocol_cls, converter_factory=make_converter, max_workers=8)
         self.token: str | None = None
-        """What `initializationOptions.token` must be; None: anyone who can write to us may talk to us."""
+        """The token that `initializationOptions.token` must equal; None when every client is accepted."""
         self.process: Process | None = None
-        """The process, if it lives and dies with this connection."""
+        """The process, if it ends with this connection."""
         self.experimental: dict[str, Any] = {}
-        """Announced as `capabilities.experimental`; read when `initialize` is answered."""
+        """The value of `capabilities.experimental`; read when `initialize` is answered."""
         self.exit_code: int | None = None
-        """What the process should end with; None: nobody asked to stop yet."""
+        """The requested exit code of the process; None before a stop is requested."""
         self._stopping = asyncio.Event()
 
     async def on_stop(self) -> None:
-        """Close what is open. Runs once on every way out, when no handler runs any more and the editor can still be
-        told something; it has a part of `grace_s`."""
+        """Closes what is open. Runs once at every kind of end, when no handler runs any more but messages still reach
+        the editor. It has a part of `grace_s`."""
 
     def request_stop(self, code: int) -> None:
-        """End the connection soon; the first code counts. Call it on the loop."""
+        """Ends the connection soon, with the code of the first call. Call it on the loop."""
         if self.exit_code is None:
             self.exit_code = code
             self.arm_exit(code)
             self._stopping.set()
 
     async def wait_stopped(self) -> int:
-        """The code, as soon as somebody asked to stop."""
+        """Waits for a request to stop; returns the code."""
         await self._stopping.wait()
         return self.exit_code or 0
 
     def arm_exit(self, code: int) -> None:
-        """Whatever hangs from now on: the process is gone after `grace_s`. Nothing, where it is not ours to end."""
+        """Ends the process after `grace_s` from now on, whatever hangs. A no-op when the process is not ours to end."""
         if self.process is not None:
             self.process.arm_exit(code)
 
     def watch_parent(self, pid: int) -> None:
-        """Stop when the process `pid` is gone, even if its end of our input stays open in some child of it."""
+        """Stops when the process `pid` is gone, even if one of its children keeps our input open."""
         if self.process is not None:
             self.process.watch_parent(pid, self.request_stop)
 
     def report_server_error(self, error: BaseException, source: object) -> None:
-        """Log a failure: its type and where it arose. Its text only where that is known to hold nobody's words."""
+        """Logs a failure by its type and traceback; by its text only when that cannot contain a user's words."""
         said = f": {error}" if isinstance(error, (JsonRpcException, Undeclared)) else ""
         log.error("%s%s\n%s", type(error).__name__, said, "".join(traceback.format_tb(error.__traceback__)).rstrip())

@@ -1,6 +1,6 @@
-"""How a handler is run: at once, as a coroutine, in a thread, or as one of pygls' built-in features.
+"""The ways to run a handler: at once, as a coroutine, in a thread, or as one of pygls' built-in features.
 
-Nothing here waits. What cannot be had at once comes back as something to await, and whoever awaits it may cancel it.
+Nothing here waits. A result that takes time is returned as an awaitable, which its caller may cancel.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pygls.feature_manager import is_thread_function
 from pygls.server import JsonRPCServer
 
 Failure = (Exception, asyncio.CancelledError)
-"""What a handler may end with besides a value."""
+"""The exceptions that a handler may end with."""
 
 
 def call(handler: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], server: JsonRPCServer) -> Any:
-    """What the handler returns, or something to await for it."""
+    """The handler's result, or an awaitable of it."""
     if is_thread_function(handler):  # type: ignore[no-untyped-call]
         work = functools.partial(contextvars.copy_context().run, handler, *args, **kwargs)
         return asyncio.get_running_loop().run_in_executor(server.thread_pool, work)
@@ -31,7 +31,7 @@ def call(handler: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def _advance(steps: Generator[Any, Any, Any], resume: Callable[[], Any], server: JsonRPCServer) -> Any:
-    """Run a built-in feature: a generator that yields the handlers of ours it wants called, and returns its result."""
+    """Runs a built-in feature: a generator that yields calls of our handlers, and returns its result."""
     try:
         while True:
             handler, args, kwargs = resume()

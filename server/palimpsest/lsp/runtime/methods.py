@@ -1,8 +1,8 @@
-"""Which methods there are, and the types of their params and results: the standard's and our own declared ones.
+"""The methods of a connection and the types of their params and results, both the standard's and our own.
 
-Own messages are read by `palimpsest.wire.codec.convert`, strictly. Standard ones are read by lsprotocol's converter,
-which is lenient; that is left alone, because editors in the field rely on it. Either way what does not fit becomes an
-error that names the place and no value.
+Our own messages are read by `palimpsest.wire.codec.convert`, strictly. Standard messages are read by lsprotocol's
+lenient converter, because existing editors depend on that. A value that does not fit becomes an error that names its
+place but never the value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from palimpsest.wire.declare import Notification, Request, Wire, camel
 
 @functools.cache
 def make_converter() -> Converter:
-    """lsprotocol's converter, which also knows our `Wire` classes. One for all connections: it compiles as it goes."""
+    """lsprotocol's converter, extended by our `Wire` classes. All connections share it, because it compiles as it
+    goes."""
     converter = converters.get_converter()
     teach(converter)
     return converter
@@ -39,20 +40,20 @@ class Undeclared(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What is known of one method."""
+    """One method."""
 
     name: str
     is_request: bool
     params: Any
-    """The annotation of the params; None when the method has none."""
+    """The type annotation of the params; None when the method has none."""
     result: Any
-    """The annotation of the result; None for a notification too."""
+    """The type annotation of the result; None when the method has none, and for notifications."""
     is_declared: bool
     """True for our own messages, False for the standard's."""
 
 
 class Methods:
-    """The methods a connection knows. A method that is not here does not exist, whoever registered a handler for it."""
+    """The methods that a connection knows. Any other method does not exist, even if a handler is registered for it."""
 
     def __init__(self, messages: tuple[Request | Notification, ...]) -> None:
         self._declared = {
@@ -67,11 +68,12 @@ class Methods:
         }
 
     def find(self, name: str) -> Method | None:
-        """What is known of the method, or None."""
+        """The method, or None."""
         return self._declared.get(name) or _standard(name)
 
     def read_params(self, method: Method, params: Any) -> Any:
-        """The params as the method's type; JsonRpcInvalidParams names what does not fit. Absent params are `{}`."""
+        """The params as the method's type. JsonRpcInvalidParams names the places that do not fit. Absent params are
+        `{}`."""
         if method.params is None:
             return None
         try:
@@ -90,9 +92,9 @@ class Methods:
             ) from None
 
     def read_result(self, method: Method | None, result: Any) -> Any:
-        """What a peer answered, as the method's type (plain JSON for an unknown one).
+        """A peer's answer as the method's type, or as plain JSON for an unknown method.
 
-        JsonRpcInternalError when it does not fit: then the peer is at fault, and whoever asked must not wait for ever.
+        JsonRpcInternalError when it does not fit: the peer is at fault, but the waiting caller must get an answer.
         """
         if method is None:
             return result
@@ -121,12 +123,12 @@ class Methods:
 
 def _check_type(value: Any, expected: type) -> None:
     if not isinstance(value, expected):
-        raise Undeclared(f"A {expected.__name__} was declared, and a {type(value).__name__} came.")
+        raise Undeclared(f"A {expected.__name__} was declared, but a {type(value).__name__} was given.")
 
 
 def _whole(value: Any) -> Any:
-    """The value of a standard message with half characters (lone surrogates, which an editor can escape) replaced by
-    U+FFFD, which takes as many units of UTF-16, so that positions stay what they are."""
+    """A value of a standard message whose lone surrogates, which an editor can escape, are replaced by U+FFFD. Both
+    take one UTF-16 unit, so positions stay valid."""
     match value:
         case str():
             return (
@@ -150,15 +152,15 @@ def _standard(name: str) -> Method | None:
 
 
 def sentences(error: Exception, root: str) -> list[str]:
-    """What a converter found wrong, a line a place, never empty and at most `MAX_PROBLEMS`; no value is named."""
+    """A converter's findings, one sentence a place, at least one and at most `MAX_PROBLEMS`; no value is quoted."""
     if isinstance(error, Mismatch):
         return error.sentences(root)
     return [f"{place}: {what}" for place, what in itertools.islice(_problems(error, root), MAX_PROBLEMS)]
 
 
 def argument_problems(error: Exception) -> list[str]:
-    """The reasons why pygls could not read a command's arguments, never empty; none holds a value."""
-    # pygls says "Expected 1 arguments, got 3" when the count is wrong; any other text may hold a value.
+    """The reasons why pygls could not read a command's arguments, at least one; none quotes a value."""
+    # pygls says "Expected 1 arguments, got 3" when the count is wrong; any other text may quote a value.
     is_count = isinstance(error, TypeError) and str(error).startswith("Expected ")
     return [str(error)] if is_count else sentences(error, "argument")
 

@@ -1,7 +1,7 @@
-"""Requests of ours that the editor has not answered yet.
+"""Our requests that the editor has not answered yet.
 
-Each ends in one of three ways: with the typed result, with a JsonRpcException (the editor's error, or that its answer
-cannot be read: whoever asked must not wait for ever), or cancelled, by the one who asked or because the editor left.
+Each ends in one of three ways: with the typed result, with a JsonRpcException (the editor's error, or an unreadable
+answer), or cancelled, by its caller or because the editor left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 
 
 class Outgoing:
-    """The table of one connection. A request may be opened in any thread; it is answered and forgotten on the loop."""
+    """The open requests of one connection. A request may be opened in any thread; it is answered and removed on the
+    loop."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class Outgoing:
         on_loop: Callable[..., None],
         tell_cancelled: Callable[[MessageId], None],
     ) -> None:
-        """`futures` is where pygls keeps them too. `on_loop` calls a function with arguments on the loop, soon."""
+        """`futures` is pygls' own table of them. `on_loop` schedules a function with arguments on the loop."""
         self._methods = methods
         self._futures = futures
         self._names: dict[MessageId, str] = {}
@@ -40,23 +41,23 @@ class Outgoing:
         self._ids = itertools.count(1)
 
     def new_id(self) -> int:
-        """An id no request of this connection has had."""
+        """An id that no request of this connection has had."""
         return next(self._ids)
 
     def open(self, method: str, message_id: MessageId) -> Future[Any]:
-        """The future of an answer that will come."""
+        """The future of the answer to a new request."""
         future: Future[Any] = Future()
         self._futures[message_id] = future
         self._names[message_id] = method
-        # Soon, on the loop: a future may end in any thread, and while somebody walks the table.
+        # Scheduled on the loop: a future may end in any thread, and while the table is being iterated.
         future.add_done_callback(functools.partial(self._on_loop, self._forget, message_id))
         return future
 
     def resume(self, reply: IncomingReply) -> None:
-        """Give a reply to whoever waits for it, if anyone does."""
+        """Gives a reply to the caller of its request, if it still waits."""
         future = self._futures.get(reply.id) if is_message_id(reply.id) else None
         if future is None or future.done():
-            log.debug("A reply to no request was dropped.")
+            log.debug("A reply without a request was dropped.")
             return
         name = self._names[reply.id]
         try:
@@ -64,12 +65,12 @@ class Outgoing:
                 raise _error_from(reply.error, name)
             future.set_result(self._methods.read_result(self._methods.find(name), reply.result))
         except InvalidStateError:
-            log.debug("A reply came as its request was given up.")
+            log.debug("A reply came when its request had been given up.")
         except Exception as error:
             future.set_exception(error)
 
     def cancel_all(self) -> None:
-        """The editor will answer nothing any more."""
+        """Cancels every request, because the editor will not answer any more."""
         for future in list(self._futures.values()):
             future.cancel()
 
@@ -81,7 +82,7 @@ class Outgoing:
 
 
 def _error_from(error: Any, method: str) -> JsonRpcException:
-    """The error object of a reply as an exception; one that is no error object is an error of its own."""
+    """The error object of a reply as an exception. An invalid error object gives an exception of its own."""
     code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
     if type(code) is not int or not isinstance(message, str):
         return JsonRpcInternalError(f"The answer to {method} is an error that cannot be read.")

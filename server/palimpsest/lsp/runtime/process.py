@@ -1,7 +1,7 @@
-"""The process a server owns: signals, the editor that started it, and an end that comes whatever hangs.
+"""The process that a server owns: its signals, the editor that started it, and its certain end.
 
-What hangs may hold the interpreter, so that no thread here runs: then `watchdog_process`, a process of its own, brings
-the end. On Windows there is none; there a timer in C does, once an end has begun.
+Code in C may hold the interpreter, so that no thread here runs. Then `watchdog_process`, a separate process, ends the
+server. On Windows there is no watchdog; a timer in C ends the process once its end has begun.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ log = logging.getLogger(__name__)
 
 PARENT_POLL_S = 2.0
 SWITCH_INTERVAL_S = 0.0005
-"""After which a busy thread lets another run. A request crosses to the store's threads and back several times, and with
-Python's own 5 ms it waits that long each time while an answer is written."""
+"""The seconds after which a busy thread lets another run. A request crosses to the store's threads and back several
+times; with Python's default of 5 ms each crossing waits that long while an answer is written."""
 HANG_S = 60.0
-"""So long the interpreter may be held before the watchdog takes the server for lost."""
+"""The seconds that the interpreter may be held before the watchdog kills the server."""
 _MARGIN_S = 1.0
-"""The watchdog waits so much longer than the timer here, which can end with a code."""
+"""The seconds that the watchdog waits longer than our own timer, which can exit with a code."""
 _WATCHDOG = Path(__file__).with_name("watchdog_process.py")
 
 
 class Process:
-    """One a process, made on its event loop in its main thread."""
+    """The process, created once on its event loop in its main thread."""
 
     def __init__(self, grace_s: float, *, source: int = -1, hang_s: float = HANG_S) -> None:
-        """`source`: the descriptor of the input with which the process lives, if there is one."""
+        """`source` is the descriptor of the input whose end ends the process; -1 when there is none."""
         self._loop = asyncio.get_running_loop()
         self._grace_s = grace_s
         self._source = source
@@ -47,11 +47,11 @@ class Process:
         self._timer: threading.Timer | None = None
         self._is_watching = False
         self._watchdog: socket.socket | None = None
-        """What it is told, and asks, through."""
+        """The socket to the watchdog."""
         self._child: subprocess.Popen[bytes] | None = None
 
     def arm_exit(self, code: int) -> None:
-        """End the process with `code` after the grace time, if it is still there. Only the first call counts."""
+        """Ends the process with `code` after the grace time, if it still runs. Only the first call counts."""
         if self._timer is None:
             self._tell_watchdog()
             self._timer = threading.Timer(self._grace_s, os._exit, (code,))
@@ -59,13 +59,13 @@ class Process:
             self._timer.start()
 
     def stop_on_signals(self, request_stop: Callable[[int], None]) -> None:
-        """Let SIGTERM, SIGHUP and SIGINT ask for a stop with code 0, even while a handler blocks the loop."""
+        """Makes SIGTERM, SIGHUP and SIGINT request a stop with code 0, even while a handler blocks the loop."""
         if sys.platform == "win32":
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGBREAK):
                 signal.signal(number, lambda *_: self._stop(request_stop, 0))
             return
-        # A Python handler runs in the main thread only, and that may sit in a blocking call which no signal interrupts:
-        # the kernel may have given the signal to another thread. The wakeup descriptor is written to in any case.
+        # A Python handler runs in the main thread only, which may be in a blocking call that no signal interrupts,
+        # because the kernel may give the signal to another thread. The wakeup descriptor is written to in any case.
         signals, sink = os.pipe()
         os.set_blocking(sink, False)
         signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
@@ -80,8 +80,8 @@ class Process:
             poller.register(signals, select.POLLIN)
             poller.register(self._watchdog, select.POLLIN)
             while True:
-                # This thread may lose the interpreter for ever between any two calls. The watchdog sees a signal that
-                # nobody has read, so it is told before that is done.
+                # This thread may lose the interpreter forever between any two calls. The watchdog sees a signal that is
+                # still unread, so it is told before the signal is read.
                 for descriptor, _ in poller.poll():
                     if descriptor == signals:
                         self._tell_watchdog()
@@ -96,8 +96,8 @@ class Process:
         with its_end:
             numbers = (signals, self._source, self._grace_s + _MARGIN_S, self._hang_s)
             try:
-                # Without the environment, where keys may be, and in a session of its own: what a terminal sends to the
-                # server's group is for the server.
+                # Started without the environment, which may hold keys, and in its own session: a terminal's signals to
+                # the server's group are for the server.
                 self._child = subprocess.Popen(
                     [sys.executable, "-I", "-S", str(_WATCHDOG), *map(str, numbers)],
                     stdin=its_end.fileno(),
@@ -110,16 +110,16 @@ class Process:
                 log.warning("No watchdog could be started (%s): a hang may outlive a signal.", error.strerror)
 
     def _tell_watchdog(self) -> None:
-        """That the end has begun. Telling it again changes nothing."""
+        """Tells the watchdog that the end has begun. Calling it again is a no-op."""
         if sys.platform == "win32":
             faulthandler.dump_traceback_later(self._grace_s + _MARGIN_S, exit=True)
         elif self._watchdog is not None:
-            with contextlib.suppress(OSError):  # it is gone
+            with contextlib.suppress(OSError):  # the watchdog is gone
                 self._watchdog.send(b"e")
 
     def watch_parent(self, pid: int, request_stop: Callable[[int], None]) -> None:
-        """Ask for a stop with code 1 once `pid` has ended. A pid that is none here is not watched: the editor may run
-        in another container or on another machine."""
+        """Requests a stop with code 1 once the process `pid` has ended. A pid that does not exist here is ignored: the
+        editor may run in another container or on another machine."""
         if self._is_watching or not _may_exist(pid):
             return
         self._is_watching = True
@@ -133,12 +133,12 @@ class Process:
 
     def _stop(self, request_stop: Callable[[int], None], code: int) -> None:
         self.arm_exit(code)
-        with contextlib.suppress(RuntimeError):  # the loop has just been closed: then we are leaving anyway
+        with contextlib.suppress(RuntimeError):  # the loop has just been closed, so the process is ending anyway
             self._loop.call_soon_threadsafe(request_stop, code)
 
 
 def _answer(watchdog: socket.socket) -> bool:
-    """Says that the interpreter runs. False when the watchdog is gone."""
+    """Answers the watchdog's ping. False when the watchdog is gone."""
     try:
         if not watchdog.recv(64):
             return False
@@ -149,11 +149,11 @@ def _answer(watchdog: socket.socket) -> bool:
 
 
 def _may_exist(pid: int) -> bool:
-    """A look that costs nothing; False is certain."""
+    """A cheap check; only False is certain."""
     if pid <= 0:
         return False
     if sys.platform == "win32":
-        return True  # os.kill would end it there
+        return True  # os.kill would end the process there
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -164,13 +164,17 @@ def _may_exist(pid: int) -> bool:
 
 
 def _wait_for_end(pid: int) -> bool:
-    """SummaryPiece until the process has ended; False when there was none to begin with."""
+    """Blocks until the process has ended; False when there was none to begin with."""
     if sys.platform != "win32":
-        time.sleep(PARENT_POLL_S)  # it was there a moment ago, and importing psutil would delay the first answers
+        time.sleep(
+            PARENT_POLL_S
+        )  # the process existed a moment ago, and importing psutil would delay the first answers
     import psutil
 
     try:
-        parent = psutil.Process(pid)  # remembers when it began: a new process with this pid is not taken for it
+        parent = psutil.Process(
+            pid
+        )  # remembers the start time, so that a new process with this pid is not mistaken for it
         while parent.is_running() and parent.status() != psutil.STATUS_ZOMBIE:
             time.sleep(PARENT_POLL_S)
     except psutil.NoSuchProcess:

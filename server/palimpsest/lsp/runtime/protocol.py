@@ -1,17 +1,16 @@
 """JSON-RPC over pygls, with one promise: every request gets exactly one answer, and no other message gets any.
 
-The promise is kept by the shape of this module, not by its handlers. `_answer` starts a request, and whatever comes
-out of it - a value, an error, a cancel - goes through `_send_result` or `_send_failure`, each of which writes one
-message. A request that waits stands in `_running` as a task; its done callback is the only way out of the table.
-pygls' own ways of running handlers and answering are replaced as a whole (`handlers` and `outgoing` hold the rest of
-what takes their place); its built-in features and its registry of handlers are used.
+The structure of this module keeps the promise, not the handlers. `_answer` starts a request, and its outcome - a value,
+an error, a cancellation - goes through `_send_result` or `_send_failure`, each of which writes one message. A waiting
+request is a task in `_running`; only its done callback removes it. pygls' own ways of running handlers and answering
+are replaced entirely (see also `handlers` and `outgoing`); its built-in features and its registry of handlers are used.
 
-What an editor is told of a failure: the message and data of a JsonRpcException, which somebody wrote for it; of
-everything else, that the log says more. No traceback, path or text of an exception leaves the process.
+Failures: an editor gets the message and data of a JsonRpcException, which was written for it. For any other exception
+it learns only that the log says more. No traceback, path or text of an exception leaves the process.
 
-Order: messages are taken one after the other. A synchronous handler is done before the next message is looked at; an
-asynchronous one has been scheduled. Handlers that run in a thread are waited for without blocking the loop; cancelling
-one answers at once and drops its late result.
+Order: messages are taken one after another. A synchronous handler is done before the next message is read; an
+asynchronous one has been scheduled. Handlers that run in a thread do not block the loop; cancelling one answers at once
+and drops its late result.
 """
 
 from __future__ import annotations
@@ -80,9 +79,9 @@ class Protocol(LanguageServerProtocol):
         self.phase = Phase.NEW
         self.methods = Methods(self.messages)
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
-        """Requests of the editor that are being worked on."""
+        """The editor's requests that are being worked on."""
         self._background: dict[asyncio.Future[Any], None] = {}
-        """Asynchronous handlers of notifications; asyncio alone would forget them."""
+        """Running handlers of notifications; asyncio alone would drop them."""
         self._outgoing = Outgoing(self.methods, self._request_futures, self._on_loop, self._tell_cancelled)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
@@ -90,7 +89,7 @@ class Protocol(LanguageServerProtocol):
     # ------------------------------------------------------------------------------------------------------- reading
 
     def receive(self, body: bytes) -> None:
-        """Take one message from the editor. Never raises, whatever the bytes are."""
+        """Takes one message from the editor. Never raises, whatever the bytes are."""
         try:
             message = parse(body)
         except InvalidMessage as error:
@@ -106,7 +105,7 @@ class Protocol(LanguageServerProtocol):
                     context.run(self._take, message)
                 case IncomingReply():
                     self._outgoing.resume(message)
-        except Exception as error:  # a mistake in here; the next message is none the worse for it
+        except Exception as error:  # a defect of this module; it must not affect the next message
             self._report(error, FeatureRequestError)
 
     # ------------------------------------------------------------------------------------------------------ requests
@@ -166,7 +165,7 @@ class Protocol(LanguageServerProtocol):
             return
         method = self.methods.find(notification.method)
         if method is None or method.is_request or not self._has_handler(method.name):
-            log.debug("A notification nobody handles was dropped.")
+            log.debug("A notification without a handler was dropped.")
             return
         try:
             self.phase.check(method.name)
@@ -234,13 +233,13 @@ class Protocol(LanguageServerProtocol):
             return self._converter.unstructure(value)
         if isinstance(value, Enum):
             return value.value
-        raise TypeError(f"{type(value).__name__} has no form on the wire.")
+        raise TypeError(f"{type(value).__name__} cannot be sent.")
 
     # --------------------------------------------------------------------------------------------- to the editor
 
     def notify(self, method: str, params: Any | None = None) -> None:
-        """Send a notification. Undeclared when there is no such method, or it takes other params; TypeError or
-        ValueError when they have no form on the wire."""
+        """Sends a notification. Raises Undeclared when there is no such method or its params have another type;
+        TypeError or ValueError when the params have no form on the wire."""
         self.methods.check_params(method, params)
         self._write(encode_call(method, params, self._to_json))
 
@@ -251,8 +250,9 @@ class Protocol(LanguageServerProtocol):
         callback: Callable[[Any], None] | None = None,
         msg_id: MessageId | None = None,
     ) -> Future[Any]:
-        """Ask the editor. The future gets the typed result or a JsonRpcException, and is cancelled when the editor
-        leaves. Cancelling it, or the coroutine that awaits it, tells the editor. `callback` hears of results only."""
+        """Sends a request to the editor. The future gets the typed result or a JsonRpcException, and is cancelled when
+        the editor leaves. Cancelling the future, or a coroutine that awaits it, notifies the editor. `callback` gets
+        results only."""
         self.methods.check_params(method, params)
         message_id = self._outgoing.new_id() if msg_id is None else msg_id
         body = encode_call(method, params, self._to_json, message_id)
@@ -265,7 +265,8 @@ class Protocol(LanguageServerProtocol):
         return future
 
     def set_writer(self, writer: Any, include_headers: bool = True) -> None:
-        """Where frames go: `writer.write` is called on the running loop only, with one whole frame at a time."""
+        """Sets the writer of frames: `writer.write` is called on the running loop only, with one whole frame at a
+        time."""
         super().set_writer(writer, include_headers)
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
@@ -291,7 +292,7 @@ class Protocol(LanguageServerProtocol):
     # --------------------------------------------------------------------------------------------------------- ending
 
     async def wind_down(self, timeout_s: float) -> None:
-        """Cancel what runs, once, and wait until it has cleaned up and answered, at most `timeout_s`."""
+        """Cancels every handler once, and waits at most `timeout_s` until all have cleaned up and answered."""
         tasks = [*self._running.values(), *self._background]
         for task in tasks:
             _cancel_once(task)
@@ -299,7 +300,7 @@ class Protocol(LanguageServerProtocol):
             await asyncio.wait(tasks, timeout=timeout_s)
 
     def disconnect(self) -> None:
-        """From now on nothing is written, and whoever waits for the editor is cancelled."""
+        """Stops all writing, and cancels everything that waits for the editor."""
         self.writer = None
         self._outgoing.cancel_all()
 
@@ -307,7 +308,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, lsp.InitializeResult]:
-        """Refuses a wrong token; a failed `initialize` leaves the server new, so that it can be tried again."""
+        """Refuses a wrong token. After a failed `initialize` the server is new, so that the editor can try again."""
         self._check_token(params)
         self.phase = Phase.INITIALIZING
         try:
@@ -327,7 +328,7 @@ class Protocol(LanguageServerProtocol):
         if self._server.token is None:
             return
         options = params.initialization_options
-        # Taken out, so that no handler can log it or keep it.
+        # Removed, so that no handler can log or keep it.
         given = options.pop("token", None) if isinstance(options, dict) else None
         expected = self._server.token.encode()
         if not isinstance(given, str) or not hmac.compare_digest(given.encode("utf-8", "replace"), expected):
@@ -348,12 +349,13 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> None:  # type: ignore[override]  # pygls' is a generator that calls sys.exit
-        """Asks the transport to end; nothing leaves the process from in here."""
+        """Requests the end of the transport; this method does not end the process."""
         self._server.request_stop(0 if self.phase is Phase.SHUT_DOWN else 1)
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> Generator[Any, Any, Any]:
-        """As pygls' own, with errors an editor can show. The command's coroutine is the request's: a cancel ends it."""
+        """Like pygls' own, with errors that an editor can show. Cancelling the request cancels the command's
+        coroutine."""
         handler = self.fm.commands.get(params.command)
         if handler is None:
             message = f"There is no command {params.command[:100]!r}."
@@ -369,7 +371,7 @@ class Protocol(LanguageServerProtocol):
 
 
 def _cancel_once(task: asyncio.Future[Any]) -> None:
-    """A second cancel would hit the handler while it cleans up, and lose what it was about to save."""
+    """Cancels a task unless that was done before: a second cancellation would interrupt the cleanup of the first."""
     if not isinstance(task, asyncio.Task) or not task.cancelling():
         task.cancel()
 

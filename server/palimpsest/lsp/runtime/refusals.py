@@ -8,7 +8,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 
 
 def refusal(kind: type[JsonRpcException], name: str, message: str, **data: Any) -> JsonRpcException:
-    """An error an editor can show (`message` is a sentence) and a program can read (`data.kind` is `name`)."""
+    """An error that an editor can show (`message` is a sentence) and a program can read (`data.kind` is `name`)."""
     return kind(message, data={"kind": name, "retryable": False} | data)
 
 

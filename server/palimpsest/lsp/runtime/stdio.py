@@ -1,9 +1,9 @@
-"""Serving over stdin and stdout: the process lives as long as the connection.
+"""Serving over stdin and stdout, in a process that ends with its connection.
 
-Both pipes have a thread of their own, which does nothing but read or write. Reading through the loop's executor would
-compete with handlers, and writing on the loop would stop it when an editor does not read: no cancel, no timer, no
-signal. Only what is sure not to wait is written on the loop: waking a thread takes longer than writing a short frame,
-and every delta of an answer is one. The threads are daemons, because a read from a pipe cannot be interrupted.
+Each pipe has a thread that only reads or writes. Reading in the loop's executor would compete with handlers, and
+writing on the loop would block it when an editor does not read: no cancellation, timer or signal would run. Only writes
+that cannot block are made on the loop: waking a thread takes longer than writing a short frame, and every delta of an
+answer is one. The threads are daemons, because a read from a pipe cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from palimpsest.lsp.runtime.transport import CHUNK_BYTES, MAX_UNSENT_BYTES, log_
 
 
 def run_stdio(server: BaseServer) -> int:
-    """Serve the editor at the other end of stdin and stdout; the exit code. Call it in the main thread, once.
+    """Serves the editor at the other end of stdin and stdout; returns the exit code. Call it once, in the main thread.
 
-    0: `exit` after `shutdown`, or a signal. 1: the editor left in any other way, or sent what cannot be framed.
+    The code is 0 for `exit` after `shutdown`, and for a signal; 1 when the editor left in any other way, or sent bytes
+    that are no frames.
     """
     try:
         source, sink = protect_stdio()
     except OSError:
-        say("There is no stdin or no stdout to serve an editor on.")
+        say("There is no stdin or stdout to serve an editor on.")
         return 1
     return asyncio.run(_serve_stdio(server, source, sink))
 
@@ -51,8 +52,7 @@ async def _serve_stdio(server: BaseServer, source: int, sink: int) -> int:
 def protect_stdio() -> tuple[int, int]:
     """Private copies of the file descriptors 0 and 1; 0 becomes empty and 1 becomes stderr.
 
-    A stray print, a C library, a child process that inherits them: none of them can now read a byte of the protocol
-    or write one into it.
+    So no print, C library or child process that inherits them can read or write a byte of the protocol.
     """
     source, sink = os.dup(0), os.dup(1)
     if sys.platform == "win32":
@@ -61,7 +61,7 @@ def protect_stdio() -> tuple[int, int]:
         msvcrt.setmode(source, os.O_BINARY)
         msvcrt.setmode(sink, os.O_BINARY)
     else:
-        # Whoever started us may have left its pipes non-blocking, and our threads want to wait.
+        # The parent process may have made the pipes non-blocking, but our threads have to wait.
         os.set_blocking(source, True)
         os.set_blocking(sink, True)
     empty = os.open(os.devnull, os.O_RDONLY)
@@ -73,7 +73,7 @@ def protect_stdio() -> tuple[int, int]:
 
 
 class PipeReader:
-    """Chunks from a file descriptor, read in a thread, one at a time and only when asked for."""
+    """Chunks from a file descriptor, read in a thread, one at a time and only on request."""
 
     def __init__(self, source: int) -> None:
         self._source = source
@@ -81,7 +81,7 @@ class PipeReader:
         threading.Thread(target=self._run, name="stdin", daemon=True).start()
 
     async def read(self) -> bytes:
-        """The next bytes; none when the input has ended or cannot be read."""
+        """The next bytes; empty when the input has ended or cannot be read."""
         wanted: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._wanted.put(wanted)
         return await wanted
@@ -93,7 +93,7 @@ class PipeReader:
                 chunk = os.read(self._source, CHUNK_BYTES)
             except OSError:
                 chunk = b""
-            with contextlib.suppress(RuntimeError):  # the loop was closed while we read
+            with contextlib.suppress(RuntimeError):  # the loop was closed during the read
                 wanted.get_loop().call_soon_threadsafe(_resolve, wanted, chunk)
 
 
@@ -103,12 +103,11 @@ def _resolve(wanted: asyncio.Future[bytes], chunk: bytes) -> None:
 
 
 _AT_ONCE_BYTES = getattr(select, "PIPE_BUF", 0)
-"""So many can be written without waiting when the system says that a pipe can be written to."""
+"""The number of bytes that can be written without waiting to a pipe that the system reports as writable."""
 
 
 class PipeWriter:
-    """Frames to a file descriptor, in the order they came: written at once where nothing has to wait, else in a
-    thread."""
+    """Writes frames to a file descriptor in order: at once when nothing has to wait, else in a thread."""
 
     def __init__(self, sink: int, on_lost: Callable[[], None], max_unsent_bytes: int = MAX_UNSENT_BYTES) -> None:
         self._sink = sink
@@ -118,7 +117,7 @@ class PipeWriter:
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._unsent_bytes = 0
-        """Of frames that the thread has, the one it writes included."""
+        """The bytes of all frames in the thread, including the one being written."""
         self._is_lost = False
         self._readiness = select.poll() if _AT_ONCE_BYTES else None
         if self._readiness is not None:
@@ -127,12 +126,12 @@ class PipeWriter:
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        """Take a frame; dropped when the editor is lost."""
+        """Takes a frame; drops it when the editor is gone."""
         data = self._written_at_once(data)
         if not data:
             return
         with self._lock:
-            # A single frame may be larger than the bound: it is the frames behind it that nobody reads.
+            # A single frame may exceed the bound: the limit is for frames that wait behind it.
             is_too_much = 0 < self._unsent_bytes and self._unsent_bytes + len(data) > self._max_unsent_bytes
             self._unsent_bytes += len(data)
         if is_too_much:
@@ -141,7 +140,7 @@ class PipeWriter:
             self._frames.put(data)
 
     def _written_at_once(self, data: bytes) -> bytes:
-        """What is left of the frame. A descriptor that is in trouble is left to the thread."""
+        """The unwritten rest of the frame. Errors of the descriptor are left to the thread."""
         with self._lock:
             is_idle = not self._unsent_bytes and not self._is_lost
         if not is_idle or len(data) > _AT_ONCE_BYTES or self._readiness is None:
@@ -154,7 +153,7 @@ class PipeWriter:
             return data
 
     async def finish(self, timeout_s: float) -> None:
-        """Wait until what was taken is written, at most `timeout_s`."""
+        """Waits at most `timeout_s` until all frames are written."""
         self._frames.put(None)
         await asyncio.to_thread(self._thread.join, timeout_s)
 

@@ -1,8 +1,8 @@
 """Serving over TCP on the loopback: one process, many editors, one server object each.
 
-Any program on the machine can connect to a loopback port, other users' included. So nobody is served who does not show
-the token, which stands in a file only its owner can read; and nobody may stay who has not shown it in time. One editor
-that leaves, or sends nonsense, ends its own connection.
+Any program on the machine can connect to a loopback port, other users' programs included. So a client must show the
+token, which is in a file that only its owner can read, and it must show it in time. An editor that leaves, or sends
+invalid data, ends only its own connection.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from palimpsest.lsp.runtime.transport import CHUNK_BYTES, MAX_UNSENT_BYTES, log_
 
 HOST = "127.0.0.1"
 HANDSHAKE_S = 10.0
-"""From connecting to a successful `initialize`."""
+"""The seconds from connecting to a successful `initialize`."""
 MIN_TOKEN_LENGTH = 16
 
 
 class TokenFileError(Exception):
-    """The token file cannot be trusted or read; the message is a sentence that says why."""
+    """The token file cannot be trusted or read; the message is a sentence with the reason."""
 
 
 def run_tcp(
@@ -39,10 +39,10 @@ def run_tcp(
     port: int,
     on_stop: Callable[[], Awaitable[None]],
 ) -> int:
-    """Serve editors until a signal comes; the exit code. TokenFileError before anything is listening.
+    """Serves editors until a signal comes; returns the exit code. Raises TokenFileError before it listens.
 
-    `port` 0 takes a free one; the address is said on stderr. `on_stop` closes what the connections share, once, when
-    the last of them has ended.
+    `port` 0 takes a free one; the address is printed on stderr. `on_stop` closes the resources that connections share,
+    once, when the last of them has ended.
     """
     return asyncio.run(_listen(make_server, load_token(token_file), port, on_stop))
 
@@ -54,7 +54,7 @@ async def _listen(
     grace_s = BaseServer.grace_s
     stopping = asyncio.Event()
     connections: dict[asyncio.Task[None], BaseServer] = {}
-    process = Process(grace_s * 2)  # the connections take one grace time, `on_stop` a part of the next
+    process = Process(grace_s * 2)  # the connections take one grace time, `on_stop` a part of another
     process.stop_on_signals(lambda _: stopping.set())
 
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,14 +104,14 @@ async def _serve_stream(server: BaseServer, reader: asyncio.StreamReader, writer
 
 
 class StreamFrames:
-    """Frames to a socket; asyncio keeps what the editor has not read yet."""
+    """Writes frames to a socket; asyncio buffers those that the editor has not read yet."""
 
     def __init__(self, writer: asyncio.StreamWriter, server: BaseServer) -> None:
         self._writer = writer
         self._server = server
 
     def write(self, data: bytes) -> None:
-        """Take a frame. An editor that does not read is given up."""
+        """Takes a frame. Ends the connection when the editor does not read."""
         unsent_bytes = self._writer.transport.get_write_buffer_size()
         if 0 < unsent_bytes and unsent_bytes + len(data) > MAX_UNSENT_BYTES:
             self._server.request_stop(1)
@@ -119,7 +119,7 @@ class StreamFrames:
             self._writer.write(data)
 
     async def finish(self, timeout_s: float) -> None:
-        """Send what was taken, at most for `timeout_s`, and close the socket."""
+        """Sends all frames within `timeout_s`, and closes the socket."""
         self._writer.close()
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -128,16 +128,16 @@ class StreamFrames:
 
 
 def load_token(path: Path) -> str:
-    """The token in the file; where there is none, a fresh one is made with mode 0600.
+    """The token in the file; a new file with mode 0600 gets a fresh one.
 
-    TokenFileError when the file is not an ordinary one, belongs to someone else, or is open to others.
+    Raises TokenFileError when the file is not a regular file, belongs to another user, or is accessible to others.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return _read_token(path)
     except OSError as error:
-        raise TokenFileError(f"The token file {path} cannot be made: {error.strerror}.") from None
+        raise TokenFileError(f"The token file {path} cannot be created: {error.strerror}.") from None
     token = secrets.token_urlsafe(32)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(token + "\n")
@@ -146,7 +146,7 @@ def load_token(path: Path) -> str:
 
 def _read_token(path: Path) -> str:
     try:
-        # No link is followed, and what is checked is what is read: the descriptor, not the name.
+        # No link is followed, and the checks are of the open descriptor, not of the name.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise TokenFileError(f"The token file {path} cannot be read: {error.strerror}.") from None
@@ -162,11 +162,13 @@ def _read_token(path: Path) -> str:
 
 def _check_token_file(path: Path, facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        raise TokenFileError(f"The token file {path} is not an ordinary file.")
+        raise TokenFileError(f"The token file {path} is not a regular file.")
     if sys.platform == "win32":
-        return  # owners and modes are not told by stat there; the user's own folder has to do
+        return  # stat reports no owners and modes there; the user's own folder must be enough
     if facts.st_uid != os.geteuid():
         raise TokenFileError(f"The token file {path} belongs to another user.")
     if facts.st_mode & 0o077:
         mode = stat.S_IMODE(facts.st_mode)
-        raise TokenFileError(f"The token file {path} has mode {mode:04o}: others can use it. Make it 0600.")
+        raise TokenFileError(
+            f"The token file {path} has mode {mode:04o}: other users can read or change it. Set it to 0600."
+        )

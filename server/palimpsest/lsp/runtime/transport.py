@@ -1,10 +1,9 @@
-"""One connection from its first byte to its last, whatever carries it.
+"""One connection from its first byte to its last, over any transport.
 
-`serve` reads chunks, cuts them into messages, hands over one at a time and lets the loop run in between: the next chunk
-is asked for when the last message was taken, so a flood of messages waits in the pipe and not in our memory. Out of
-this one loop lead all ways to the end: the end of the input, broken frames, `exit`, a signal, a lost editor. Each of
-them only asks the server to stop, and `serve` then winds down in one order: handlers clean up, `on_stop` closes the
-stores, what is still to be written is written.
+`serve` reads chunks, cuts them into messages and handles one at a time, letting the loop run in between. The next chunk
+is read when the last message was handled, so a flood of messages waits in the pipe and not in our memory. Every way to
+the end - the end of the input, broken frames, `exit`, a signal, a lost editor - only requests a stop. Then `serve`
+winds down in one order: handlers clean up, `on_stop` closes the stores, and remaining frames are written.
 """
 
 from __future__ import annotations
@@ -26,29 +25,29 @@ log = logging.getLogger(__name__)
 
 CHUNK_BYTES = 64 << 10
 MAX_UNSENT_BYTES = 64 << 20
-"""More than this unread by an editor: it is given up. It has stopped reading, and memory is not endless."""
+"""The number of bytes that an editor may leave unread before its connection is ended."""
 
 MAX_REQUEST_BYTES = 64 << 20
-"""The longest message of an editor. It is read as a whole, while nothing else runs."""
+"""The longest message of an editor. It is parsed as a whole, while nothing else runs."""
 MAX_STRANGER_BYTES = 1 << 20
-"""What is taken in, all messages together, of an editor that has to show a token and has not."""
+"""The total bytes that are accepted from an editor that still has to show its token."""
 
 Read = Callable[[], Awaitable[bytes]]
-"""The next bytes from the editor, at least one; none at all when it will send no more. Raises nothing."""
+"""Returns the next bytes from the editor, empty at the end of the input. Never raises."""
 
 
 class Writer(Protocol):
-    """Where frames go."""
+    """The destination of frames."""
 
     def write(self, data: bytes) -> None:
-        """Take a frame and return at once. An editor that is gone, or never reads, is asked to be stopped."""
+        """Takes a frame and returns at once. Requests a stop when the editor is gone or never reads."""
 
     async def finish(self, timeout_s: float) -> None:
-        """Get rid of what was taken, within `timeout_s`, and close."""
+        """Writes the remaining frames within `timeout_s`, and closes."""
 
 
 async def serve(server: BaseServer, read: Read, writer: Writer) -> int:
-    """Serve the connection until it ends; the exit code. `server` has not served before."""
+    """Serves the connection until it ends; returns the exit code. `server` must be new."""
     server.protocol.set_writer(writer)
     reading = asyncio.create_task(_take_messages(server, read))
     try:
@@ -72,7 +71,7 @@ async def _take_messages(server: BaseServer, read: Read) -> None:
         decoder.max_body_bytes = MAX_STRANGER_BYTES if is_stranger else MAX_REQUEST_BYTES
         n_from_stranger += len(chunk) if is_stranger else 0
         if n_from_stranger > MAX_STRANGER_BYTES:
-            say("A program that has not shown the token sends too much. The connection is closed.")
+            say("A program without the token sent too much. The connection is closed.")
             break
         try:
             bodies = decoder.feed(chunk)
@@ -91,14 +90,14 @@ async def _take_messages(server: BaseServer, read: Read) -> None:
 
 
 def say(line: str) -> None:
-    """One line for whoever started the server, on stderr: stdout may be the protocol's."""
+    """Prints a line on stderr: stdout may carry the protocol."""
     with contextlib.suppress(OSError, ValueError):
         complain(line)
         sys.stderr.flush()
 
 
 async def run_bounded(work: Awaitable[None], timeout_s: float) -> None:
-    """Await `work` for at most `timeout_s`. Its failure is logged, and so is that it took too long."""
+    """Awaits `work` for at most `timeout_s`. Logs a failure, and a timeout."""
     task = asyncio.ensure_future(work)
     done, _ = await asyncio.wait({task}, timeout=timeout_s)
     if not done:
@@ -109,7 +108,8 @@ async def run_bounded(work: Awaitable[None], timeout_s: float) -> None:
 
 
 def log_without_text(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """For `loop.set_exception_handler`: asyncio's own logs texts and arguments, which may be somebody's words."""
+    """A handler for `loop.set_exception_handler`. asyncio's own logs texts and arguments, which may be a user's
+    words."""
     error = context.get("exception")
     frames = "".join(traceback.format_tb(error.__traceback__)) if error is not None else ""
     log.error("A task or callback failed: %s\n%s", type(error).__name__, frames.rstrip())

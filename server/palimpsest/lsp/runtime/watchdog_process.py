@@ -1,19 +1,18 @@
-"""Ends a server whose interpreter cannot end it, as a process of its own: `process` starts it beside the server.
+"""Ends a server whose interpreter cannot end it. `process` starts it beside the server, as a separate process.
 
-Code in C, such as a regular expression, may hold Python's interpreter for ever, and then no thread of the server runs:
-no signal handler, no timer, no look at a closed input. This process sees the same things from outside:
+Code in C, such as a regular expression, may hold Python's interpreter forever, and then no thread of the server runs:
+no signal handler, no timer, no check of a closed input. This process kills the server from outside when
 
-- a signal came, as the byte in the pipe that CPython's handler in C writes to, or the server says that it is ending:
-  the server is killed when it is still there after the grace time;
-- the input has ended, and a ping stays unanswered for the grace time;
-- a ping stays unanswered for `hang_s`: nobody can ask the server for anything any more, an end neither.
+- a signal came or the server reported that it is ending, and it still runs after the grace time. A signal shows as the
+  byte in the pipe that CPython's handler in C writes to;
+- the input has ended, and a ping is unanswered for the grace time;
+- a ping is unanswered for `hang_s`: no client can request anything any more, not even the end.
 
-Time is counted in short waits, and none counts for more than it was meant to last: a machine that sleeps adds nothing.
-Run as a script, isolated, it imports nothing but the standard library; it ends with the server, of which it is a child.
-POSIX only.
+Time is counted in short waits, each at most its intended length, so a suspended machine adds nothing. The script runs
+isolated, imports only the standard library, and ends with the server, its parent. POSIX only.
 
-Arguments: the descriptors of the signals' pipe and of the input (-1: none), then `grace_s` and `hang_s`. On descriptor
-0, a socket: `?` to the server, which answers `.`; `e` from it when it begins to end.
+Arguments: descriptors of the signals' pipe and of the input (-1 for none), `grace_s` and `hang_s`. Descriptor 0 is a
+socket: `?` to the server, which answers `.`; `e` from the server when it begins to end.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ import sys
 import time
 
 TICK_S = 5.0
-"""Between two pings."""
+"""The seconds between two pings."""
 _CLOSED = select.POLLHUP | select.POLLERR | select.POLLNVAL | getattr(select, "POLLRDHUP", 0)
 
 
 class Watchdog:
-    """Watches the process that started this one."""
+    """Watches its parent process, the server."""
 
     def __init__(self, control: socket.socket, signals: int, source: int, grace_s: float, hang_s: float) -> None:
         self._server = os.getppid()
@@ -43,14 +42,14 @@ class Watchdog:
         self._hang_s = hang_s
         self._tick_s = min(TICK_S, grace_s / 2)
         self._ending_for_s: float | None = None
-        """Since when the server is to end; None: nobody asked."""
+        """The seconds since the server's end began; None before that."""
         self._silent_for_s: float | None = None
-        """Since when it owes an answer; None: it owes none."""
+        """The seconds since an unanswered ping; None when every ping was answered."""
         self._ping_in_s = 0.0
         self._has_input = source >= 0
 
     def run(self) -> None:
-        """Returns when the server is gone, or was ended."""
+        """Returns when the server has ended or was killed."""
         poller = select.poll()
         poller.register(self._control, select.POLLIN)
         poller.register(self._signals, select.POLLIN)
@@ -70,7 +69,7 @@ class Watchdog:
                 return
 
     def _hear(self) -> bool:
-        """False when the server is gone."""
+        """Reads from the server. False when it is gone."""
         try:
             said = self._control.recv(64)
         except OSError:
@@ -94,15 +93,15 @@ class Watchdog:
         if self._silent_for_s is not None:
             self._silent_for_s += passed_s
         elif self._ping_in_s <= 0:
-            with contextlib.suppress(OSError):  # it is gone, which is heard next
+            with contextlib.suppress(OSError):  # the server is gone, which the next read shows
                 self._control.send(b"?")
             self._silent_for_s = 0.0
 
     def _has_ended(self) -> bool:
-        """Whether the server had to be ended, which is done here."""
+        """Kills the server if it must end; returns whether it did."""
         silence = self._silent_for_s or 0.0
         if self._ending_for_s is not None and self._ending_for_s > self._grace_s:
-            why = "it was asked to end and did not"
+            why = "it did not end when it was asked to"
         elif self._source >= 0 and not self._has_input and silence > self._grace_s:
             why = "its input has ended and it did not react"
         elif silence > self._hang_s and not _is_stopped(self._server):
@@ -110,13 +109,13 @@ class Watchdog:
         else:
             return False
         os.kill(self._server, signal.SIGKILL)
-        with contextlib.suppress(OSError):  # nobody reads it
-            os.write(2, f"palimpsest: The server was killed: {why}. What was shown is kept.\n".encode())
+        with contextlib.suppress(OSError):  # nobody reads stderr
+            os.write(2, f"palimpsest: The server was killed: {why}. The text that was shown is kept.\n".encode())
         return True
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether somebody has stopped the process, to go on later. False where that cannot be told."""
+    """Whether the process is suspended by a signal. False when that is unknown."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")

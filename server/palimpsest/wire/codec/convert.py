@@ -57,7 +57,7 @@ def to_json(value: Any) -> Any:
         return [to_json(item) for item in value]
     if isinstance(value, dict):
         return {_to_key(key): to_json(item) for key, item in value.items()}
-    raise TypeError(f"{type(value).__name__} has no form on the wire.")
+    raise TypeError(f"{type(value).__name__} cannot be sent.")
 
 
 def teach(converter: Converter) -> None:

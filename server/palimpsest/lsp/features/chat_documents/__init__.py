@@ -1,1 +1,1 @@
-"""Chat documents in plain LSP."""
+"""Chat documents: conversations as text documents, with requests that any editor has."""

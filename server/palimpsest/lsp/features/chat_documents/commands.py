@@ -1,4 +1,4 @@
-"""The commands of chat documents: `NAME.chat.md` is sent, stopped, made and shown with what any editor can do."""
+"""The commands of chat documents (`NAME.chat.md`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _command(do: Do) -> Callable[..., Awaitable[Any]]:
     """A command of at most one argument, an object."""
 
     @answers
-    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         if len(arguments) > 1 or not all(isinstance(each, dict) for each in arguments):
             raise InvalidRequest("The command takes at most one argument, an object.")
         return await do(ls, arguments[0] if arguments else {})
@@ -44,8 +44,8 @@ def _text(given: dict[str, Any], name: str) -> str | None:
 
 
 def _message_in(ls: PalimpsestServer, uri: str | None) -> str:
-    """What stands in the input of the document now, whether or not its chat is open yet; without a URI, of the only
-    chat. Empty where there is none."""
+    """The message in the document's input now, whether or not its chat is open yet; without a URI, in the only chat.
+    Empty when there is no such document."""
     if uri is None:
         chats = list(ls.part(OpenChats).chats.values())
         uri = chats[0].uri if len(chats) == 1 else ""
@@ -54,8 +54,8 @@ def _message_in(ls: PalimpsestServer, uri: str | None) -> str:
 
 
 def send(ls: Any, *arguments: Any) -> Awaitable[Any]:
-    """Sends what stands in the input as this is called: a coroutine begins later, and the editor may have told by then
-    what its user typed after sending."""
+    """Sends the message that is in the input at the time of the call. A coroutine begins later, when the editor may
+    have reported more typing."""
     uri = arguments[0].get("uri") if arguments and isinstance(arguments[0], dict) else None
     asked = _message_in(ls, uri if isinstance(uri, str) else None)
 
@@ -74,7 +74,7 @@ async def stop(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
 async def expand(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
     summary_id = given.get("summaryId")
     if not isinstance(summary_id, int):
-        raise InvalidRequest("Say which summary, by `summaryId`.")
+        raise InvalidRequest("Name a summary by `summaryId`.")
     await (await _chat(ls, given)).expand(summary_id)
 
 
@@ -92,8 +92,9 @@ async def _chat(ls: PalimpsestServer, given: dict[str, Any]) -> OpenChat:
 
 @_command
 async def open_(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
-    """Arguments, all optional: `conversationId`, or `folderUri` and `title` for a new one; `inFolder`; or the `uri` of
-    a document to begin a conversation in. The answer names the document, whether or not it could be shown."""
+    """Opens a chat document. Arguments, all optional: `conversationId`, or `folderUri` and `title` for a new
+    conversation; `inFolder`; or `uri`, a document to begin a conversation in. The answer names the document even if the
+    editor cannot show it."""
     conversation_id, uri = _text(given, "conversationId"), _text(given, "uri")
     if conversation_id is not None:
         session = await ls.session_of(conversation_id)

@@ -1,4 +1,4 @@
-"""What a message in a chat document means beside its words: whether it is a command, and which files it names."""
+"""Slash commands and mentioned files in the message of a chat document."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _MOST: Final = 20
 
 
 def is_command(message: str) -> bool:
-    """A slash and a word; a path or a slash behind a blank is a message."""
+    """Whether the message is a slash and a word. A path, or a slash behind a blank, is an ordinary message."""
     return _COMMAND.fullmatch(message) is not None
 
 
 async def attached(ls: PalimpsestServer, session: FolderSession, message: str) -> list[Snapshot]:
-    """The files that are mentioned by `@` and can be attached, once each. Any other `@` is just text."""
+    """Snapshots of the files mentioned by `@`, once each, at most 20. A mention that cannot be attached stays plain
+    text."""
     named = dict.fromkeys(quoted or plain.rstrip(".,;:!?)]}") for quoted, plain in _MENTION.findall(message))
     wanted = [Attachment(type=AttachmentType.FILE, path=path) for path in named if path][:_MOST]
     return [each for each in await snapshots_of(ls, session, wanted) if each.problem is None] if wanted else []

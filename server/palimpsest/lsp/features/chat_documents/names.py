@@ -1,15 +1,15 @@
-"""What chat documents and their commands are called."""
+"""The names of chat documents and their commands."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SUFFIX: Final = ".chat.md"
-"""How the name of a chat document's file ends."""
+"""The end of a chat document's file name."""
 SEND: Final = "palimpsest.chat.send"
 STOP: Final = "palimpsest.chat.stop"
 OPEN: Final = "palimpsest.chat.open"
 EXPAND: Final = "palimpsest.chat.expand"
 SHOW: Final = "palimpsest.chat.show"
 BEGIN: Final = "Begin a conversation"
-"""What a user says who wants one in a document that belongs to none."""
+"""The label of the choice to begin a conversation in a document that belongs to none."""

@@ -50,8 +50,8 @@ NO_EDITS: Final = (
     "requests work: palimpsest/chat, palimpsest/conversation/read."
 )
 _SENTENCES: Final = {
-    Unsendable.EMPTY: "There is no message yet. Write one below the last line that says so, then send it.",
-    Unsendable.ONLY_FENCED: "All of the message is fenced. Say outside of the fence what it is about.",
+    Unsendable.EMPTY: "There is no message yet. Write one below the last line of that kind, then send it.",
+    Unsendable.ONLY_FENCED: "All of the message is fenced. Say outside the fence what it is about.",
 }
 
 
@@ -225,7 +225,7 @@ class OpenChat:
 
         started = await begun(session.turns.start(self.conversation_id, machine.new_id(), content, asked_by), stop)
         if isinstance(started, str):
-            raise InvalidRequest("The message was sent already.")
+            raise InvalidRequest("The message has been sent already.")
         self._answer(started, content)
         return {"conversationId": self.conversation_id, "turnId": started.id}
 

@@ -1,4 +1,4 @@
-"""What an editor shows in a chat document: lenses, actions, diagnostics, completion, folding, hover."""
+"""The features of a chat document: lenses, actions, diagnostics, completion, folding, hover."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from palimpsest.services.chat.mentions import Item
 from palimpsest.services.context.reports import explain
 
 _LOOKED_AT: Final = 2_000
-"""Characters from which a message is counted before it is sent."""
+"""The length in characters from which a message is counted before it is sent."""
 
 
 def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
-    """What can be done, each with the line it belongs to; for one line only what is about it or about no line."""
+    """The commands of the document, each with its line. Given a line, those about another line are left out."""
     given: dict[str, Any] = {"uri": chat.uri}
     at = parsed.marker_line or 0
     title, name = ("Stop", STOP) if chat.is_answering else ("Send", SEND)
@@ -59,13 +59,14 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
 
 
 def _begin(uri: str) -> lsp.CodeAction:
-    """For a document that looks like a chat and belongs to no conversation: also where nobody can be asked."""
+    """The action for a document that looks like a chat and belongs to no conversation. Editors that cannot ask need
+    it."""
     command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
     return lsp.CodeAction(f"{BEGIN} in this document", OPEN, command=command)
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
-    """What a summary stands for."""
+    """The facts about a summary."""
     chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None:
         return None
@@ -75,7 +76,7 @@ async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | No
     if found is None:
         return None
     said = (
-        f"**Summary {found.id}** stands in the context for messages {found.start} to {found.end - 1} "
+        f"**Summary {found.id}** replaces messages {found.start} to {found.end - 1} in the context "
         f"({found.original_tokens:,} tokens). {found.kind}, level {found.level}, written by `{found.author}`. "
         "The messages themselves are kept; expanding it puts them back into the context."
     )
@@ -83,7 +84,7 @@ async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | No
 
 
 async def folding(ls: PalimpsestServer, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-    """Every message but the last, and every call, result and summary."""
+    """A fold for every section of more than one line."""
     chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None:
         return []
@@ -114,14 +115,14 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
 
 
 async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
-    """Why what stands in the input cannot be sent now."""
+    """The reason why the message in the input cannot be sent now."""
     severity = lsp.DiagnosticSeverity
     if chat.is_answering:
         return _problem(line, severity.Hint, "chat-answering", "The answer is being written. Send when it is there.")
     if parsed.problem is Unsendable.EMPTY:
         return _problem(line, severity.Hint, "chat-empty", "There is nothing to send yet. Write below this line.")
     if parsed.problem is Unsendable.ONLY_FENCED:
-        said = "All of the message is fenced, so it cannot be sent. Say outside of the fence what it is about."
+        said = "All of the message is fenced, so it cannot be sent. Say outside the fence what it is about."
         return _problem(line, severity.Error, "chat-only-fenced", said)
     try:
         session = await chat.session()
@@ -146,7 +147,7 @@ def _line(line: int) -> lsp.Range:
 
 
 async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.CompletionList | None:
-    """Files behind an `@` and commands behind a leading `/`, in the input only."""
+    """Files behind an `@` and commands behind a leading `/`, only in the input."""
     chat = await ls.part(OpenChats).find(params.text_document.uri)
     if chat is None:
         return None

@@ -1,4 +1,4 @@
-"""What a person can do about facts where they stand: code actions, their commands, hover, code lens, a document."""
+"""Actions on facts in documents: code actions and their commands, hover, code lens, and a document of all facts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from palimpsest.services.folder.session import FolderSession
 from palimpsest.wording import counted
 
 _KEPT_RIGHT: Final = "palimpsest.fact.verify"
-"""The one action that an editor may carry out together with all other quick fixes: it removes nothing, changes no words
-and can be said again. Each of the others is of a kind of its own, its command, so that a person chooses it."""
+"""The one action that an editor may carry out together with all other quick fixes: it deletes nothing, changes no text
+and can be reversed. Each other action has its command as its kind, so that users choose it themselves."""
 _TITLES: Final = {
     "palimpsest.fact.verify": "It still holds",
     "palimpsest.fact.update": "Update it from the file",
@@ -33,14 +33,14 @@ _TITLES: Final = {
 }
 SHOW: Final = "palimpsest.facts.show"
 _SHORT: Final = 60
-"""Characters of a fact in a title."""
+"""The number of characters of a fact in a title."""
 
 
 # ------------------------------------------------------------------------------------------------------ what is offered
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """On the place of a fact, whether or not it is stale: a person may know better."""
+    """Actions for the facts at a place, stale or not: the user may know better."""
     first, last = params.range.start.line, params.range.end.line
     uri = params.text_document.uri
     meant = {
@@ -105,13 +105,13 @@ def _markdown(placed: PlacedFact) -> str:
 
 
 def _plain(text: str) -> str:
-    """What people or models said, so that Markdown finds no link, image or HTML in it."""
+    """Text of users or models without links, images and HTML for Markdown."""
     flat = " ".join(text.split())
     return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#!|~" else character for character in flat)
 
 
 async def code_lens(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-    """One on the first line of each place, with how many facts rest on it."""
+    """A lens on the first line of each place, with the number of facts that depend on it."""
     uri = params.text_document.uri
     by_line: dict[int, list[PlacedFact]] = {}
     for placed in await placed_facts(ls, uri):
@@ -136,7 +136,7 @@ def _lens(placed: list[PlacedFact]) -> str:
 
 
 async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
-    """The facts of a folder, stale ones first, as Markdown."""
+    """The facts of a folder as Markdown, stale ones first."""
     parts = urlsplit(params.uri)
     folder = next(iter(parse_qs(f"folder={parts.query}").get("folder", [])), None)
     session = await ls.session(folder)
@@ -152,7 +152,7 @@ async def _document(session: FolderSession) -> str:
         if facts:
             lines += [f"## {heading}", "", *(_item(fact) for fact in facts), ""]
     if not found:
-        lines.append("None yet: they are learned from what is said in chats about this folder.")
+        lines.append("None yet. Palimpsest learns facts from chats about this folder.")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -169,10 +169,10 @@ Do = Callable[[PalimpsestServer, FolderSession, FactId, dict[str, Any]], Awaitab
 
 
 def _command(do: Do) -> Callable[..., Awaitable[Any]]:
-    """A command of one argument, `{folderUri, factId}`; `isConfirmed` says that the user was asked already."""
+    """A command of one argument, `{folderUri, factId}`; `isConfirmed` means that the user has agreed already."""
 
     @answers
-    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations when it runs the command
+    async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
         folder, fact_id = given.get("folderUri"), given.get("factId")
         if not isinstance(fact_id, int) or not (folder is None or isinstance(folder, str)):
@@ -194,10 +194,10 @@ async def update(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, 
 
 @_command
 async def forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, given: dict[str, Any]) -> Any:
-    """Asks first. The answer says whether it was forgotten, and what is left."""
+    """Forgets a fact after a confirmation. The answer says whether it was forgotten, and which facts are left."""
     keeper = session.folder.facts.keeper
     fact = await keeper.get(fact_id)
-    question = f"Forget this fact? It is told to no model any more. “{_short(fact)}”"
+    question = f"Forget this fact? No model will get it any more. “{_short(fact)}”"
     is_wanted = await require_consent(ls, question, "Forget", given)
     counts = await (keeper.forget(fact_id) if is_wanted else keeper.counts())
     if is_wanted:
@@ -217,13 +217,14 @@ async def pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _gi
 
 
 async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> Any:
-    """It rests on its files as they are saved. Says so where the editor holds another text, and the warning stays."""
+    """Warns the user when the editor holds another text than the saved file, which the fact depends on: the diagnostic
+    stays then."""
     for source in fact.sources:
         placed = await placed_facts(ls, file_uri(ls, session, source.place.path))
         if any(each.fact.id == fact.id and each.state.is_stale for each in placed):
             message = (
-                f"{source.place.path} is not saved, and facts rest on what is saved. The warning stays until you save "
-                "the file and say it again, or take the change back."
+                f"{source.place.path} has unsaved changes, but facts depend on the saved file. The warning stays until "
+                "you save the file and confirm the fact again, or undo the changes."
             )
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
             break
@@ -232,20 +233,20 @@ async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFac
 
 @_command
 async def ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    """A conversation with the question as its draft: nothing is sent before the user has read it."""
+    """Creates a conversation with the question as its draft: the user reads it before it is sent."""
     fact = await session.folder.facts.keeper.get(fact_id)
     where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
     text = f"Does this still hold: {fact.fact.content}" + (f" See {where}." if where else "")
     record = await session.conversations.create(None, None)
     await session.conversations.set_draft(record.id, text)
-    message = "The question stands as a draft in a new conversation. Read it over and send it."
+    message = "The question is the draft of a new conversation. Read it and send it."
     ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
     return {"conversationId": record.id, "draft": text}
 
 
 @answers
 async def show_facts(ls: Any, *arguments: Any) -> str:
-    """Shows the document of facts, where the editor can; its text in any case."""
+    """Shows the document of facts if the editor can, and returns its text."""
     given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
     folder = given.get("folderUri")
     session = await ls.session(folder if isinstance(folder, str) else None)

@@ -1,6 +1,6 @@
-"""Facts where they stand in documents, and the diagnostics of those that need a look.
+"""The places of facts in documents, and diagnostics of the facts that need attention.
 
-What an editor holds unsaved is compared with what facts rest on and stored nowhere.
+Unsaved text of an editor is compared with the files that facts depend on, and never stored.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ log = logging.getLogger(__name__)
 
 CODE: Final = "stale-fact"
 _LINE_END: Final = 10_000
-"""A character behind the end of any line, which editors take for its end."""
+"""A character beyond the end of any line, which editors take for that end."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedFact:
-    """A fact at a place of one document, as the document is now."""
+    """A fact at a place in the current text of one document."""
 
     fact: StoredFact
     state: FactState
     span: Span | None
-    """None: the whole file, or it is gone."""
+    """The lines of the place; None when the fact depends on the whole file, or the place is gone."""
 
     @property
     def line(self) -> int:
-        """Counted from 0."""
+        """The first line, counted from 0."""
         return 0 if self.span is None else self.span.start - 1
 
     @property
     def range(self) -> lsp.Range:
-        """The place's first line: a fact may rest on hundreds."""
+        """The place's first line only: a fact may depend on hundreds."""
         return lsp.Range(lsp.Position(self.line, 0), lsp.Position(self.line, _LINE_END))
 
     def covers(self, line: int) -> bool:
@@ -51,11 +51,11 @@ class PlacedFact:
 
 
 async def diagnostics_of(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
-    """Of one document, by line."""
+    """The diagnostics of one document, by line."""
     try:
         placed = await placed_facts(ls, uri)
     except PalimpsestError as error:
-        log.info("no facts for a document: %s", error.kind)
+        log.info("the facts of a document could not be read: %s", error.kind)
         return []
     stale = [each for each in placed if each.state.is_stale]
     return [_to_diagnostic(each) for each in sorted(stale, key=lambda each: (each.line, each.fact.id))]
@@ -75,8 +75,7 @@ def _to_diagnostic(placed: PlacedFact) -> lsp.Diagnostic:
 
 
 async def placed_facts(ls: PalimpsestServer, uri: str) -> list[PlacedFact]:
-    """The facts that rest on the document, where they stand in what the editor holds, or on disk where it holds
-    nothing."""
+    """The facts that depend on the document, placed in the editor's text, or in the file when it is not open."""
     session = await session_of_document(ls, uri)
     path = None if session is None else path_below(ls, session, uri)
     if session is None or path is None:
@@ -110,7 +109,7 @@ async def _facts_on(facts: FolderFacts, path: str) -> list[StoredFact]:
 
 
 async def stale_documents(ls: PalimpsestServer, session: FolderSession) -> set[str]:
-    """Of the folder, what is open in the editor, and files with a stale fact, by their URIs."""
+    """The URIs of the folder's open documents, and of its files with a stale fact."""
     found = await session.folder.facts.keeper.select(Wanted(is_stale=True, limit=1_000))
     stale = {path for fact in found for path in fact.stale_sources}
     open_documents = {

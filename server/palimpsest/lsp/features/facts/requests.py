@@ -1,4 +1,4 @@
-"""`facts/*`: what the librarian keeps of a folder."""
+"""`facts/*`: the facts of a folder."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def restore_fact(ls: PalimpsestServer, params: FactParams) -> FactInfo:
 
 
 async def changed_params(ls: PalimpsestServer, session: FolderSession) -> FactsChangedParams:
-    """What is told when facts have changed."""
+    """The parameters of the notification that facts have changed."""
     counts = await session.folder.facts.keeper.counts()
     return FactsChangedParams(folder_uri(ls, session), counts.n_open, counts.n_stale)
 

@@ -1,2 +1,2 @@
-"""What one connection holds of each feature. These modules are loaded before `initialize` is answered, so none imports
-a service at its top."""
+"""The state that one connection keeps for each feature. These modules are loaded before `initialize` is answered, so
+none imports a service at its top."""

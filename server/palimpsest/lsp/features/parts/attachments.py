@@ -1,4 +1,4 @@
-"""The folders that the editor of one connection is attached to, and the tools that it brings."""
+"""The folders that the editor of one connection is attached to, and the tools that it offers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Attached:
-    """The editor among those that have a folder open."""
+    """The attachment of the editor to one folder."""
 
     editors: Editors
     editor: FolderEditor
@@ -30,7 +30,7 @@ class _Attached:
 
 
 class Attachments(Feature):
-    """The editor is attached to the folders that it has used. What it brings, it brings to all."""
+    """Attaches the editor to each folder at its first use. The editor's tools are offered in all of them."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
@@ -38,7 +38,7 @@ class Attachments(Feature):
         self._attached: dict[Path, _Attached] = {}
 
     def on_session(self, session: FolderSession) -> None:
-        """Attaches once to a folder that is open."""
+        """Attaches the editor, once for each opening of the folder."""
         root, editors = session.folder.root, session.folder.editors
         if (before := self._attached.get(root)) is not None:
             if before.editors is editors:

@@ -1,4 +1,4 @@
-"""Notifications of ours about what happens in the folders of one connection."""
+"""Our notifications about events in the folders of one connection."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 class Changes(Feature):
-    """Tells an editor that has asked for it what has changed."""
+    """Notifies an editor that has announced it takes our notifications."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self._changed: dict[tuple[Path, ConversationId], None] = {}
-        """What is still to be told of, in its order; so is the next."""
+        """The conversations that have changed since the last notification, in order; likewise `_facts_changed`."""
         self._facts_changed: dict[Path, None] = {}
         self.telling: asyncio.Task[None] | None = None
 
@@ -60,7 +60,7 @@ class Changes(Feature):
             self.telling.cancel()
 
     async def _tell(self) -> None:
-        """Tells of changed facts and conversations, each once however often it changed meanwhile."""
+        """Notifies of changed facts and conversations, once each however often it changed meanwhile."""
         # As in `on_event`.
         from palimpsest.lsp.features.facts.requests import changed_params
         from palimpsest.lsp.to_wire import to_usage
@@ -79,14 +79,14 @@ class Changes(Feature):
                 report = await usage_status(session.contexts, conversation_id)
                 seq = await session.conversations.change_seq(conversation_id)
             except PalimpsestError as error:
-                log.warning("a change could not be told: %s", error.kind)
+                log.warning("a change could not be reported: %s", error.kind)
                 continue
             server.protocol.notify("palimpsest/didChangeConversation", ConversationChangedParams(conversation_id, seq))
             server.protocol.notify("palimpsest/didChangeUsage", UsageChangedParams(conversation_id, to_usage(report)))
 
 
 def _first(waiting: dict[T, None]) -> T:
-    """The one that has waited longest; it waits no more."""
+    """Removes and returns the key that was added first."""
     found = next(iter(waiting))
     del waiting[found]
     return found

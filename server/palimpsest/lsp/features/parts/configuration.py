@@ -1,8 +1,8 @@
-"""What an editor says about its folders (settings, and whether the user trusts them), passed on to the services.
+"""The editor's statements about its folders (settings, trust), passed to the services.
 
-It comes in `initializationOptions.palimpsest`, as answers to `workspace/configuration`, and in notifications. Requests
-wait for what is on its way (`settled`), so that the first one already finds the user's settings; an editor that does
-not answer is waited for once, for a moment, and heard later if it answers after all.
+They come in `initializationOptions.palimpsest`, in answers to `workspace/configuration`, and in notifications. Requests
+wait for them (`settled`), so that the first request already finds the user's settings. For an editor that does not
+answer, requests wait a moment, once; a late answer still counts.
 """
 
 from __future__ import annotations
@@ -31,31 +31,30 @@ _WAIT_S: Final = 3.0
 
 
 class EditorConfiguration(Feature):
-    """What the editor of one connection says. What it has not said is left to others: an editor without settings takes
-    nothing from those of another one on the same server."""
+    """The statements of one connection's editor. Anything it leaves out stays as it was: an editor without settings
+    does not reset those of another editor on the same server."""
 
     wait_s: float = _WAIT_S
-    """How long requests wait for an answer to `workspace/configuration`."""
+    """The seconds that requests wait for an answer to `workspace/configuration`."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self._options = EditorOptions()
         self._problem: str | None = None
-        """What is wrong with the options."""
+        """The problem with the options, for the user."""
         self._has_begun = False
         self._introduced: set[Path] = set()
-        """Folders of which was said, once, whether they are trusted."""
+        """Folders whose trust was passed to the services. That happens once each."""
         self._with_settings: set[Path] = set()
-        """Folders the editor has sent settings for."""
+        """Folders that the editor has sent settings for."""
         self._questions = itertools.count(1)
         self._newest_question = 0
         self.telling: dict[asyncio.Task[None], None] = {}
-        """What requests wait for."""
+        """The tasks that requests wait for."""
         self._asking: dict[asyncio.Task[None], None] = {}
 
     def read_options(self, options: Any) -> None:
-        """`initializationOptions`; those of other servers are no business of ours. What cannot be read trusts no
-        folder."""
+        """Reads `initializationOptions`, but not the options of other servers. Invalid options trust no folder."""
         given = options.get(SECTION) if isinstance(options, dict) else None
         self._problem = None
         try:
@@ -63,10 +62,10 @@ class EditorConfiguration(Feature):
         except Mismatch as error:
             self._options = EditorOptions(trust=False)
             sentences = "; ".join(error.sentences(f"initializationOptions.{SECTION}"))
-            self._problem = f"{sentences}. None of it counts, and no folder is trusted."
+            self._problem = f"{sentences}. No folder is trusted, and these options have no effect."
 
     def begin(self) -> None:
-        """Tell the services what was said, and ask for the rest; once."""
+        """Passes the options to the services, and requests the settings. Calling it again is a no-op."""
         if self._has_begun:
             return
         self._has_begun = True
@@ -84,7 +83,7 @@ class EditorConfiguration(Feature):
         self.tell()
 
     def change_settings(self, settings: Any) -> None:
-        """The editor's settings have changed. They come with the message only from editors that cannot be asked."""
+        """Takes a change of the editor's settings. Only editors without `workspace/configuration` send them along."""
         pushed = settings.get(SECTION) if isinstance(settings, dict) else None
         if not self._can_ask() and pushed is not None:
             self._options = EditorOptions(self._options.trust, pushed)
@@ -97,12 +96,12 @@ class EditorConfiguration(Feature):
             self._follow(self._say(root, is_trusted=is_trusted))
 
     def tell(self) -> None:
-        """Tell the services about the folders that are open now, and ask the editor for their settings."""
+        """Passes the options to the services for the open folders, and requests the editor's settings."""
         self._follow(self._tell())
 
     async def settled(self) -> None:
-        """Waits until what the editor has said counts, or it was waited for long enough."""
-        self.begin()  # an editor may have forgotten `initialized`
+        """Waits until the editor's statements count, or the wait has been long enough."""
+        self.begin()  # some editors never send `initialized`
         if self.telling:
             await asyncio.wait(list(self.telling))
 
@@ -142,7 +141,7 @@ class EditorConfiguration(Feature):
         for root, value in zip(uris, values, strict=True):
             settings = self._checked(self._options.settings if value is None else value)
             if settings is None and value is None and root in self._with_settings:
-                settings = {}  # what it had sent is not there any more
+                settings = {}  # the editor has removed its settings
             await self._say(root, settings=settings)
 
     async def _say(
@@ -154,7 +153,7 @@ class EditorConfiguration(Feature):
             folders = await asyncio.shield(self._server.start_loading())
             session = await folders.hear(root, is_trusted=is_trusted, settings=settings)
         except PalimpsestError:
-            return  # it is in the way of every request too, and each of them says so
+            return  # every request fails with it too, and reports it
         if session is not None:
             self._server.part(Notices).on_session(session)
 
@@ -163,7 +162,8 @@ class EditorConfiguration(Feature):
         return root in map(self._server.resolve, trust) if isinstance(trust, list) else trust
 
     def _checked(self, settings: Any) -> Mapping[str, Any] | None:
-        """Settings as they came; None for what is none, of which the user is told. Lua's empty table is a list."""
+        """The settings unchanged; None, with a warning to the user, when they are no object. Lua's empty table arrives
+        as a list."""
         if isinstance(settings, Mapping) or settings is None:
             return settings
         if settings == []:

@@ -1,6 +1,6 @@
-"""Diagnostics that the editor of one connection was sent, and telling it that they have changed.
+"""The diagnostics that were sent to the editor of one connection, and their updates.
 
-Editors that can pull are told to pull again; to the others what has changed is pushed, document by document.
+Editors that can pull are asked to pull again. Others are sent the changed documents one by one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from palimpsest.services.folder.session import FolderSession
 
 _DEBOUNCE_S: Final = 0.15
-"""From the last key to the look, for editors that are pushed to."""
+"""The seconds from the last key press to a push."""
 
 
 class FactNotes(Feature):
-    """What one connection's editor was told of stale facts, and telling it what is new."""
+    """Updates the diagnostics of one connection's editor."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self._told: dict[str, str] = {}
-        """By document, what was pushed last."""
+        """The digest of the diagnostics last pushed, by document."""
         self._touched: set[str] = set()
         self.pushing: asyncio.Task[None] | None = None
         self._is_stopped = False
@@ -41,13 +41,13 @@ class FactNotes(Feature):
         return document is not None and document.diagnostic is not None
 
     def touch(self, uri: str) -> None:
-        """The document may show other places now."""
+        """Reports that the document may have changed."""
         if not self.can_pull and uri.startswith("file:"):
             self._touched.add(uri)
             self._wake(_DEBOUNCE_S)
 
     def on_event(self, session: FolderSession, event: FolderEvent) -> None:
-        """Facts of a folder, or the condition of their places on disk, have changed."""
+        """Takes a change of a folder's facts, or of the files that they depend on."""
         # Events come from services, so these are loaded.
         from palimpsest.services.events import FactsChanged
 
@@ -73,7 +73,7 @@ class FactNotes(Feature):
             touched, self._touched = self._touched, set()
             sessions = await kept_sessions(self._server)
             if not sessions:
-                await asyncio.wait({self._server.start_loading()})  # nobody else has waited for it
+                await asyncio.wait({self._server.start_loading()})  # no request has waited for the services
             # Services are loaded by now.
             from palimpsest.lsp.features.contributions import diagnostics_of, digest_of
             from palimpsest.lsp.features.facts.diagnostics import stale_documents

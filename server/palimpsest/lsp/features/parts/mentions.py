@@ -1,4 +1,4 @@
-"""The files that may be mentioned in the chats of one connection."""
+"""The files that messages of one connection may mention."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class KnownMentions(Feature):
-    """What may be mentioned in each folder: every keystroke asks, so what a walk found is kept for a few seconds."""
+    """The mentionable files of each folder. Every key press needs them, so they are kept for a few seconds."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self._known: dict[Path, Mentions] = {}
 
     def of(self, root: Path) -> Mentions:
-        # Asked by requests only, so services are loaded.
+        # Only requests call this, so services are loaded.
         from palimpsest.services.chat.mentions import Mentions
         from palimpsest.services.workspace.files import WorkspaceFiles
 

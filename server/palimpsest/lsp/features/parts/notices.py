@@ -1,4 +1,4 @@
-"""What the user of one connection was told once."""
+"""The notices that the user of one connection has been shown."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Notices(Feature):
-    """What the user knows, so that nothing is said twice."""
+    """Shows each notice once."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self._told: dict[Path, tuple[str, ...]] = {}
-        """What the user knows about each folder's settings."""
+        """The notices about each folder's settings that the user has been shown."""
         self._offered: set[ConversationId] = set()
-        """Conversations that only search, whose user knows that a model is set up now."""
+        """Conversations without a model whose user has been told that a model is available now."""
 
     def on_session(self, session: FolderSession) -> None:
-        """Tells what is to be known about the folder's settings, each thing once as long as it is so: what is so of
-        several folders, such as a misspelt variable, once for all of them."""
+        """Shows the notices about the folder's settings, each once while it holds. A notice that holds for several
+        folders, such as a misspelled variable, is shown once for all of them."""
         told = {note for notes in self._told.values() for note in notes}
         self._told[session.folder.root] = session.notes
         for note in session.notes:
@@ -36,7 +36,7 @@ class Notices(Feature):
         self._told.pop(root, None)
 
     def is_first_offer(self, conversation_id: ConversationId) -> bool:
-        """Whether the user was not told yet that a model could answer in the conversation. From now on they were."""
+        """Whether this is the first call for the conversation: the user must be told that a model can answer in it."""
         is_first = conversation_id not in self._offered
         self._offered.add(conversation_id)
         return is_first

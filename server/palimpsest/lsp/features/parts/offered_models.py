@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 _SILENCE_S: Final = 300.0
 
 Pieces = asyncio.Queue[EditorModelDeltaParams | None]
-"""What came of a call and was not taken yet; None: there is an answer."""
+"""The pieces of a call's answer that are still to be taken; None when the editor has answered the request."""
 
 
 class OfferedModels(Feature):
-    """The models of one connection's editor: a `services.editor_models.ModelHost`."""
+    """The models of one connection's editor; implements `services.editor_models.ModelHost`."""
 
     silence_s: float = _SILENCE_S
-    """How long a call waits for the next piece. The first may take a person's answer to the editor's question whether
-    Palimpsest may ask the model at all."""
+    """The seconds that a call waits for the next piece. Before the first piece, the editor may ask its user whether
+    Palimpsest may use the model."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self.id: Final = cast("EditorId", machine.new_id())
-        """By it the services know whose work they do."""
+        """The services' name for this editor in the work that it requests."""
         self._models: list[EditorModelInfo] = []
         self._told = self._models
-        """What the services know of."""
+        """The models that the services have been told."""
         self._services: EditorModels | None = None
-        """Where they are offered; None before there was anything to offer."""
+        """The services that know the models; None before there were any."""
         self._calls: dict[str, Pieces] = {}
 
     def change(self, models: list[EditorModelInfo]) -> None:
-        """What it offers from now on. It counts when the services have been told."""
+        """Takes the editor's current models. They count from the next use of the services on."""
         self._models = models
 
     def on_folders(self, folders: Folders) -> None:
-        """Tells the services, if there is news for them."""
+        """Tells the services when the models have changed."""
         if self._models is self._told or folders.editor_models is None:
             return
         # There are folders, so services are loaded.
@@ -62,7 +62,7 @@ class OfferedModels(Feature):
 
     @contextlib.contextmanager
     def hearing(self, request_id: str) -> Iterator[Pieces]:
-        """What comes of the call, as long as the block runs."""
+        """The pieces of the call's answer, which arrive while the block runs."""
         pieces = self._calls[request_id] = asyncio.Queue()
         try:
             yield pieces
@@ -70,7 +70,7 @@ class OfferedModels(Feature):
             del self._calls[request_id]
 
     async def on_stop(self) -> None:
-        """The editor is not there any more: what it said last is not told to anybody."""
+        """Withdraws the models. A change that was not passed on is dropped."""
         self._models = self._told
         if self._services is not None:
             self._services.withdraw(self)

@@ -1,4 +1,4 @@
-"""What broke off, offered when a folder is first used."""
+"""The offer to resolve broken-off answers, made at a folder's first use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 class Offers(Feature):
-    """Tells the user of one connection what broke off in a folder. Nothing waits for the answer."""
+    """Tells the user of one connection about answers that broke off in a folder. Nothing waits for the user's
+    choice."""
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self._offered: dict[Path, asyncio.Task[None]] = {}
 
     def on_session(self, session: FolderSession) -> None:
-        """Once a folder, for as long as the connection holds it."""
+        """Offers once a folder, while the connection holds it."""
         if session.folder.root in self._offered:
             return
         # There is a session, so services are loaded.
@@ -31,7 +32,7 @@ class Offers(Feature):
         self._offered[session.folder.root] = task
 
     def on_left(self, root: Path) -> None:
-        """When it is opened again, what broke off meanwhile is offered."""
+        """Offers again when the folder is opened again."""
         if (offered := self._offered.pop(root, None)) is not None:
             offered.cancel()
 

@@ -34,13 +34,13 @@ log = logging.getLogger(__name__)
 _HEAD: Final = "<!-- palimpsest-chat "
 _ASK: Final = (
     "This looks like a chat document, but it belongs to no conversation of yours: it may have come with the folder. "
-    "Begin a new conversation in it? What stands above its input is replaced then."
+    "Begin a new conversation in it? The text above its input will be replaced."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """A folder of which is heard what happens to its conversations."""
+    """A folder whose events the open chats receive."""
 
     folder: OpenFolder
     unsubscribe: Callable[[], None]
@@ -52,33 +52,34 @@ class OpenChats(Feature):
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
         self.chats: dict[str, OpenChat] = {}
-        """By unquoted URI, because editors quote one and the same URI in several ways."""
+        """The open chats by unquoted URI, because editors quote the same URI in several ways."""
         self.opening: dict[str, asyncio.Task[None]] = {}
         self._heard: dict[Path, _Heard] = {}
-        """The folders of open chats. Each is heard of for as long as it is held, also when it has left the workspace
-        and no session of it is asked for."""
+        """The folders of open chats. Events are received while a folder is held, even when it has left the workspace
+        and no request uses its session."""
         self.closing: dict[asyncio.Task[None], None] = {}
         self._left: dict[str, OpenChat] = {}
-        """Those that were closed while something was on its way into the document, or was being sent."""
+        """Chats that were closed while a message was being sent or an edit was under way."""
         self._remains: dict[tuple[str, ConversationId], Remains] = {}
-        """Of documents that were closed, and what they showed."""
+        """The remains of closed documents, by URI and conversation."""
         self._asking: dict[Path, asyncio.Task[None]] = {}
-        """Questions whether a conversation is to begin in a document, each asked once. Nothing waits for an answer."""
+        """Questions to the user whether to begin a conversation in a document, one a document. Nothing waits for the
+        answer."""
 
     async def find(self, uri: str) -> OpenChat | None:
-        """The chat in that document, once it is opened; None for any other document."""
+        """The chat in this document, once it is opened; None for any other document."""
         key = unquote(uri)
         if (opening := self.opening.get(key)) is not None:
             await asyncio.wait({opening})
         return self.chats.get(key)
 
     async def get(self, uri: str | None) -> OpenChat:
-        """As `find`; without a URI, the only one. Raises NotFound."""
+        """Like `find`; without a URI, the only chat. Raises NotFound."""
         if uri is None and len(self.chats) == 1:
             return next(iter(self.chats.values()))
         found = None if uri is None else await self.find(uri)
         if found is None:
-            raise NotFound(f"That is no open chat document of a conversation. {OPEN} makes one.")
+            raise NotFound(f"That is not an open chat document of a conversation. {OPEN} creates one.")
         return found
 
     def opened(self, uri: str) -> None:
@@ -87,7 +88,7 @@ class OpenChats(Feature):
             task.add_done_callback(lambda done: self._opened(unquote(uri), done))
 
     def _opened(self, key: str, done: asyncio.Task[None]) -> None:
-        if self.opening.get(key) is done:  # it may be closed and open again
+        if self.opening.get(key) is done:  # it may have been closed and opened again
             del self.opening[key]
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
@@ -98,11 +99,11 @@ class OpenChats(Feature):
             left.document.reported_again.set()
 
     def roots(self) -> set[Path]:
-        """The folders of open chats, which may have left the workspace meanwhile."""
+        """The folders of open chats, some of which may have left the workspace."""
         return {chat.root for chat in self.chats.values()}
 
     def on_session(self, session: FolderSession) -> None:
-        """Hears of a folder that was opened anew, in the place of what was open before."""
+        """Moves the subscription to a folder that was opened anew."""
         heard = self._heard.get(session.folder.root)
         if heard is not None and heard.folder is not session.folder:
             self.on_left(session.folder.root)
@@ -118,7 +119,7 @@ class OpenChats(Feature):
             opening.cancel()
         if (chat := self.chats.pop(unquote(uri), None)) is not None:
             self._remains[unquote(uri), chat.conversation_id] = chat.document.remains
-            chat.document.is_closed = True  # at once: an edit from now on would be of what stands on disk
+            chat.document.is_closed = True  # at once: a later edit would be of the file on disk
             if chat.is_under_way:
                 self._left[unquote(uri)] = chat
             task = asyncio.create_task(_quietly(chat.close()))
@@ -127,7 +128,7 @@ class OpenChats(Feature):
             task.add_done_callback(lambda _: self._server.folders_changed())
 
     def look_again(self, uri: str) -> None:
-        """Lenses and diagnostics of the document are to be asked for, or are sent, anew."""
+        """Asks the editor to request lenses and diagnostics of the document again, or sends them."""
         self._server.part(FactNotes).touch(uri)
         if refreshes_lenses(self._server):
             self._server.workspace_code_lens_refresh(None)
@@ -146,7 +147,7 @@ class OpenChats(Feature):
         if path is None:
             return
         if (left := self._left.get(unquote(uri))) is not None:
-            await left.outlast()  # what it adds would be taken for the user's
+            await left.outlast()  # its additions would look like the user's
             self._left.pop(unquote(uri), None)
         try:
             for session in await self._sessions():
@@ -170,7 +171,7 @@ class OpenChats(Feature):
         return not document.source.strip() or document.source.startswith(_HEAD)
 
     async def _offer(self, root: Path, uri: str, path: Path) -> None:
-        """Begins a conversation in a document that belongs to none, when the user says so."""
+        """Begins a conversation in a document that belongs to none, if the user agrees."""
         try:
             if await self._wants_new() and self.could_begin(uri):
                 session = await self._server.session(root.as_uri())
@@ -181,7 +182,7 @@ class OpenChats(Feature):
             self._server.warn(str(error))
 
     async def bind(self, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
-        """The document, which is open, shows the conversation from now on."""
+        """Shows the conversation in the document, if it is still open."""
         # There is a session, so services are loaded.
         from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
         from palimpsest.lsp.features.chat_documents.remains import Remains
@@ -212,14 +213,14 @@ class OpenChats(Feature):
             self._heard[folder.root] = _Heard(folder, folder.listeners.add(hear))
 
     async def _wants_new(self) -> bool:
-        """What the user says. An editor that cannot ask them has the code action."""
+        """Whether the user wants a new conversation. When the editor cannot ask, the code action remains."""
         try:
             return await ask_user(self._server, _ASK, (BEGIN, "Leave it alone")) == BEGIN
         except CannotAsk:
             return False
 
     async def _sessions(self) -> list[FolderSession]:
-        """Of the open folders of which something is kept."""
+        """The sessions of the open folders that have a store."""
         try:
             roots = self._server.roots()
         except InvalidRequest:
@@ -239,6 +240,6 @@ async def _quietly(work: Awaitable[None]) -> None:
     try:
         await work
     except PalimpsestError as error:
-        log.warning("a chat document was not closed in order: %s", error.kind)
+        log.warning("a chat document was not closed properly: %s", error.kind)
     except OSError as error:
         log.warning("a chat document could not be emptied: %s", type(error).__name__)
