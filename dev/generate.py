@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from dev import ROOT, generate_protocol, generate_settings
+from dev import ROOT, generate_commands, generate_protocol, generate_settings
 from dev.metamodel import DeclarationError
 
 
 def outputs() -> dict[str, str]:
     """The text of every generated file, by its path below the repository's root."""
-    return generate_protocol.outputs() | generate_settings.outputs()
+    return generate_protocol.outputs() | generate_settings.outputs() | generate_commands.outputs()
 
 
 def stale(wanted: Mapping[str, str], root: Path = ROOT) -> list[str]:

@@ -94,13 +94,13 @@ def test_the_command_trusts_shows_and_revokes(folder: Path, capsys: pytest.Captu
     link = folder.parent / "link"
     link.symlink_to(folder)
     assert main(["trust", str(link)]) == 0
-    assert capsys.readouterr().out == f"{folder} is trusted. That counts when it is opened next.\n"
+    assert capsys.readouterr().out == f"{folder} is trusted from the next time it is opened.\n"
     assert folder in trusted_folders()
     assert main(["trust", "--list"]) == 0
     assert capsys.readouterr().out == f"{folder}\n"
     assert main(["trust", "--revoke", str(folder)]) == 0
     assert main(["trust", "--revoke", str(folder)]) == 0
-    assert capsys.readouterr().out == f"{folder} is not trusted any more.\n{folder} was not trusted.\n"
+    assert capsys.readouterr().out == f"{folder} is no longer trusted.\n{folder} was not trusted.\n"
     assert folder not in trusted_folders()
 
 

@@ -1,4 +1,4 @@
-"""`palimpsest chat`: talks about a folder in the terminal."""
+"""`palimpsest chat`: the terminal client."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from palimpsest.terminal import chat
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
-    parser.add_argument("--new", action="store_true", help="begin a new conversation")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="start a new conversation instead of continuing the newest one"
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # -P: modules that lie in the folder must not be imported in place of ours.
+    # -P: modules in the folder must not replace ours.
     command = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
     return chat.run(arguments.folder, command, begins_new=arguments.new)

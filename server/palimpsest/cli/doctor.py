@@ -31,39 +31,52 @@ NOT_LOOKED_AT: Final = 2
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
-    parser.add_argument("--repair", action="store_true", help="mend what can be mended without losing anything")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
+    parser.add_argument(
+        "--repair", action="store_true", help="repair what can be repaired without losing anything, after a copy"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.set_defaults(run=doctor)
 
 
 def configure_backup(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder (default: this one)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the copy (default: beside the store)")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the file for the copy (default: beside the store)")
     parser.set_defaults(run=back_up)
 
 
 def configure_rescue(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the damaged database; it is not changed")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", required=True, help="the folder to make and write to")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the damaged database, which stays as it is")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", required=True, help="a new folder for the rescued conversations"
+    )
     parser.set_defaults(run=rescue)
 
 
 def configure_adopt(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", type=Path, metavar="OLD_STORE", help="the store of the folder before; it stays")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the folder now (default: this one)")
+    parser.add_argument(
+        "store", type=Path, metavar="OLD_STORE", help="the store of the folder at its old place, which stays as it is"
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), help="the folder at its new place (default: the current folder)"
+    )
     parser.set_defaults(run=adopt_store)
 
 
 def find_store(folder: Path, environ: Mapping[str, str]) -> Path:
-    """Where the store of a folder is, or would be. Raises InvalidRequest when the settings cannot be meant."""
+    """The directory of a folder's store, which need not exist yet. Raises InvalidRequest for invalid settings."""
     root = folder.resolve()
     reader = FolderSettingsReader(user_file(), environ, trusted_folders())
     return store_directory(read_places(reader.read(root, EditorsWord()).settings).stores, root)
 
 
 def doctor(arguments: argparse.Namespace) -> int:
-    """Prints what is to be said about the folder's store. The exit code: 0 fine, 1 problems, 2 could not look."""
+    """Print the findings about a folder's store. Return the exit code: 0 for none, 1 for problems, 2 when the
+    store could not be examined."""
     directory = find_store(arguments.folder, os.environ)
     try:
         report = asyncio.run(health.repair(directory) if arguments.repair else health.examine(directory))
@@ -80,43 +93,46 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 
 def back_up(arguments: argparse.Namespace) -> int:
-    """Copies the folder's store. The exit code. Raises PalimpsestError."""
+    """Copy a folder's store. Return the exit code. Raises PalimpsestError."""
     copy = copy_store(find_store(arguments.folder, os.environ), arguments.output)
     say(f"Copied {counted(copy.stat().st_size, 'byte')} to {copy}.")
     return FINE
 
 
 def rescue(arguments: argparse.Namespace) -> int:
-    """Saves what a damaged database holds. The exit code: 1 when that is nothing. Raises PalimpsestError."""
+    """Save the messages of a damaged database. Return the exit code: 1 when there are none. Raises PalimpsestError."""
     saved = asyncio.run(saving.rescue(arguments.file, arguments.output))
-    lines = [f"Saved {counted(saved.n_messages, 'message')} of {counted(len(saved.files), 'conversation')}."]
+    lines = [f"Saved {counted(saved.n_messages, 'message')} in {counted(len(saved.files), 'conversation')}."]
     if saved.files:
-        lines.append(f"Bring them back, in this order, with `palimpsest import FILE`, from {arguments.output}:")
+        lines.append(f"Import these files from {arguments.output} in this order, with `palimpsest import FILE`:")
         lines += [f"  {path.name}" for path in saved.files]
     if saved.n_emptied:
-        lines.append(f"The text of {saved.n_emptied} of the messages is lost; they are hidden.")
+        lines.append(f"The text of {counted(saved.n_emptied, 'message')} is lost. These messages are hidden.")
     if saved.n_plain:
-        lines.append(f"{saved.n_plain} of the conversations have no summaries any more; the messages are there.")
+        lines.append(f"{counted(saved.n_plain, 'conversation')} lost the summaries, but not the messages.")
     if saved.n_loose:
         lines.append(
-            f"What {counted(saved.n_loose, 'message')} followed from is lost. Their text is in {saving.REST_NAME}."
+            f"{counted(saved.n_loose, 'message')} could not be placed in a conversation. "
+            f"The text is in {saving.REST_NAME}."
         )
     say(*lines)
     return FINE if saved.n_messages or saved.n_loose else PROBLEMS
 
 
 def adopt_store(arguments: argparse.Namespace) -> int:
-    """Brings what is in another store to the folder. The exit code: 1 when something stayed there. Raises
-    PalimpsestError."""
+    """Copy the conversations of another store to a folder. Return the exit code: 1 when one could not be copied.
+    Raises PalimpsestError."""
     old, root = arguments.store, arguments.folder.resolve()
     adopted = asyncio.run(_adopt(old, root, os.environ))
-    brought = f"{counted(adopted.n_conversations, 'conversation')} and {counted(adopted.n_pins, 'pin')}"
-    lines = [f"Brought {brought} to {root}."]
+    copied = f"{counted(adopted.n_conversations, 'conversation')} and {counted(adopted.n_pins, 'pin')}"
+    lines = [f"Copied {copied} to {root}."]
     if adopted.n_present:
-        lines.append(f"{adopted.n_present} of the conversations were there already.")
+        lines.append(f"{counted(adopted.n_present, 'conversation')} had been copied before.")
     if adopted.refused:
-        lines.append(f"Not sound, so not brought: {', '.join(adopted.refused)}. `palimpsest rescue` may save them.")
-    lines.append(f"{old} stays as it was. What it cost to get the answers is told only there.")
+        lines.append(
+            f"These are damaged and were not copied: {', '.join(adopted.refused)}. `palimpsest rescue` may save them."
+        )
+    lines.append(f"{old} is unchanged. The costs of the answers are recorded only there.")
     say(*lines)
     return PROBLEMS if adopted.refused else FINE
 
@@ -131,9 +147,9 @@ async def _adopt(old: Path, root: Path, environ: Mapping[str, str]) -> Adopted:
 
 def _lines(report: Report) -> list[str]:
     lines = [f"{each.verdict.value:9} {each.check}: {each.text}" for each in report.findings]
-    lines.append(f"The store {report.directory} is held by {counted(len(report.servers), 'running server')}.")
+    lines.append(f"Servers that use the store {report.directory}: {len(report.servers)}")
     if report.backup is not None:
-        lines.append(f"Before anything was mended, a copy was made: {report.backup}")
+        lines.append(f"A copy from before the repair: {report.backup}")
     lines += [f"{each.size_bytes:>12} bytes of text in {each.path}" for each in _text_files(report)]
     return lines
 
@@ -149,7 +165,7 @@ def _to_json(report: Report) -> dict[str, object]:
 
 
 def _text_files(report: Report) -> list[TextFile]:
-    """Those of the store, and what was typed in the terminal."""
+    """The text files of the store, and the terminal's input history."""
     import platformdirs
 
     typed = platformdirs.user_state_path("palimpsest", appauthor=False) / "history"

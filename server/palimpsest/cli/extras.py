@@ -1,4 +1,4 @@
-"""Commands that need more than is installed with the server."""
+"""The check that an optional extra is installed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from palimpsest.printing import complain
 
 
 def has_extra(name: str) -> bool:
-    """Whether the package of an extra is installed, which has the extra's name; says so when not."""
+    """Whether an extra is installed; if not, tell the user how to install it. Its package has the same name."""
     if importlib.util.find_spec(name) is not None:
         return True
-    complain(f"`palimpsest {name}` needs the extra {name!r}. Install it: pip install 'palimpsest-ls[{name}]'")
+    complain(f"`palimpsest {name}` needs the extra `{name}`. Install it: pip install 'palimpsest-ls[{name}]'")
     return False

@@ -1,4 +1,4 @@
-"""`palimpsest facts`: composes a folder's session to list, find, pin, verify, forget and export its facts."""
+"""`palimpsest facts`: the facts about one folder."""
 
 from __future__ import annotations
 
@@ -23,36 +23,40 @@ MOST_LISTED = 1_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
     actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="the facts that hold, the newest first")
-    listing.add_argument("--stale", action="store_true", help="only those whose files have changed")
-    listing.add_argument("--path", metavar="FILE", help="only those that rest on this file, as seen from the folder")
-    searching = actions.add_parser("search", help="the facts that match, the best first")
-    searching.add_argument("words", nargs="+", metavar="WORD")
-    pinning = actions.add_parser("pin", help="keep a statement of yours")
-    pinning.add_argument("words", nargs="+", metavar="WORD", help="the statement")
-    pinning.add_argument("--at", metavar="PATH[:FIRST-LAST]", help="what it rests on")
+    listing = actions.add_parser("list", help="list the facts, newest first")
+    listing.add_argument("--stale", action="store_true", help="only facts whose source files have changed")
+    listing.add_argument(
+        "--path", metavar="FILE", help="only facts that rest on this file, a path relative to the folder"
+    )
+    searching = actions.add_parser("search", help="list the facts that match, best first")
+    searching.add_argument("words", nargs="+", metavar="WORD", help="words to search for")
+    pinning = actions.add_parser("pin", help="add a fact and pin it")
+    pinning.add_argument("words", nargs="+", metavar="WORD", help="the words of the fact, one sentence")
+    pinning.add_argument("--at", metavar="PATH[:FIRST-LAST]", help="the file and the lines that the fact rests on")
     for name, what in (
-        ("verify", "they hold as the files are now"),
-        ("forget", "forget them; they can be restored for 30 days"),
-        ("restore", "take a forgetting back"),
+        ("verify", "confirm that facts still hold, although their files have changed"),
+        ("forget", "forget facts; you can restore them for 30 days"),
+        ("restore", "restore forgotten facts"),
     ):
         action = actions.add_parser(name, help=what)
-        action.add_argument("ids", nargs="+", type=int, metavar="NUMBER")
-    actions.add_parser("export", help="all facts, also those that hold no longer, one JSON object a line")
-    clearing = actions.add_parser("clear", help="remove all facts for ever")
-    clearing.add_argument("--yes", action="store_true", help="really")
+        action.add_argument("ids", nargs="+", type=int, metavar="NUMBER", help="the number of a fact in the list")
+    actions.add_parser("export", help="write every fact, also those that no longer hold, as one JSON object per line")
+    clearing = actions.add_parser("clear", help="delete all facts for good")
+    clearing.add_argument("--yes", action="store_true", help="confirm the deletion")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One of the actions. The exit code. Raises PalimpsestError."""
+    """Run one action; return the exit code. Raises PalimpsestError."""
     return asyncio.run(_run(arguments, os.environ))
 
 
 async def _run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    # Nothing is learned by the way: that would ask models.
+    # The librarian is off: it would ask models.
     folders = load_folders({**environ, "PALIMPSEST_LIBRARIAN_ENABLED": "false"})
     try:
         session = await folders.get(arguments.folder.resolve())
@@ -75,36 +79,35 @@ async def _do(arguments: argparse.Namespace, keeper: FactKeeper) -> int:
         case "verify":
             for number in arguments.ids:
                 await keeper.verify(FactId(number))
-            say("They hold as the files are now.")
+            say(f"Verified {counted(len(arguments.ids), 'fact')}.")
         case "forget":
             for number in arguments.ids:
                 await keeper.forget(FactId(number))
-            say("They are forgotten; `palimpsest facts restore` brings them back for 30 days.")
+            done = f"Forgot {counted(len(arguments.ids), 'fact')}."
+            say(f"{done} Within 30 days, `palimpsest facts restore NUMBER` restores a fact.")
         case "restore":
             for number in arguments.ids:
                 await keeper.restore(FactId(number))
-            say("They are facts again.")
+            say(f"Restored {counted(len(arguments.ids), 'fact')}.")
         case "export":
             for fact in await keeper.select(Wanted(includes_closed=True, limit=1 << 30)):
                 say_json(_to_json(fact))
         case "clear":
             if not arguments.yes:
-                counts = await keeper.counts()
-                raise InvalidRequest(
-                    f"This would remove {counted(counts.n_open, 'fact')} for ever. Say --yes to do it."
-                )
-            say(f"Removed {counted(await keeper.clear(), 'fact')}.")
+                would = f"This would delete {counted((await keeper.counts()).n_open, 'fact')} for good."
+                raise InvalidRequest(f"{would} Repeat the command with --yes to do it.")
+            say(f"Deleted {counted(await keeper.clear(), 'fact')}.")
     return 0
 
 
 def _show(facts: Sequence[StoredFact]) -> None:
     if not facts:
-        say("No facts.")
+        say("There are no facts to list.")
         return
     table = Table("No.", "", "Fact", "Rests on", box=None)
     for fact in facts:
         where = "\n".join(
-            place_text(source) + (" (needs a look)" if source.state.is_stale else "") for source in fact.sources
+            place_text(source) + (" (changed)" if source.state.is_stale else "") for source in fact.sources
         )
         table.add_row(str(fact.id), SIGNS[fact.fact.fact_type], sanitise(fact.fact.content), sanitise(where))
     Console(markup=False, highlight=False).print(table)

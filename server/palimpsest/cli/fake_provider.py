@@ -1,4 +1,4 @@
-"""`palimpsest fake-provider`: a made-up model service, to try an editor plugin with."""
+"""`palimpsest fake-provider`: a model service that makes its answers up."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ _FORMATS: Final = ("anthropic", "openai", "chat", "gemini", "ollama", "all")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=0, help="where to listen (default: a free port)")
-    parser.add_argument("--format", choices=_FORMATS, default="all", help="the wire format (default: all of them)")
-    parser.add_argument("--script", type=Path, metavar="FILE", help="answers and failures, one JSON object a line")
+    parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
+    parser.add_argument(
+        "--format", choices=_FORMATS, default="all", help="the wire format of the service (default: all of them)"
+    )
+    parser.add_argument(
+        "--script", type=Path, metavar="FILE", help="the answers and failures to give, one JSON object per line"
+    )
     parser.set_defaults(run=run)
 
 

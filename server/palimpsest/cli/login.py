@@ -1,4 +1,4 @@
-"""`palimpsest login` and `palimpsest logout`: a key is asked for, tried at its service, and kept for later servers."""
+"""`palimpsest login` and `palimpsest logout`: the stored keys of the model services."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from palimpsest.services.models.keys import KEY_VARIABLES, check_takes_key
 
 
 def configure_login(parser: argparse.ArgumentParser) -> None:
-    # No `choices`: argparse would quote what it refuses, and that may be a key.
+    # No `choices`: argparse would print the refused word, which may be a key.
     parser.add_argument("provider", metavar="PROVIDER", help=one_of_those_with_key())
     parser.set_defaults(run=log_in)
 
@@ -31,41 +31,42 @@ def configure_logout(parser: argparse.ArgumentParser) -> None:
 
 
 def log_in(arguments: argparse.Namespace) -> int:
-    """Raises InvalidRequest or ProviderError when nothing was stored: the service refused the key, or it is none."""
+    """Read a key, try it at its service and store it. Raises InvalidRequest when no key was entered, ProviderError when
+    the service refuses it; nothing is stored then."""
     provider = arguments.provider
     check_takes_key(provider)
     key = _ask(provider)
     if not key:
-        raise InvalidRequest(f"No key was entered; what was stored for {provider} stays as it was.")
+        raise InvalidRequest(f"No key was entered. The stored key for {provider} is unchanged.")
     address = address_of(os.environ, load_settings(user_file(), None, os.environ, None), provider)
     doubt = asyncio.run(_try(build_client(provider, key, address)))
     place = stored_keys().write(provider, key)
-    said = [f"The key for {provider} is kept {place}. It counts at once, in servers that run too."]
+    said = [f"The key for {provider} is stored {place}. Running servers use it from now on."]
     if doubt is not None:
-        said.append(f"It could not be tried: {doubt}")
+        said.append(f"The key could not be tried: {doubt}")
     if provider in environment_keys(os.environ):
         variables = " or ".join(KEY_VARIABLES[provider])
-        said.append(f"Where {variables} is set, as it is here, that counts before it.")
+        said.append(f"{variables} is set in this environment. Where it is set, it is used instead of the stored key.")
     say(*said)
     return 0
 
 
 def log_out(arguments: argparse.Namespace) -> int:
-    """Raises InvalidRequest when the key is still there."""
+    """Remove a stored key. Raises InvalidRequest when it cannot be removed."""
     provider = arguments.provider
     check_takes_key(provider)
     if stored_keys().remove(provider):
-        said = f"The key for {provider} is removed. It counts no longer, in servers that run neither."
+        said = f"The key for {provider} is removed. Running servers no longer use it."
     else:
-        said = f"No key for {provider} was stored."
+        said = f"There is no stored key for {provider}."
     if provider in environment_keys(os.environ):
-        said += f" The one in the environment ({' or '.join(KEY_VARIABLES[provider])}) still counts."
+        said += f" The key in the environment ({' or '.join(KEY_VARIABLES[provider])}) is still used."
     say(said)
     return 0
 
 
 def _ask(provider: str) -> str:
-    """Without echo; from a pipe, the first line."""
+    """Read the key without echo, or the first line of a pipe. Empty when nothing was entered."""
     try:
         typed = getpass.getpass(f"Key for {provider}: ") if sys.stdin.isatty() else sys.stdin.readline()
     except (EOFError, KeyboardInterrupt):
@@ -75,9 +76,8 @@ def _ask(provider: str) -> str:
 
 
 async def _try(client: ModelClient) -> str | None:
-    """Why it cannot be said whether the service takes the key; None when it does. Raises ProviderError when not.
-
-    The list of models costs nothing, and every service asks for the key first.
+    """Request the list of models, which is free and needs the key. None when the service takes the key, otherwise the
+    reason why the key could not be tried. Raises ProviderError when the service refuses it.
     """
     try:
         if isinstance(client, LiveProvider):
@@ -87,7 +87,7 @@ async def _try(client: ModelClient) -> str | None:
             case ErrorKind.AUTH:
                 raise
             case ErrorKind.RATE_LIMITED | ErrorKind.QUOTA:
-                return None  # it knows whose key it is
+                return None  # the service knows the key
             case _:
                 return str(error)
     finally:

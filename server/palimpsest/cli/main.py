@@ -1,4 +1,4 @@
-"""The command `palimpsest`. Each of its commands loads what it needs and no more: `serve` has to answer at once."""
+"""The program `palimpsest`. Each command imports only its own module: `serve` has to answer at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from palimpsest.domain.errors import PalimpsestError, system_sentence
 from palimpsest.printing import complain
 
 _BROKEN_PIPE: Final = 141
-"""What a shell calls a program that SIGPIPE ended."""
+"""The exit code that a shell reports for a program that SIGPIPE ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,39 +27,44 @@ class Command:
     """`module:function`, below `palimpsest.cli`. The function takes the command's parser, declares its arguments, and
     sets the default `run`: from the parsed arguments to the process's exit code."""
     help: str
+    """A sentence."""
 
 
 COMMANDS: Final = {
-    "serve": Command("serve:configure", "serve an editor over the Language Server Protocol"),
-    "acp": Command("acp:configure", "serve an editor over the Agent Client Protocol (needs the extra acp)"),
-    "mcp": Command("mcp:configure", "let other agents read a folder's conversations (needs the extra mcp)"),
-    "chat": Command("chat:configure", "talk about a folder in the terminal"),
-    "replay": Command("replay:configure", "feed recorded sessions through the context engine and check it"),
-    "export": Command("transfer:configure_export", "write a conversation to a file, or to stdout"),
-    "import": Command("transfer:configure_import", "read an exported conversation or a recorded session into a folder"),
-    "doctor": Command("doctor:configure_doctor", "look whether a folder's conversations are sound and private"),
-    "backup": Command("doctor:configure_backup", "copy a folder's conversations while they are in use"),
-    "models": Command("models:configure", "list the models, and what to do about those that cannot be used"),
-    "login": Command("login:configure_login", "store the key of a model's service (from a pipe: its first line)"),
-    "logout": Command("login:configure_logout", "remove a stored key"),
-    "rescue": Command("doctor:configure_rescue", "save what a damaged store still holds"),
-    "adopt": Command("doctor:configure_adopt", "bring the conversations of a folder that was moved"),
-    "trust": Command("trust:configure", "say which folders' own settings, instructions and tools count"),
-    "facts": Command("facts:configure", "what the librarian keeps of a folder"),
-    "fake-provider": Command("fake_provider:configure", "a made-up model service, to try an editor plugin with"),
+    "chat": Command("chat:configure", "Talk about a folder in the terminal."),
+    "serve": Command("serve:configure", "Serve an editor over the Language Server Protocol."),
+    "acp": Command("acp:configure", "Serve an editor over the Agent Client Protocol. Needs the extra `acp`."),
+    "mcp": Command("mcp:configure", "Let other agents read a folder's conversations. Needs the extra `mcp`."),
+    "login": Command(
+        "login:configure_login", "Store the key of a model service. From a pipe, the first line is the key."
+    ),
+    "logout": Command("login:configure_logout", "Remove the stored key of a model service."),
+    "models": Command("models:configure", "List the models, and what is missing to use those that are unavailable."),
+    "trust": Command("trust:configure", "Trust a folder: its settings, instructions and tools then count."),
+    "facts": Command("facts:configure", "List, search, pin and remove the facts about a folder."),
+    "export": Command("transfer:configure_export", "Write a conversation to a file, or to stdout."),
+    "import": Command(
+        "transfer:configure_import", "Read an exported conversation or a recorded session into a folder."
+    ),
+    "doctor": Command("doctor:configure_doctor", "Check that a folder's store is intact and private."),
+    "backup": Command("doctor:configure_backup", "Copy a folder's store, also while it is in use."),
+    "rescue": Command("doctor:configure_rescue", "Save the messages that a damaged store still holds."),
+    "adopt": Command("doctor:configure_adopt", "Bring the conversations of a moved folder to its new place."),
+    "replay": Command("replay:configure", "Run recorded sessions through the context engine and check every request."),
+    "fake-provider": Command("fake_provider:configure", "Start a model service that makes its answers up, for tests."),
 }
 """In the order of the help."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; the process's exit code. What can be expected to go wrong is one sentence on stderr."""
+    """Run one command; return the process's exit code. An expected failure is one sentence on stderr."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        arguments = _parser(words).parse_args(words)
+        arguments = parser_for(words).parse_args(words)
         code: int = arguments.run(arguments)
     except PalimpsestError as error:
         return _fail(str(error))
-    except BrokenPipeError:  # whoever read stdout has enough; at exit the interpreter would complain about the rest
+    except BrokenPipeError:  # the reader of stdout has left; at exit the interpreter would complain about the rest
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
@@ -68,16 +73,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Knows the arguments of the command that is called, and of the others their names."""
+def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
+    """A parser that knows the arguments of the command in `words`, and the names of all others."""
     parser = argparse.ArgumentParser(
-        prog="palimpsest", description="A language server that owns the conversation with a language model."
+        prog="palimpsest", description="Talk with language models about a folder, in the terminal or in an editor."
     )
     parser.add_argument("--version", action="version", version=f"palimpsest {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     called = next((word for word in words if not word.startswith("-")), None)
     for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.help)
+        subparser = commands.add_parser(name, help=command.help, description=command.help)
         if name == called:
             module, _, function = command.configure.partition(":")
             getattr(importlib.import_module(f"palimpsest.cli.{module}"), function)(subparser)

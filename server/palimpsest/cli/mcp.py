@@ -1,4 +1,4 @@
-"""`palimpsest mcp`: lets other agents read a folder's conversations, on stdin and stdout."""
+"""`palimpsest mcp`: a server of the Model Context Protocol on stdin and stdout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -29,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load_folders_to_read() -> Folders:
-    """Without what asks models by itself."""
+    """The services with the librarian off: it would ask models."""
     from palimpsest.app.compose import load_folders
     from palimpsest.app.sealing import seal
 

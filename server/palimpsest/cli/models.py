@@ -1,4 +1,4 @@
-"""`palimpsest models`: the models by the user's own settings, and what to do about those that cannot be used."""
+"""`palimpsest models`: the models that the user's own settings and keys make available."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from palimpsest_clients.offline import OfflineProvider
 log = logging.getLogger(__name__)
 
 _WAIT_S: Final = 5.0
-"""For services that have not said today what their models take."""
+"""The longest wait for the services' lists of models, which are requested once a day."""
 _HEADINGS: Final = ("model", "provider", "window", "budget", "output", "limits from", "")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="a JSON array instead of a table")
+    parser.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """What a folder has learned from errors of a service is known in that folder only and does not stand here."""
+    """Print the models. The limits that one folder has learned from errors of a service are not included."""
     environ = os.environ
     settings = load_settings(user_file(), None, environ, None)
     keys = Keys(environment_keys(environ), stored_keys(), check_key)
@@ -72,21 +72,21 @@ async def _choices(environ: Mapping[str, str], settings: Settings, pool: ClientP
 
 
 async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Sequence[Passage]:
-    """There is no folder here, and nobody asks."""
+    """There is no folder to search, and no model is asked here."""
     return []
 
 
 async def _fetch(
     live: LiveLimits, clients: Mapping[str, Provider], environ: Mapping[str, str], settings: Settings
 ) -> dict[str, ModelLimits]:
-    """What the services say, as far as they say it in time."""
+    """The limits from the services' lists of models, as far as they come in time."""
     addresses = {name: at for name in clients if (at := address_of(environ, settings, name)) is not None}
     limits = await live.of(clients, addresses)
     try:
         async with asyncio.timeout(_WAIT_S):
             await live.settle()
     except TimeoutError:
-        log.info("some services did not tell their models in time")
+        log.info("some services did not send their list of models in time")
     return limits
 
 
@@ -108,14 +108,14 @@ def _to_row(choice: ModelChoice) -> tuple[str, ...]:
     model = choice.model
     numbers = (model.limits.window, choice.budget.budget, model.limits.max_output)
     if choice.hint is not None:
-        standing = f"to use it: {choice.hint}"
+        note = f"unavailable: {choice.hint}"
     else:
-        standing = "the model of new conversations" if choice.is_default else "available"
-    return (model.name, model.provider, *(f"{number:,}" for number in numbers), model.source.value, standing)
+        note = "used by new conversations" if choice.is_default else "available"
+    return (model.name, model.provider, *(f"{number:,}" for number in numbers), model.source.value, note)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Columns as wide as their widest cell, numbers to the right."""
+    """Lines with aligned columns; columns of numbers are aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -1,4 +1,4 @@
-"""`palimpsest replay`: composes the engine around a temporary store, and prints what the replay found."""
+"""`palimpsest replay`: recorded sessions in a temporary store, and a table of the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COLUMNS: Final = (
     "tokens",
     "requests",
     "highest",
-    "re-cuts",
+    "compactions",
     "prefix",
     "price",
     "newest-1st",
@@ -45,7 +45,7 @@ _COLUMNS: Final = (
     "digests",
 )
 _LONG: Final = 100
-"""Exchanges: shorter sessions are summed up apart, because their first requests weigh more."""
+"""Sessions with at least so many exchanges get a sum of their own: in shorter ones the first requests weigh more."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,10 +56,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="an exported conversation or a recorded session: JSON lines, plain or .xz",
     )
-    parser.add_argument("--model", default="offline", help="whose limits and tokenizer to use (default: offline)")
-    parser.add_argument("--window", type=int, help="the context window in tokens, instead of the model's")
-    parser.add_argument("--reserve", type=int, help="tokens reserved for an answer, instead of the model's")
-    parser.add_argument("--json", action="store_true", help="one JSON object a session instead of a table")
+    parser.add_argument(
+        "--model", default="offline", help="the model whose limits and tokenizer are used (default: offline)"
+    )
+    parser.add_argument("--window", type=int, help="the context window in tokens (default: the model's)")
+    parser.add_argument("--reserve", type=int, help="the tokens reserved for an answer (default: the model's)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per session instead of a table")
     parser.set_defaults(run=run)
 
 
@@ -71,9 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
 def replay_files(
     files: Sequence[Path], model_name: str, window: int | None, reserve: int | None, environ: Mapping[str, str]
 ) -> Iterator[ReplayReport]:
-    """Replays each file in a store of its own, which is deleted after. Raises InvalidRequest for broken input."""
+    """Replay each file in a temporary store of its own. Raises InvalidRequest for a file that cannot be read."""
     if (window is not None and window < 1) or (reserve is not None and reserve < 1):
-        raise InvalidRequest("--window and --reserve are numbers of tokens: they must be at least 1.")
+        raise InvalidRequest("--window and --reserve are numbers of tokens and must be at least 1.")
     settings = load_settings(user_file(), None, environ, None)
     settings = replace(settings, context=replace(settings.context, output_limit=reserve))
     models = Models(load_model_table(), {}, {}, settings)
@@ -105,7 +107,7 @@ async def _replay_file(path: Path, models: Models, model: str, cache: Path) -> R
 
 
 def print_reports(reports: Iterator[ReplayReport], *, as_json: bool) -> int:
-    """Prints each report as it comes, and sums behind a table; 1 when an invariant broke anywhere."""
+    """Print each report as it comes, then the sums. Return the exit code: 1 when an invariant is violated anywhere."""
     printed: list[ReplayReport] = []
     if not as_json:
         _print_row("session", *_COLUMNS)
@@ -126,7 +128,7 @@ def _print_report(report: ReplayReport) -> None:
     _print_figures(report.session[:40], [report])
     for each in report.breaks:
         say(
-            f"    prefix broken before message {each.before} of {report.session}: re-cut by {each.cause}, "
+            f"    prefix broken before message {each.before} of {report.session}: compaction by {each.cause}, "
             f"{each.kept_tokens} of {each.total_tokens} tokens kept"
         )
     for violation in report.violations:
@@ -138,7 +140,7 @@ def _print_sums(reports: Sequence[ReplayReport]) -> None:
         _print_figures(f"all {counted(len(reports), 'session')}", reports)
         long = [report for report in reports if report.n_exchanges >= _LONG]
         if long:
-            _print_figures(f"the {len(long)} of at least {_LONG} exchanges", long)
+            _print_figures(f"{len(long)} with at least {_LONG} exchanges", long)
             lowest = min(long, key=lambda report: report.prefix_share)
             dearest = max(long, key=lambda report: report.price_ratio)
             say(
@@ -147,13 +149,13 @@ def _print_sums(reports: Sequence[ReplayReport]) -> None:
             )
     if reports:
         say(
-            f"Prices are in full-price prompt tokens: {CACHE_READ} for a token of the unchanged prefix, {CACHE_WRITE} "
-            "for any other. newest-1st: what the newest exchanges that fit would have cost; ratio: our price to that."
+            f"Prices count prompt tokens: {CACHE_READ} for a token of the unchanged prefix, {CACHE_WRITE} for others. "
+            "newest-1st: the price of sending only the newest exchanges that fit. ratio: price / newest-1st."
         )
 
 
 def _print_figures(name: str, reports: Sequence[ReplayReport]) -> None:
-    """One row; of several reports their sums."""
+    """Print one row: the sums of the reports."""
     recuts = Counter[str]()
     for report in reports:
         recuts.update(report.recuts)

@@ -16,18 +16,23 @@ if TYPE_CHECKING:
     from palimpsest.services.folder.folders import Folders
 
 _QUOTING: Final = ("httpcore", "httpx", "peewee")
-"""Libraries that log what they send, are sent and store: addresses, headers, the texts of messages."""
+"""Libraries whose logs quote addresses, headers and texts of messages."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     transport = parser.add_mutually_exclusive_group()
-    transport.add_argument("--stdio", action="store_true", help="speak on stdin and stdout (the default)")
-    transport.add_argument("--tcp", action="store_true", help="listen on the loopback; editors show a token")
+    transport.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
+    transport.add_argument("--tcp", action="store_true", help="listen on the loopback; clients need the token")
     parser.add_argument("--port", type=int, default=0, help="with --tcp: the port (default: a free one)")
-    parser.add_argument("--token-file", type=Path, help="with --tcp: the 0600 file that holds the token")
-    parser.add_argument("--clientProcessId", type=int, help="accepted for editors that pass it; initialize says more")
     parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="warning", help="of stderr"
+        "--token-file", type=Path, metavar="FILE", help="with --tcp: the file for the token, which only you can read"
+    )
+    parser.add_argument("--clientProcessId", type=int, metavar="PID", help="ignored; some editors pass it")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="warning",
+        help="the least level that is logged to stderr",
     )
     parser.add_argument("--version", action="version", version=f"palimpsest {__version__}")
     parser.set_defaults(run=run)
@@ -66,13 +71,13 @@ def log_to_stderr(level: str) -> None:
 
 
 def load_sealed_folders() -> Folders:
-    """The services of a server process, whose environment other programs cannot read from now on."""
+    """The services of a server process. From now on, other programs cannot read the environment of this process."""
     from palimpsest.app.compose import load_folders
     from palimpsest.app.sealing import seal
 
     seal()
     folders = load_folders()
-    gc.freeze()  # what was loaded stays: the collector need not look at it again, which holds everybody up for 40 ms
+    gc.freeze()  # the garbage collector skips what is loaded, which would take 40 ms each time
     return folders
 
 

@@ -1,4 +1,4 @@
-"""`palimpsest export` and `palimpsest import`: composes a folder's session for one export or import."""
+"""`palimpsest export` and `palimpsest import`: one conversation of a folder."""
 
 from __future__ import annotations
 
@@ -27,23 +27,29 @@ def configure_export(parser: argparse.ArgumentParser) -> None:
         "conversation",
         nargs="?",
         metavar="CONVERSATION",
-        help="its number in the list, its id or title, or how these begin (without one: the list)",
+        help="its number, its id or its title, or the beginning of one; without it, the conversations are listed",
     )
-    parser.add_argument("--folder", type=Path, default=Path(), help="its folder (default: this one)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="where to; only you can read it (default: stdout)")
-    parser.add_argument("--overwrite", action="store_true", help="replace the file when it exists")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="the file to write, which only you can read (default: stdout)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
     parser.set_defaults(run=export_conversation)
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, plain or .xz")
-    parser.add_argument("--folder", type=Path, default=Path(), help="the folder (default: this one)")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the file to read: JSON lines, plain or .xz")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    )
     parser.set_defaults(run=import_conversation)
 
 
 def export_conversation(arguments: argparse.Namespace) -> int:
-    """Writes the conversation that is meant to `output`, or to stdout; lists the conversations when none is named. The
-    exit code. Raises PalimpsestError."""
+    """Write a conversation to a file or to stdout, or list the conversations when none is named. Return the exit code.
+    Raises PalimpsestError."""
 
     conversation, output = arguments.conversation, arguments.output
 
@@ -67,27 +73,27 @@ def export_conversation(arguments: argparse.Namespace) -> int:
 
 
 def _meant(written: str, known: Sequence[ConversationRecord]) -> ConversationId:
-    """Raises NotFound or InvalidRequest where it is not one of them."""
+    """Raises NotFound for no conversation, InvalidRequest for several."""
     places = picked(written, [(record.id, record.title) for record in known])
     if not places:
-        raise NotFound(f"No conversation of this folder is called {written!r}. `palimpsest export` lists them.")
+        raise NotFound(f"This folder has no conversation {written!r}. `palimpsest export` lists the conversations.")
     if len(places) > 1:
         lines = "\n".join(line for place, line in enumerate(_lines(known)) if place in places)
-        raise InvalidRequest(f"Several conversations begin so. Name one of them by its number or id:\n{lines}")
+        raise InvalidRequest(f"Several conversations match {written!r}. Name one by its number or id:\n{lines}")
     return known[places[0]].id
 
 
 def _lines(known: Sequence[ConversationRecord]) -> list[str]:
-    """The conversations as a person may name them, in the order and with the numbers of `/list`."""
+    """The conversations with their numbers and ids, in the order of `/list`."""
     return [
         f"{number:>3}  {record.id[:SHOWN_OF_ID]}  {record.title or 'untitled'}"
         f" ({counted(record.n_messages, 'message')})"
         for number, record in enumerate(known, 1)
-    ] or ["There is no conversation in this folder."]
+    ] or ["There are no conversations in this folder."]
 
 
 def import_conversation(arguments: argparse.Namespace) -> int:
-    """Imports the file and prints the conversation's id. The exit code. Raises PalimpsestError."""
+    """Import a file and print the id of the new conversation. Return the exit code. Raises PalimpsestError."""
     root, file = arguments.folder.resolve(), arguments.file
     imported = asyncio.run(_with(root, os.environ, lambda transfers: transfers.import_file(file)))
     say(imported.note, imported.record.id)

@@ -71,7 +71,7 @@ class Commands:
     async def known(self) -> dict[str, tuple[str, str]]:
         """Every command's usage and help by its name, the terminal's own ones last."""
         server = {each.insert_text.strip()[1:]: (each.label, each.detail) for each in await self._session.commands()}
-        return server | {command.name: (command.usage, command.help) for command in _OWN}
+        return server | {command.name: (command.usage, command.help) for command in OWN}
 
     async def resume(self, conversation: ConversationInfo) -> None:
         """Continue a conversation. An answer that is being written, asked for by another editor, is followed."""
@@ -185,7 +185,7 @@ class Commands:
             self._view.note(sentence)
 
 
-_OWN = (
+OWN = (
     Command("help", "", "List the commands.", Commands.help),
     Command("new", "[TITLE]", "Start a new conversation.", Commands.new),
     Command("list", "", "List the conversations of this folder.", Commands.list),
@@ -194,4 +194,5 @@ _OWN = (
     Command("adopt", "[yes|no]", "Bring the conversations of a moved folder here.", Commands.adopt),
     Command("quit", "", "Leave. So does Ctrl-D.", Commands.quit),
 )
-_BY_NAME = {command.name: command for command in _OWN}
+"""The commands of the terminal's own; one with the name of a server's command replaces it."""
+_BY_NAME = {command.name: command for command in OWN}

@@ -1,0 +1,106 @@
+"""docs/commands.md: the slash commands, and the commands of the program `palimpsest`.
+
+They come from the table in `palimpsest.services.chat.commands.table`, the terminal's own commands, and the parsers in
+`palimpsest.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dev import GENERATED
+from palimpsest.cli.main import COMMANDS as PROGRAMS
+from palimpsest.cli.main import parser_for
+from palimpsest.services.chat.commands.table import COMMANDS as SLASH
+from palimpsest.terminal.commands import OWN
+
+_INTRODUCTION: Final = f"""\
+# Commands
+
+<!-- {GENERATED} -->
+
+## Slash commands
+
+A message that is a slash and a word is a command, in the terminal and in every editor: `/summarize 0-12`. An argument
+in brackets is optional. To send a message that begins with a slash, type a blank before the slash. Messages, summaries
+and facts have numbers, which `/context`, `/facts` and, in the terminal, `/read` show.
+"""
+_PURGE: Final = """\
+A purge deletes messages from every file of the store, with everything that was derived from them. It cannot reach what
+was sent to a model's service, the input history of the terminal, or pins: a pin that you withdraw is no longer sent,
+but its text stays in the store.
+"""
+_TERMINAL: Final = "The terminal has these commands of its own:\n"
+_PROGRAM: Final = """\
+## The program `palimpsest`
+
+`palimpsest COMMAND --help` prints the same as this page. A command that fails prints a sentence to stderr, and its exit
+code is not 0.
+"""
+
+
+def outputs() -> dict[str, str]:
+    """The text of every file that is generated here, by its path below the repository's root."""
+    return {"docs/commands.md": page()}
+
+
+def page() -> str:
+    """The page as Markdown."""
+    slash = _table(("Command", "What it does"), [(f"`{each.usage}`", each.help) for each in SLASH])
+    new = [each for each in OWN if each.name not in {command.name for command in SLASH}]
+    own = _table(("Command", "What it does"), [(f"`{each.usage}`", each.help) for each in new])
+    return "\n".join([_INTRODUCTION, slash, _PURGE, _TERMINAL, own, _PROGRAM, "\n".join(map(_program, PROGRAMS))])
+
+
+def _program(name: str) -> str:
+    """The section about one command of the program."""
+    command = _choices(parser_for([name]))[name]
+    parts = [f"### `palimpsest {name}`", f"{PROGRAMS[name].help}"]
+    if arguments := list(_arguments(command)):
+        parts.append(_table(("Argument", "Meaning"), arguments).rstrip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """The arguments of a command, its actions, and their options, each with its meaning."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for choice in action._choices_actions:
+                inner = list(_arguments(action.choices[choice.dest]))
+                taken = [_bare(argument) for argument, _ in inner]
+                yield f"`{' '.join([choice.dest, *taken])}`", choice.help or ""
+                options = [each for each in inner if each[0].startswith("`--")]
+                yield from ((f"`{choice.dest}` {argument}", meaning) for argument, meaning in options)
+        elif not isinstance(action, argparse._HelpAction | argparse._VersionAction):
+            yield f"`{_usage(action)}`", action.help or ""
+
+
+def _usage(action: argparse.Action) -> str:
+    value = action.metavar or (
+        "{" + ",".join(map(str, action.choices)) + "}" if action.choices is not None else action.dest.upper()
+    )
+    if not action.option_strings:
+        assert isinstance(value, str)
+        return {"?": f"[{value}]", "+": f"{value} …"}.get(str(action.nargs), value)
+    return action.option_strings[-1] if action.nargs == 0 else f"{action.option_strings[-1]} {value}"
+
+
+def _bare(argument: str) -> str:
+    """How an argument stands in the usage of an action: options in brackets."""
+    text = argument.strip("`")
+    return f"[{text}]" if text.startswith("--") else text
+
+
+def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of the commands, by name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
