@@ -12,8 +12,8 @@ def test_every_command_is_on_the_page_once() -> None:
     lines = page().splitlines()
     for name in CommandName:
         assert sum(line.startswith((f"| `/{name}`", f"| `/{name} ")) for line in lines) == 1
-    for name in COMMANDS:
-        assert lines.count(f"### `palimpsest {name}`") == 1
+    for program in COMMANDS:
+        assert lines.count(f"### `palimpsest {program}`") == 1
 
 
 def test_actions_and_options_are_shown_as_they_are_typed() -> None:
