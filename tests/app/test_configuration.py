@@ -92,7 +92,7 @@ def test_the_example_that_people_are_shown_loads(written: Written) -> None:
 def test_what_an_editor_sends_for_unset_leaves_the_users_file_alone(written: Written) -> None:
     unset = {"model": "", "context": {"threshold": None, "tool_age": None}, "models": {}, "providers": [], "tools": []}
     settings = written.load('model = "gpt-4o"\ncontext.tool_age = 3', editor=unset)
-    assert (settings.model, settings.context.tool_age, settings.context.threshold) == ("gpt-4o", 3, 0.80)
+    assert (settings.model, settings.context.tool_age, settings.context.threshold) == ("gpt-4o", 3, 0.97)
 
 
 def test_a_byte_order_mark_is_no_part_of_a_file(written: Written) -> None:

@@ -70,4 +70,4 @@ def test_ranges_and_choices_reach_the_schema() -> None:
     assert (threshold["exclusiveMinimum"], threshold["maximum"]) == (0, 1)
     assert PROPERTIES["palimpsest.context.layout"]["enum"] == ["log", "librarian", None]
     assert PROPERTIES["palimpsest.context.strategies"]["minItems"] == 1
-    assert "Default: `0.8`." in threshold["markdownDescription"]
+    assert "Default: `0.97`." in threshold["markdownDescription"]

@@ -136,7 +136,7 @@ async def open_bench(
 ) -> Bench:
     """A new store with one conversation in it. `context`: fields of the context settings. `recalls`: whether turns are
     told of what their context does not hold."""
-    settings = Settings(context=ContextSettings(output_limit=reserve, **(context or {})))
+    settings = Settings(context=ContextSettings(**{"threshold": 0.8, "output_limit": reserve, **(context or {})}))
     provider = ScriptedProvider(list(replies))
     table = load_model_table()
     offline = table.find("offline")

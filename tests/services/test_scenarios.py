@@ -82,6 +82,10 @@ def talk(number: int, n_tokens: int) -> str:
     return " ".join(f"Pump {number}-{n} runs at {n * 37 % 1_000} rpm." for n in range(n_tokens // 13))
 
 
+TOOLS_FIRST = {"strategies": ("tool_calls", "threshold", "goal_batch")}
+"""Old tool calls are summarized before anybody's words are."""
+
+
 def aim_high(b: Bench) -> None:
     """Summaries take much of their originals, so that the older ones have to be merged after a few re-cuts."""
     engine = b.session.contexts
@@ -218,7 +222,7 @@ async def test_repeated_tool_calls(bench: Opener, window: int) -> None:
         return ToolOutput("collected 212 items\n" + "tests/test_queue.py .....\n" * 25 + failed)
 
     runs = [calls((f"c{n}", "run_tests", json.dumps({"attempt": n}))) for n in range(n_runs)]
-    b = await bench([], window=window, reserve=RESERVE, tools=(tool("run_tests", run_tests),))
+    b = await bench([], window=window, reserve=RESERVE, tools=(tool("run_tests", run_tests),), context=TOOLS_FIRST)
     words = ["The queue does not drain. Find out why.", "Go on, please, and look at the workers.", "And now?"]
     for number, question in enumerate(words):
         b.provider.replies = [*runs[number * n_runs // 3 : (number + 1) * n_runs // 3], says(f"Found {number}.")]
@@ -247,7 +251,7 @@ async def test_strategy_composition(bench: Opener) -> None:
     async def look(_: str) -> ToolOutput:
         return ToolOutput("valve 3 is open\n" * (window // 300))
 
-    b = await bench([], window=window, reserve=RESERVE, tools=(tool("look", look),))
+    b = await bench([], window=window, reserve=RESERVE, tools=(tool("look", look),), context=TOOLS_FIRST)
     b.provider.replies = [*(calls((f"c{n}", "look", "{}")) for n in range(45)), says("All are open.")]
     assert await b.ask("Look at the valves until they are shut.") == "committed"
     aim_high(b)
@@ -339,9 +343,9 @@ async def test_token_threshold_edge_cases_at_the_wall(bench: Opener, window: int
 
     b = await bench([], window=window, reserve=RESERVE, tools=(tool("give", give),))
     state = await state_of(b)
-    named = [(str(n), "give", json.dumps({"name": str(n)})) for n in range(6)]
+    named = [(str(n), "give", json.dumps({"name": str(n)})) for n in range(9)]
     parts = tuple(ToolCallPart(*each) for each in named)
-    results = [words(state, state.budget.budget // 6)] * (len(named) - 1)
+    results = [words(state, state.budget.budget // 9)] * (len(named) - 1)
     said = [user_message("Fill it."), Content(Role.ASSISTANT, parts)]
     said += [tool_result(part, text) for part, text in zip(parts, [*results, ""], strict=True)]
     used = state.raw_tokens + sum(count_content(content, state.tokenizer.count) for content in said)

@@ -19,7 +19,7 @@ from palimpsest.domain.context.cut import (
 )
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import Content, MessageId, SummaryId
-from palimpsest.services.context.recut_plan import joined
+from palimpsest.services.context.compaction_plan import joined
 from palimpsest.services.maintenance.replay import pairs_are_whole
 
 Ranges = tuple[tuple[MessageId, MessageId], ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,10 +14,9 @@ from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
-from palimpsest.domain.context.cut import CutCause, Piece, SummaryPiece
+from palimpsest.domain.context.cut import CutCause, SummaryPiece
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.summaries.node import Summary
-from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.models.limits import Model, compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
@@ -26,10 +24,16 @@ from palimpsest.machine import utc_now
 from palimpsest.services.background import Background
 from palimpsest.services.context.compaction import AHEAD_SHARE
 from palimpsest.services.context.reports import stats
-from palimpsest.services.context.summaries.summarizers import LlmSummarizer, PatientSummarizer, Summarizer, Written
+from palimpsest.services.context.summaries.summarizers import (
+    LlmSummarizer,
+    PatientSummarizer,
+    Summarizer,
+    SummaryTask,
+    Written,
+)
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.editor_models import EditorId
-from palimpsest.services.models.helper import Check, HelpingModel, unchecked
+from palimpsest.services.models.helper import HelpingModel
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.store import open_store
@@ -47,9 +51,7 @@ class Slow:
     n_begun: int = 0
     n_ended: int = 0
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
+    async def write(self, task: SummaryTask) -> Written:
         self.n_begun += 1
         self.has_begun.set()
         try:
@@ -322,9 +324,7 @@ async def test_a_model_that_fails_in_the_background_hurts_nobody(bench: Opener) 
     b = await bench([], window=4_000, reserve=500)
 
     class Broken:
-        async def write(
-            self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-        ) -> Written:
+        async def write(self, task: SummaryTask) -> Written:
             raise RuntimeError("broken")
 
     let_write(b, Broken())

@@ -16,19 +16,17 @@ from typing import Any
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
 
-from palimpsest.domain.context.cut import CutCause, Piece, SummaryPiece
+from palimpsest.domain.context.cut import CutCause, SummaryPiece
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.strategies import EVERY_NAME
-from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.limits import Model
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.context.reports import explain, stats, usage_status
-from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer, Written
+from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer, SummaryTask, Written
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.editor_models import EditorId
-from palimpsest.services.models.helper import Check, unchecked
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.context import statistics
@@ -105,16 +103,14 @@ class Unreliable:
     chance: random.Random
     waits: asyncio.Event
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
+    async def write(self, task: SummaryTask) -> Written:
         what = self.chance.choice(["quote", "quote", "note", "defect", "hang"])
         if what == "defect":
             raise RuntimeError("a defect")
         if what == "hang":
             self.waits.set()
             await asyncio.Event().wait()
-        written = await ExtractiveSummarizer().write(pieces, target_tokens, count)
+        written = await ExtractiveSummarizer().write(task)
         return replace(written, note="It was written without a model instead.") if what == "note" else written
 
     async def choose(self, _: Model, __: EditorId | None) -> Summarizer:

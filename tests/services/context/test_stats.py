@@ -27,7 +27,7 @@ def events(b: Bench, type: ContextEventType) -> list[ContextEvent]:
 
 async def session(bench: Opener) -> Bench:
     """Tool work, then talk, then a summary on request."""
-    settings = {"tool_age": 3, "target_ratio": 0.4}
+    settings = {"strategies": ("tool_calls", "threshold", "goal_batch"), "tool_age": 3, "target_ratio": 0.4}
     b = await bench([], window=4_000, reserve=500, tools=(READ,), context=settings)
     for number in range(8):
         named = [calls((f"{number}-{n}", "read", "{}")) for n in range(2)]

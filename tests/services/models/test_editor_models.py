@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from tests.services.scripted import Opener, says
 
 from palimpsest.data import load_model_table
-from palimpsest.domain.context.cut import Piece
 from palimpsest.domain.context.measured import Estimate
 from palimpsest.domain.context.prepared import PreparedContext, Segment
 from palimpsest.domain.context.request_layout import Frame, lay_out
-from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import LimitsSource, Model
 from palimpsest.domain.models.provider import StreamEvent, TextDelta
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.context.summaries.summarizers import PatientSummarizer, Summarizer, Written
+from palimpsest.services.context.summaries.summarizers import PatientSummarizer, Summarizer, SummaryTask, Written
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EditorId, EditorModel, EditorModels
-from palimpsest.services.models.helper import Check, unchecked
 from palimpsest.services.turns.running import RunningTurn
 
 GPT = EditorModel("copilot/one", 64_000, 4_000, "gpt-4o", takes_tools=True)
@@ -124,9 +121,7 @@ async def test_what_a_turn_leaves_to_the_background_is_done_for_the_editor_of_th
     has_begun = asyncio.Event()
 
     class Writing:
-        async def write(
-            self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-        ) -> Written:
+        async def write(self, task: SummaryTask) -> Written:
             has_begun.set()
             await asyncio.Event().wait()
             raise AssertionError

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from tests.services.scripted import Bench, Opener, calls, says
@@ -13,9 +13,8 @@ from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.approvals import edit_request
-from palimpsest.domain.context.cut import CutCause, Piece
+from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.context.request_layout import Frame
-from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.errors import ConversationBusy, ErrorKind, InvalidRequest, ProviderError, RecentMessagesTooLarge
 from palimpsest.domain.messages import MessageId, TurnId, user_message
 from palimpsest.domain.models.limits import Model
@@ -26,9 +25,8 @@ from palimpsest.domain.turns.recovery import GO_ON, Break, CallFate, Rerun, Reso
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import quoting
 from palimpsest.services.context.rule_commands import RuleCommands
-from palimpsest.services.context.summaries.summarizers import Written
+from palimpsest.services.context.summaries.summarizers import SummaryTask, Written
 from palimpsest.services.models.editor_models import EditorId
-from palimpsest.services.models.helper import Check, unchecked
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.editors import Editors
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
@@ -446,9 +444,7 @@ async def test_a_turn_stopped_while_older_messages_are_summarised_keeps_everythi
     reached = asyncio.Event()
 
     class Slow:
-        async def write(
-            self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-        ) -> Written:
+        async def write(self, task: SummaryTask) -> Written:
             reached.set()
             await asyncio.Event().wait()
             raise AssertionError

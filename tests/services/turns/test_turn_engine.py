@@ -207,11 +207,11 @@ async def test_results_that_do_not_fit_force_a_final_answer(bench: Opener) -> No
     async def big(_: str) -> ToolOutput:
         return ToolOutput("word " * 3_000)
 
-    many = tuple((f"{n}", "big", "{}") for n in range(12))
+    many = tuple((f"{n}", "big", "{}") for n in range(14))
     b = await bench([calls(*many), says("done")], tools=(tool("big", big),), window=8_000, reserve=1_000)
     assert await b.ask("q") == "committed"
     results = [text for role, text, _ in await b.said() if role == "tool"]
-    assert len(results) == 12
+    assert len(results) == 14
     assert sum("token_budget_exceeded" in text for text in results) == 1
     assert "not run" in results[-1]
     final = b.provider.seen[-1]

@@ -1,4 +1,4 @@
-"""Previews of messages that are too large to be sent whole: head, tail, and the lines that matter.
+"""Previews of messages that are too large to be sent whole: head, tail, and an outline of what lies between.
 
 The whole message stays in the store; a preview names it, and the tool that reads it. Deterministic: the same content
 and cap give the same text.
@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from palimpsest.domain.context.cut import MessagePiece
+from palimpsest.domain.context.notebook.names import names_in
+from palimpsest.domain.context.notebook.outline import outline
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_content
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -29,6 +31,10 @@ SMALLEST_PREVIEW: Final = 48
 
 _TELLING = re.compile(r"\b(error|exception|fail(ed|ure|s)?|traceback|panic|fatal|warning|denied|not found)\b", re.I)
 _HEAD_SHARE, _TELLING_SHARE = 0.45, 0.25
+_OUTLINED_HEAD_SHARE, _OUTLINED_TAIL_SHARE = 0.35, 0.20
+_SMALLEST_OUTLINED: Final = 300
+"""Raw tokens under which an outline says nothing."""
+_SEPARATORS: Final = 12
 
 
 def make_preview(content: Content, message_id: MessageId, cap_tokens: int, count: CountText) -> Content:
@@ -59,7 +65,7 @@ def fair_share(sizes: Sequence[int], room: int) -> int:
 def _shorten(part: Part, message_id: MessageId, cap_tokens: int, count: CountText) -> Part:
     match part:
         case TextPart() | ToolResultPart() | AttachmentPart():
-            return replace(part, text=shorten_text(part.text, message_id, cap_tokens, count, _handle(message_id)))
+            return replace(part, text=_outlined(part.text, message_id, cap_tokens, count))
         case ToolCallPart():
             # The arguments must stay a JSON object: providers refuse anything else.
             room = max(cap_tokens - count(part.name), 1)
@@ -88,6 +94,28 @@ def shorten_text(text: str, message_id: MessageId, cap_tokens: int, count: Count
         if n_chars < 8 or count(short) <= cap_tokens:
             return short
         n_chars = n_chars * 3 // 4
+
+
+def _outlined(text: str, message_id: MessageId, cap_tokens: int, count: CountText) -> str:
+    """At most about `cap_tokens` raw tokens of `text`: its head, an outline of what lies between, its tail."""
+    size = count(text)
+    if size <= cap_tokens:
+        return text
+    shortened = shorten_text(text, message_id, cap_tokens, count, _handle(message_id))
+    if cap_tokens < _SMALLEST_OUTLINED:
+        return shortened
+    per_token = len(text) / size
+    head = _until_line_end(text[: int(cap_tokens * _OUTLINED_HEAD_SHARE * per_token)])
+    tail = _from_line_start(text[len(text) - int(cap_tokens * _OUTLINED_TAIL_SHARE * per_token) :])
+    between = text[len(head) : len(text) - len(tail)]
+    note = (
+        f"[… {len(between)} of {len(text)} characters left out here; the whole is kept as message {message_id}"
+        f"{_handle(message_id)}. Lines from there:]"
+    )
+    room = cap_tokens - count(head) - count(tail) - count(note) - _SEPARATORS
+    lines = outline(between, room, {*names_in(head), *names_in(tail)}, _TELLING, count)
+    whole = "\n".join(piece for piece in (head.rstrip("\n"), note, *lines, tail) if piece)
+    return whole if count(whole) <= cap_tokens else shortened
 
 
 def _excerpt(text: str, kept_as: str, n_chars: int) -> str:

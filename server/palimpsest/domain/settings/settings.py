@@ -28,7 +28,7 @@ class ContextSettings:
     infinity: bool = declare("context.infinity", True)
     """Whether older talk is summarised. When false the oldest exchanges are left out of requests instead; they stay
     stored."""
-    threshold: float = declare("context.threshold", 0.80, above=0, at_most=1, may_project_set=True)
+    threshold: float = declare("context.threshold", 0.97, above=0, at_most=1, may_project_set=True)
     """Share of the budget at which a new cut is chosen."""
     target: float = declare("context.target", 0.50, above=0, at_most=1, may_project_set=True)
     """Share of the budget a cut by threshold aims at. Below `context.threshold`."""
@@ -42,14 +42,12 @@ class ContextSettings:
     """A cap on what a request may take, in tokens; 0 means none."""
     output_limit: int | None = declare("context.output_limit", at_least=1)
     """Tokens kept for an answer. Unset: what the model can give."""
-    strategies: tuple[StrategyName, ...] = declare(
-        "context.strategies", ("tool_calls", "threshold", "goal_batch"), at_least=1
-    )
+    strategies: tuple[StrategyName, ...] = declare("context.strategies", ("threshold", "goal_batch"), at_least=1)
     """Which strategies propose what to summarise, in the order they are asked."""
     layout: Layout = declare("context.layout", "log")  # noqa: RUF009  # it does not see through the name
     """How a request is laid out. `log`: the history, appended to, so that providers can cache it. `librarian`: only
     pins, what was found for the question, and recent messages; cheap, but nothing of it can be cached."""
-    target_ratio: float = declare("summarization.target_ratio", 0.15, above=0, at_most=1)
+    target_ratio: float = declare("summarization.target_ratio", 0.30, above=0, at_most=1)
     """A summary aims at this share of the originals' tokens."""
     summary_model: str | None = declare("summarization.model")
     """The model that writes summaries. Unset: the small model of the conversation's provider."""

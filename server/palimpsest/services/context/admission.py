@@ -13,12 +13,12 @@ from palimpsest.domain.context.request_layout import Frame, FrameTokens
 from palimpsest.domain.context.rules.standing import Commands, StandingRules
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import Content, Digest, MessageId
+from palimpsest.services.context.compaction_plan import distilled
 from palimpsest.services.context.continuation import Continuation, read_continuation
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, Fitting, fitting
 from palimpsest.services.context.model_switch import as_with
 from palimpsest.services.context.previews import Accepted
-from palimpsest.services.context.recut_plan import distilled
 from palimpsest.services.context.rules import front_of, news_of, read_rules
 from palimpsest.services.context.state import ContextState
 

@@ -43,11 +43,7 @@ from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.machine import machine, utc_now
-from palimpsest.services.context.fitting import foldable
-from palimpsest.services.context.least_cut import least_cut
-from palimpsest.services.context.operations import Operation, Operations
-from palimpsest.services.context.previews import hand_over
-from palimpsest.services.context.recut_plan import (
+from palimpsest.services.context.compaction_plan import (
     ISOLATED_SHARE,
     Ranges,
     choice_of,
@@ -59,7 +55,11 @@ from palimpsest.services.context.recut_plan import (
     situation_of,
     sizes_of,
 )
+from palimpsest.services.context.fitting import foldable
+from palimpsest.services.context.operations import Operation, Operations
+from palimpsest.services.context.previews import hand_over
 from palimpsest.services.context.rules import front_of, read_rules_of_turn
+from palimpsest.services.context.smallest_cut import smallest_cut
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.summaries.writer import SummaryWriter
@@ -72,7 +72,7 @@ from palimpsest.wording import counted
 
 AHEAD_SHARE: Final = 0.60
 """Of the budget: from here on a model may write what the next re-cut will want."""
-ENOUGH_SHARE: Final = 0.65
+ENOUGH_SHARE: Final = 0.78
 """Of the budget: a re-cut by threshold that leaves more is put off while the request fits, because another would follow
 soon (what is newest is too large, and will not be the newest for long)."""
 
@@ -135,17 +135,19 @@ class Compactor:
         sizes = sizes_of(self.settings, state, fixed)
         choice = choice_of(self.settings, situation_of(self.settings, state, current, sizes.keep), target)
         pieces = await self.writer.improved(state, current)
-        if choice.stretches:
-            runs = [pieces[first:after] for first, after in choice.stretches]
+        runs = [pieces[first:after] for first, after in choice.stretches]
+        if runs:
             operation = operations.begin(choice.name, sum(map(_n_messages, runs)))
             pieces = await self._write_runs(state, pieces, runs, rules.ledger, operation, now)
         needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
-        has_grown = blocks_tokens(pieces) > sizes.blocks
+        is_flood = sum(map(total_tokens, runs)) > sizes.flood and blocks_tokens(current) > 0
+        has_grown = blocks_tokens(pieces) > sizes.blocks or is_flood
         gain = raw_before - fixed - total_tokens(pieces)
         if total_tokens(pieces) > room or (
             MERGING in self.settings.strategies and (has_grown or gain < sizes.least_gain)
         ):
-            size = min(sizes.merged, max(room // 4, 1))
+            live = total_tokens(pieces) - blocks_tokens(pieces)
+            size = min(sizes.merged, max(room - live, room // 4, 1))  # what is sent verbatim comes first
             pieces = await self._merge(state, pieces, protected, size, rules.ledger, operations, now)
         with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
         if total_tokens(pieces) > room:
@@ -203,7 +205,7 @@ class Compactor:
             rules = await read_rules_of_turn(self.store, state)
             n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
             operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
-            pieces, gone = await least_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
+            pieces, gone = await smallest_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
             left_out = joined([*state.cut.left_out, *gone])
             operation.changed(state.estimate_of(front_of(state, rules, left_out), pieces).mean)
             if self.settings.infinity:
@@ -238,7 +240,9 @@ class Compactor:
             while rest and (ahead := await self.writer.ready(state, rest, rules.ledger)) is not None:
                 rest = [piece for piece in rest if piece.start >= ahead.end]
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
-                await self.writer.write_ahead(state, pending_summarization(self.settings, state, rest), rules.ledger)
+                await self.writer.write_ahead(
+                    state, pending_summarization(self.settings, state, rest, pieces), rules.ledger
+                )
 
     async def on_request(self, context: WritableContext, pending: PendingSummarization) -> SummaryPiece | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
@@ -392,7 +396,7 @@ class Compactor:
                 pieces, rest = adopt(pieces, ahead), [piece for piece in rest if piece.start >= ahead.end]
                 operation.changed(now(pieces))
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
-                pending = pending_summarization(self.settings, state, rest)
+                pending = pending_summarization(self.settings, state, rest, pieces)
                 new = await self.writer.write(state, pending, ledger, operation)
                 if new is not None:
                     pieces = adopt(pieces, new)

@@ -25,6 +25,7 @@ from palimpsest.services.background import Background
 from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.compaction import AHEAD_SHARE, Compactor
 from palimpsest.services.context.counting import calibrated, key_of, observe
+from palimpsest.services.context.notebooks import Notebooks
 from palimpsest.services.context.previews import Accepted, accept, with_previews
 from palimpsest.services.context.state import ContextState, block, first_state, load_everything, load_state
 from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer
@@ -83,6 +84,10 @@ class ContextEngine:
     _written: dict[ConversationId, WritableContext] = field(default_factory=dict)
     """Conversations that are written by this engine now: what it holds of them is newer than what anybody reads."""
     _loading: dict[ConversationId, asyncio.Task[ContextState]] = field(default_factory=dict)
+    notebooks: Notebooks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.notebooks = Notebooks(self.leases.store)
 
     @property
     def store(self) -> Store:
@@ -96,7 +101,7 @@ class ContextEngine:
     async def compactor(self, state: ContextState) -> Compactor:
         """What carries out re-cuts of the state's conversation."""
         summarizer = await self.choose_summarizer(state.model, state.asked_by)
-        writer = SummaryWriter(self.store, summarizer, self.background)
+        writer = SummaryWriter(self.store, summarizer, self.notebooks, self.background)
         return Compactor(self.store, self.settings, writer, self.emit)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:

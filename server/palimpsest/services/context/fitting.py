@@ -25,8 +25,7 @@ from palimpsest.domain.context.previews import SMALLEST_PREVIEW
 from palimpsest.domain.context.request_layout import Front
 from palimpsest.domain.context.rules.rule_set import RuleSet, standing_rules
 from palimpsest.domain.context.rules.standing import StandingRules
-from palimpsest.domain.context.summaries.extractive import AUTHOR, KIND
-from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, Summary
 from palimpsest.domain.errors import RecentMessagesTooLarge, TooLong
 from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.domain.settings.settings import ContextSettings
@@ -146,7 +145,7 @@ def smallest_block(state: ContextState, run: Sequence[Piece], ledger: RuleSet) -
     start, end = run[0].start, run[-1].end
     level = 1 + max((piece.summary.level for piece in run if isinstance(piece, SummaryPiece)), default=0)
     text = standing_rules(ledger, start, end)
-    summary = Summary(SummaryId(0), start, end, level, KIND, text, total_tokens(run), AUTHOR, "")
+    summary = Summary(SummaryId(0), start, end, level, EXTRACTIVE, text, total_tokens(run), AUTHOR, "")
     empty = block(summary, state.tokenizer)
     return replace(empty, tokens=empty.tokens + LEAST_LINES)
 

@@ -22,7 +22,7 @@ from palimpsest.services.context.fitting import too_long
 from palimpsest.services.context.state import ContextState
 from palimpsest.storage.conversation.message_log import Counts
 
-LARGE_PART_SHARE: Final = 0.25
+LARGE_PART_SHARE: Final = 0.15
 """Of the budget: a message above it is shown as a preview from the first request on, whatever its bytes."""
 
 

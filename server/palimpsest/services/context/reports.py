@@ -14,9 +14,9 @@ from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.services.context.admission import Admission, Trial
+from palimpsest.services.context.compaction_plan import leaving_out, would_summarize
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, foldable, least
-from palimpsest.services.context.recut_plan import leaving_out, would_summarize
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
 from palimpsest.storage.context import statistics

@@ -16,9 +16,9 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import ErrorDetail, InvalidRequest, NotFound
 from palimpsest.domain.messages import MessageId, Role, SummaryId
 from palimpsest.machine import utc_now
+from palimpsest.services.context.compaction_plan import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.previews import with_previews
-from palimpsest.services.context.recut_plan import pending_summarization
 from palimpsest.services.context.state import ContextState, block, ensure_counts, live
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.storage import leases
@@ -134,7 +134,7 @@ class HistoryEditor:
         state = context.state
         _, old = self._find(state, summary_id)
         made_of = await self._made_of(state, old)
-        pending = pending_summarization(self.engine.settings, state, made_of)
+        pending = pending_summarization(self.engine.settings, state, made_of, state.pieces)
         state.renew_estimator()
         before = state.estimate.mean
         if await (await self.engine.compactor(state)).write_again(context, old, pending) is None:

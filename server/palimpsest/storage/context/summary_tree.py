@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from palimpsest.domain.context.summaries.extractive import AUTHOR
-from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.summaries.node import AUTHOR, Summary
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.conversation.hidden_ranges import HiddenRange

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.domain.pages import page_of
 from tests.domain.telling import CONVERSATION, assistant, exchange, stored
 
 from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.summaries.by_model import record
-from palimpsest.domain.context.summaries.evidence import Evidence
-from palimpsest.domain.context.summaries.extractive import summarize_extractively
-from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.facts.extraction.by_rules import by_rules
 from palimpsest.domain.facts.extraction.from_model import transcript
 from palimpsest.domain.messages import user_message
@@ -50,19 +48,11 @@ def test_a_summary_is_made_of_the_quotes(hint: str) -> None:
     said = [user_message("In src/auth.py the function login must return 401."), assistant(f"{QUOTE}\n{hint}\n")]
     said += [user_message("And which colour is the pump?"), assistant(f"{NOTHING}\n\n{hint}\n")]
     pieces = [MessagePiece(each, 40) for each in stored(said)]
-    text = summarize_extractively(pieces, 2_000, count_bytes)
+    text = page_of(said)
     assert "src/auth.py" in text
     for word in ("API_KEY", "login anthropic", "do not guess", "Other words"):
         assert word not in text
     assert not any("API_KEY" in record(piece, 1_000) for piece in pieces)
-
-
-def test_an_older_summary_is_read_back_without_them() -> None:
-    evidence = Evidence()
-    for line in (OLD_HINTS[0][:200] + "…", "Other words may help: I look for the words of the question."):
-        evidence.read_back("Answered", 3, line)
-    assert not any(evidence.lines.values())
-    assert not evidence.names
 
 
 @pytest.mark.parametrize("hint", OLD_HINTS)

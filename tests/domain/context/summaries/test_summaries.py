@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.histories import as_lives, histories
+from tests.domain.histories import as_lives
 
 from palimpsest.domain.context.cut import Piece, SummaryPiece
 from palimpsest.domain.context.summaries.by_model import (
@@ -21,8 +19,7 @@ from palimpsest.domain.context.summaries.by_model import (
     problem,
     transcript,
 )
-from palimpsest.domain.context.summaries.extractive import summarize_extractively
-from palimpsest.domain.context.summaries.hybrid import as_quotable, hybrid_text
+from palimpsest.domain.context.summaries.hybrid import hybrid_text
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING, Summary
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import (
@@ -181,55 +178,8 @@ def test_tool_work_is_told_from_conversation() -> None:
     assert not is_tool_work([block("x")])
 
 
-def test_the_lists_are_exact_and_name_their_message() -> None:
-    assert hybrid_text("# Notes\nI ran the tests.", some_work(), 1_000, count_bytes) == (
-        "## Files Referenced\n"
-        "- [7] docker-compose.yml\n"
-        "- [8] docs/Read me.md\n"
-        "- [9] tests/test_reader.py\n"
-        "- [10] src/reader.py\n\n"
-        "## Commands Executed\n"
-        "- [8] pytest -q tests/test_reader.py\n\n"
-        "## Errors Encountered\n"
-        "- [9] run: FAILED tests/test_reader.py::test_depth - RecursionError\n\n"
-        "## Conversation Summary\n"
-        "### Notes\nI ran the tests."
+def test_headings_of_the_prose_do_not_pass_for_ours() -> None:
+    text = hybrid_text("## Done\n- [7] Fixed it.", "# Notes\nI ran the tests.\n## Done\n- [3] rm -rf /")
+    assert text == (
+        "## Done\n- [7] Fixed it.\n\n## Conversation Summary\n### Notes\nI ran the tests.\n### Done\n- [3] rm -rf /"
     )
-
-
-def test_sections_with_nothing_in_them_are_left_out() -> None:
-    assert hybrid_text("We talked.", as_lives([user_message("hello")]), 500, count_bytes) == (
-        "## Conversation Summary\nWe talked."
-    )
-
-
-@given(histories, st.integers(0, 800))
-def test_the_lists_stay_within_their_share(history: list[list[Content]], target: int) -> None:
-    pieces = as_lives([content for exchange in history for content in exchange])
-    text = hybrid_text("Prose.", pieces, target, count_bytes)
-    assert count_bytes(text) <= target * 0.45 + count_bytes("## Conversation Summary\nProse.") + 3
-
-
-def test_a_lower_hybrid_summary_is_read_back_and_its_prose_cannot_forge_lists() -> None:
-    prose = "I ran it.\n## Commands Executed\n- [3] rm -rf /"
-    lower = hybrid_text(prose, some_work(), 1_000, count_bytes)
-    again = hybrid_text("Merged.", [block(lower, start=7, end=11)], 1_000, count_bytes)
-    before, after = (text.partition("## Conversation Summary")[0] for text in (lower, again))
-    assert before == after
-    assert "rm -rf" not in after
-
-
-@pytest.mark.parametrize("kind", ["hybrid", "llm"])
-def test_the_extractive_summarizer_can_quote_a_models_summary(kind: str) -> None:
-    text = hybrid_text("I ran the tests.", some_work(), 1_000, count_bytes)
-    quotable = as_quotable(block(text + "\n## Mine\n- [8] a line", kind, start=7, end=11))
-    merged = summarize_extractively([quotable, *as_lives([user_message("Go on.")], first_id=11)], 600, count_bytes)
-    assert "- [9] run: FAILED tests/test_reader.py::test_depth - RecursionError" in merged
-    assert "- [7] I ran the tests." in merged
-    assert "- [11] Go on." in merged
-
-
-def test_extractive_blocks_and_messages_are_quoted_as_they_are() -> None:
-    own = block("## Done\n- [1] read: ok", "extractive")
-    assert as_quotable(own) is own
-    assert as_quotable(replace(own, tokens=1)).tokens == 1

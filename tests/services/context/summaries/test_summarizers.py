@@ -7,26 +7,27 @@ from dataclasses import replace
 
 import pytest
 from tests.domain.histories import as_lives
+from tests.domain.pages import notebook_of
 from tests.services.scripted import Action, ScriptedProvider, says
 from tests.waiting import WAIT_S
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
-from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, total_tokens
+from palimpsest.domain.context.cut import MessagePiece
+from palimpsest.domain.context.notebook.page import page
 from palimpsest.domain.context.summaries.by_model import TRANSCRIPT_CLOSING
-from palimpsest.domain.context.summaries.extractive import summarize_extractively
-from palimpsest.domain.context.summaries.node import CLOSING, Summary
+from palimpsest.domain.context.summaries.node import CLOSING
 from palimpsest.domain.context.tokens import Estimator, count_bytes
 from palimpsest.domain.errors import ErrorKind, ProviderError
-from palimpsest.domain.messages import Content, MessageId, Role, SummaryId, TextPart, ToolCallPart, tool_result
+from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result
 from palimpsest.domain.messages import user_message as said
 from palimpsest.domain.models.limits import compute_budget, with_window
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.services.context.summaries.summarizers import (
-    ExtractiveSummarizer,
     HybridSummarizer,
     LlmSummarizer,
     PatientSummarizer,
+    SummaryTask,
     UnusableSummary,
 )
 from palimpsest.services.models.helper import MAX_CHARS, MAX_OUTPUT_TOKENS, HelpingModel
@@ -51,12 +52,19 @@ def llm(provider: ScriptedProvider, window: int = 200_000, estimator: Estimator 
 
 
 def quoted(pieces: list[MessagePiece], target: int) -> str:
-    return summarize_extractively(pieces, target, count_bytes)
+    return page(notebook_of(pieces), pieces[0].start, pieces[-1].end, target, {}, ())
+
+
+def task(pieces: list[MessagePiece], target: int) -> SummaryTask:
+    async def written_page(target_tokens: int) -> str:
+        return quoted(pieces, target_tokens)
+
+    return SummaryTask(pieces, target, count_bytes, written_page)
 
 
 async def test_the_model_sees_the_transcript_in_a_request_without_tools_that_fits() -> None:
     provider = ScriptedProvider([says(GOOD[:20], GOOD[20:])])
-    written = await llm(provider).write(talk(), 300, count_bytes)
+    written = await llm(provider).write(task(talk(), 300))
     assert (written.text, written.kind, written.author, written.note) == (GOOD, "llm", "offline", None)
     assert written.usage == TokenUsage(output_tokens=2)
     (context,) = provider.seen
@@ -75,13 +83,13 @@ async def test_a_stretch_of_tool_work_gets_its_own_instructions() -> None:
         [part for n in range(9) for part in (Content(Role.ASSISTANT, (CALL,)), tool_result(CALL, f"{n} ok, " * 30))]
     )
     provider = ScriptedProvider([says("I ran the tests of the pump nine times; they passed.")])
-    await llm(provider).write(pieces, 100, count_bytes)
+    await llm(provider).write(task(pieces, 100))
     assert provider.seen[0].system == load_prompts().tool_calls
 
 
 async def test_no_model_is_asked_for_more_than_the_cap() -> None:
     provider = ScriptedProvider([says(GOOD)])
-    await llm(provider).write(talk(), 50_000, count_bytes)
+    await llm(provider).write(task(talk(), 50_000))
     assert "in at most 1500 words" in provider.seen[0].messages[0].text
 
 
@@ -107,7 +115,7 @@ BAD: list[tuple[list[Action], str]] = [
 @pytest.mark.parametrize(("reply", "why"), BAD)
 async def test_a_bad_text_is_asked_for_once_more_and_the_model_is_told_why(reply: list[Action], why: str) -> None:
     provider = ScriptedProvider([list(reply), says(GOOD)])
-    written = await PatientSummarizer(llm(provider), 30, 60).write(talk(6, 80), 500, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 60).write(task(talk(6, 80), 500))
     assert (written.text, written.note) == (GOOD, None)
     first, second = (context.messages[0].text for context in provider.seen)
     assert second.startswith(first)
@@ -119,7 +127,7 @@ async def test_a_bad_text_is_asked_for_once_more_and_the_model_is_told_why(reply
 async def test_a_text_that_is_bad_twice_is_replaced_by_quotes_and_a_note_says_so(reply: list[Action], why: str) -> None:
     provider = ScriptedProvider([list(reply), list(reply)])
     pieces = talk(6, 80)
-    written = await PatientSummarizer(llm(provider), 30, 60).write(pieces, 500, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 60).write(task(pieces, 500))
     assert (written.text, written.kind, written.author) == (quoted(pieces, 500), "extractive", "palimpsest")
     assert written.note is not None
     assert why in written.note
@@ -129,7 +137,7 @@ async def test_a_text_that_is_bad_twice_is_replaced_by_quotes_and_a_note_says_so
 
 async def test_the_model_is_told_which_names_it_made_up() -> None:
     provider = ScriptedProvider([says(f"{GOOD} Then I wrote src/invented.py."), says(GOOD)])
-    await llm(provider).write(talk(), 300, count_bytes)
+    await llm(provider).write(task(talk(), 300))
     assert "src/invented.py" in provider.seen[1].messages[0].text
 
 
@@ -137,7 +145,7 @@ async def test_a_providers_failure_is_not_repeated_and_ends_in_quotes() -> None:
     error = ProviderError(ErrorKind.OVERLOADED, "The service is overloaded.", is_retryable=True)
     provider = ScriptedProvider([[TextDelta("I loo"), error]])
     pieces = talk()
-    written = await PatientSummarizer(llm(provider), 30, 60).write(pieces, 300, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 60).write(task(pieces, 300))
     assert written.text == quoted(pieces, 300)
     assert written.note == "The service is overloaded. It was written without a model instead."
     assert provider.n_closed == 1
@@ -147,7 +155,7 @@ async def test_who_waits_gets_the_quoted_text_and_the_models_comes_later() -> No
     gate = asyncio.Event()
     provider = ScriptedProvider([[TextDelta("I looked at the pump."), gate, Finished(StopReason.END, TokenUsage())]])
     pieces = talk()
-    written = await PatientSummarizer(llm(provider), 0.05, 60).write(pieces, 300, count_bytes)
+    written = await PatientSummarizer(llm(provider), 0.05, 60).write(task(pieces, 300))
     assert written.text == quoted(pieces, 300)
     assert written.note is not None
     assert "within 0.05 seconds" in written.note
@@ -159,7 +167,7 @@ async def test_who_waits_gets_the_quoted_text_and_the_models_comes_later() -> No
 async def test_a_model_that_never_ends_is_let_go() -> None:
     provider = ScriptedProvider([[TextDelta("I loo"), asyncio.Event()]])
     pieces = talk()
-    written = await PatientSummarizer(llm(provider), 30, 0.05).write(pieces, 300, count_bytes)
+    written = await PatientSummarizer(llm(provider), 30, 0.05).write(task(pieces, 300))
     assert written.text == quoted(pieces, 300)
     assert written.note is not None
     assert "within 0.05 seconds" in written.note
@@ -169,27 +177,28 @@ async def test_a_model_that_never_ends_is_let_go() -> None:
 async def test_cancelling_reaches_the_caller_and_closes_the_stream() -> None:
     reached = asyncio.Event()
     provider = ScriptedProvider([[TextDelta("I loo"), reached.set, asyncio.Event()]])
-    task = asyncio.create_task(PatientSummarizer(llm(provider), 30, 60).write(talk(), 300, count_bytes))
+    writing = asyncio.create_task(PatientSummarizer(llm(provider), 30, 60).write(task(talk(), 300)))
     await asyncio.wait_for(reached.wait(), WAIT_S)
-    task.cancel()
+    writing.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, WAIT_S)
+        await asyncio.wait_for(writing, WAIT_S)
     assert provider.n_closed == 1
 
 
-async def test_a_hybrid_summary_has_the_models_text_behind_exact_lists() -> None:
+async def test_a_hybrid_summary_has_the_models_text_behind_a_page() -> None:
     provider = ScriptedProvider([says(GOOD)])
-    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(talk(), 400, count_bytes)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(task(talk(), 400))
     assert (written.kind, written.author, written.note) == ("hybrid", "offline", None)
-    assert "- [12] src/pump.py" in written.text
-    assert "## Commands Executed\n- [0] pytest tests/test_pump.py" in written.text
+    assert written.text.startswith("## Said by the user\n- [")
+    assert "run: pytest tests/test_pump.py" in written.text
+    assert count_bytes(written.text) <= 400 * 1.1
     assert written.text.endswith(f"## Conversation Summary\n{GOOD}")
 
 
 async def test_a_hybrid_summary_that_is_not_shorter_is_replaced() -> None:
     pieces = as_lives([said("Look at src/pump.py, src/valve.py, src/tank.py and src/pipe.py, they are all wet today.")])
     provider = ScriptedProvider([says("I looked at src/pump.py and others.")])
-    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(pieces, 400, count_bytes)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(task(pieces, 400))
     assert written.kind == "extractive"
     assert written.note is not None
     assert "not shorter" in written.note
@@ -199,7 +208,7 @@ async def test_a_hybrid_summary_that_is_not_shorter_is_replaced() -> None:
 async def test_a_small_window_gets_the_pieces_in_stretches_of_whole_exchanges(estimator: Estimator) -> None:
     pieces = talk(16, 40)
     provider = ScriptedProvider([says(f"I noted part {n} of src/pump.py.") for n in range(20)])
-    written = await llm(provider, 4_000, estimator).write(pieces, 1_000, count_bytes)
+    written = await llm(provider, 4_000, estimator).write(task(pieces, 1_000))
     assert 2 <= len(provider.seen) < 16
     assert all(context.upper_tokens <= context.limit_tokens <= 4_000 for context in provider.seen)
     assert all(context.system == load_prompts().episode for context in provider.seen)
@@ -216,7 +225,7 @@ async def test_a_small_window_gets_the_pieces_in_stretches_of_whole_exchanges(es
 async def test_parts_that_exceed_the_target_are_merged_by_the_model() -> None:
     note = "I noted that src/pump.py stops. " + "It was dry and the valve was shut. " * 6
     provider = ScriptedProvider([says(note) for _ in range(12)])
-    written = await llm(provider, 4_000).write(talk(16, 40), 150, count_bytes)
+    written = await llm(provider, 4_000).write(task(talk(16, 40), 150))
     merges = [context for context in provider.seen if context.system == load_prompts().merge]
     assert len(provider.seen) - len(merges) >= 2
     assert merges
@@ -228,7 +237,7 @@ async def test_parts_that_exceed_the_target_are_merged_by_the_model() -> None:
 async def test_an_exchange_larger_than_the_window_is_shown_cut() -> None:
     pieces = as_lives([said("Read src/pump.py. " + "It is dry. " * 9_000), said("What is wrong?")])
     provider = ScriptedProvider([says(GOOD)])
-    await llm(provider, 4_000).write(pieces, 300, count_bytes)
+    await llm(provider, 4_000).write(task(pieces, 300))
     assert provider.seen[0].upper_tokens <= provider.seen[0].limit_tokens
     assert "characters left out here" in provider.seen[0].messages[0].text
 
@@ -237,18 +246,7 @@ async def test_a_window_too_small_for_one_exchange_ends_in_quotes_without_a_call
     provider = ScriptedProvider([])
     pieces = talk()
     with pytest.raises(UnusableSummary, match="too large for the window"):
-        await llm(provider, 1_200).write(pieces, 300, count_bytes)
-    written = await PatientSummarizer(llm(provider, 1_200), 30, 60).write(pieces, 300, count_bytes)
+        await llm(provider, 1_200).write(task(pieces, 300))
+    written = await PatientSummarizer(llm(provider, 1_200), 30, 60).write(task(pieces, 300))
     assert written.text == quoted(pieces, 300)
     assert provider.seen == []
-
-
-async def test_when_a_merge_fails_quotes_of_a_models_own_summaries_still_come() -> None:
-    text = f"## Files Referenced\n- [1] src/pump.py\n\n## Conversation Summary\n{GOOD} " + "It was dry. " * 40
-    lower = Summary(SummaryId(1), MessageId(0), MessageId(4), 1, "hybrid", text, 900, "m", "")
-    pieces: list[Piece] = [SummaryPiece(lower, count_bytes(text)), *as_lives([said("Go on. " * 80)], first_id=4)]
-    provider = ScriptedProvider([[ProviderError(ErrorKind.NETWORK, "The service cannot be reached.")]])
-    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(pieces, 120, count_bytes)
-    assert "[1] src/pump.py" in written.text
-    assert count_bytes(written.text) < total_tokens(pieces)
-    assert written == replace(await ExtractiveSummarizer().write(pieces, 120, count_bytes), note=written.note)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
+from palimpsest.domain.context.notebook.evidence import arguments_of
 from palimpsest.domain.context.previews import shorten_text
-from palimpsest.domain.context.summaries.evidence import NAME, arguments_of
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING
 from palimpsest.domain.context.tokens import CountText, count_bytes
 from palimpsest.domain.messages import (
@@ -46,6 +46,15 @@ _SMALLEST_SUMMARY: Final = 12
 """Letters and digits; less says nothing."""
 _LONGEST: Final = 1_000
 """Characters without a space between them: more is data, and takes the pattern of names too long."""
+_NAME = re.compile(
+    r"(?<!\w)[A-Za-z]:(?:[\\/]{1,2}[\w.@~$+-]+)+"
+    r"|(?<![\w.~@/-])(?:[\w.~@-]*+/)+[\w.@-]+"
+    r"|\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w+)+\b"
+    r"|\b[A-Za-z]\w*_\w+\b"
+    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b"
+    r"|\b[0-9a-f]{7,40}\b|(?<!\w)--[a-z][a-z-]{2,}"
+)
+"""What counts as a name of which a model must not invent any: stricter than what the notebook reads."""
 _FILE = re.compile(
     r"\.(?:[ch]|cc|cfg|cpp|cs|css|go|html?|ini|java|jsx?|json|kt|lock|log|lua|md|mjs|php|pyi?|rb|rs|sh|sql|svelte"
     r"|swift|toml|tsx?|txt|vue|xml|ya?ml)$"
@@ -215,7 +224,7 @@ def names_in(text: str) -> Names:
     paths: dict[str, None] = {}
     identifiers: dict[str, None] = {}
     for word in text.split():
-        for match in NAME.finditer(word) if len(word) <= _LONGEST else ():
+        for match in _NAME.finditer(word) if len(word) <= _LONGEST else ():
             name = match[0].rstrip(".@-").removeprefix("./")
             if _FILE.search(name) and (before := _BEFORE_FILE.search(word, 0, match.start())):
                 name = before[0] + name

@@ -9,6 +9,10 @@ from palimpsest.domain.messages import Content, MessageId, Role, SummaryId, Text
 
 OPENING = "[Earlier conversation summary]"
 CLOSING = "[End of earlier conversation summary]"
+AUTHOR = "palimpsest"
+"""The author of what is written without a model."""
+EXTRACTIVE = "extractive"
+"""The kind of a summary that is a page of the notebook."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization, first_run
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
+from palimpsest.services.context.compaction_plan import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.context.recut_plan import pending_summarization
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.writable import WritableContext
@@ -85,7 +85,7 @@ class RequestedSummaries:
         first, after = _without_protected(state.pieces, first, after, running_request(state.pieces))
         run = state.pieces[first:after]
         has_originals = any(isinstance(piece, MessagePiece) for piece in run)
-        return pending_summarization(settings, state, run) if has_originals else None
+        return pending_summarization(settings, state, run, state.pieces) if has_originals else None
 
     async def complete_summarization(
         self, context: WritableContext, pending: PendingSummarization, content: str, generated_by: str

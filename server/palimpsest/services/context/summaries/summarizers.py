@@ -1,16 +1,16 @@
 """Summarizers: who writes the text of a summary. Whether it is adopted is not decided here.
 
-`ExtractiveSummarizer` needs no model and cannot fail. `LlmSummarizer` asks a model and accepts nothing that
-`domain.summaries.problem` refuses; `HybridSummarizer` puts lists of exact names in front of its text.
-`PatientSummarizer` bounds the wait and answers with the extractive text whenever the model does not deliver.
+`ExtractiveSummarizer` takes a page of the notebook; it needs no model and cannot fail. `LlmSummarizer` asks a model and
+accepts nothing that `by_model.problem` refuses; `HybridSummarizer` puts a page in front of its text.
+`PatientSummarizer` bounds the wait and answers with the page alone whenever the model does not deliver.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from palimpsest.domain.context.cut import Piece, piece_starts, total_tokens
@@ -28,8 +28,8 @@ from palimpsest.domain.context.summaries.by_model import (
     problem,
     record,
 )
-from palimpsest.domain.context.summaries.extractive import AUTHOR, KIND, summarize_extractively
-from palimpsest.domain.context.summaries.hybrid import LISTS_SHARE, as_quotable, hybrid_text
+from palimpsest.domain.context.summaries.hybrid import PAGE_SHARE, hybrid_text
+from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText
 from palimpsest.domain.errors import ErrorKind, PalimpsestError
 from palimpsest.domain.models.provider import StopReason, TokenUsage
@@ -74,17 +74,25 @@ class Written:
     """Brings a model's text for the same pieces that did not come in time. Whoever takes this sees to its end."""
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryTask:
+    """What a text is wanted for. All sizes are raw tokens as `count` counts them."""
+
+    pieces: Sequence[Piece]
+    target_tokens: int
+    """The size to aim at."""
+    count: CountText
+    page: Callable[[int], Awaitable[str]]
+    """The notebook's page of the pieces, in about so many tokens."""
+    check: Check = unchecked
+    """Called right before words of the pieces are sent to a model; what it raises passes through."""
+
+
 class Summarizer(Protocol):
     """Writes a text that can stand for some pieces."""
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
-        """A text of about `target_tokens`; it and the sizes of the pieces are raw tokens as `count` counts them.
-        `check`: called right before words of the pieces are sent to a model; what it raises passes through.
-
-        Raises PalimpsestError when there is none.
-        """
+    async def write(self, task: SummaryTask) -> Written:
+        """A text of about the size that the task aims at. Raises PalimpsestError when there is none."""
         ...
 
 
@@ -92,12 +100,8 @@ class Summarizer(Protocol):
 class ExtractiveSummarizer:
     """Quotes. Deterministic; never raises."""
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
-        quotable = [as_quotable(piece) for piece in pieces]
-        text = await asyncio.to_thread(summarize_extractively, quotable, target_tokens, count)
-        return Written(text, KIND, AUTHOR)
+    async def write(self, task: SummaryTask) -> Written:
+        return Written(await task.page(task.target_tokens), EXTRACTIVE, AUTHOR)
 
 
 @dataclass(slots=True)
@@ -134,13 +138,12 @@ class LlmSummarizer:
     """Its vocabulary may not be the conversation's."""
     prompts: Prompts
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
-        aim = max(min(target_tokens, CAP_TOKENS), SMALLEST_AIM)
+    async def write(self, task: SummaryTask) -> Written:
+        pieces, count = task.pieces, task.count
+        aim = max(min(task.target_tokens, CAP_TOKENS), SMALLEST_AIM)
         instructions = self.prompts.tool_calls if is_tool_work(pieces) else self.prompts.episode
         originals = await asyncio.to_thread(originals_text, pieces)
-        job = _Job(originals, total_tokens(pieces), count, check)
+        job = _Job(originals, total_tokens(pieces), count, task.check)
         stretches = await asyncio.to_thread(self._split, pieces, self._room(instructions))
         each = max(aim // len(stretches), SMALLEST_AIM)
         texts = [await self._ask(instructions, stretch, each, job) for stretch in stretches]
@@ -228,21 +231,19 @@ class LlmSummarizer:
 
 @dataclass(frozen=True, slots=True)
 class HybridSummarizer:
-    """Lists of exact names by code, the rest by the model."""
+    """A page of the notebook, and behind it the model's text."""
 
     llm: LlmSummarizer
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
-        prose = await self.llm.write(pieces, int(target_tokens * (1 - LISTS_SHARE)), count, check)
-        text = await asyncio.to_thread(hybrid_text, prose.text, pieces, target_tokens, count)
-        return Written(text, "hybrid", prose.author, usage=prose.usage)
+    async def write(self, task: SummaryTask) -> Written:
+        prose = await self.llm.write(replace(task, target_tokens=int(task.target_tokens * (1 - PAGE_SHARE))))
+        page = await task.page(task.target_tokens - task.count(prose.text))
+        return Written(hybrid_text(page, prose.text), "hybrid", prose.author, usage=prose.usage)
 
 
 @dataclass(frozen=True, slots=True)
 class PatientSummarizer:
-    """`first`, or the extractive text with a note when it fails, is no shorter, or keeps somebody waiting too long."""
+    """`first`, or the page alone with a note when it fails, is no shorter, or keeps somebody waiting too long."""
 
     first: Summarizer
     wait_s: float
@@ -250,11 +251,9 @@ class PatientSummarizer:
     limit_s: float
     """How long `first` may take in all, its text then comes `later`."""
 
-    async def write(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
+    async def write(self, task: SummaryTask) -> Written:
         """Never raises."""
-        writing = asyncio.create_task(self.at_leisure(pieces, target_tokens, count, check))
+        writing = asyncio.create_task(self.at_leisure(task))
         later: asyncio.Task[Written] | None = None
         refused = TokenUsage()
         try:
@@ -276,19 +275,17 @@ class PatientSummarizer:
                 writing.cancel()
                 await asyncio.wait({writing})
         try:
-            quoted = await ExtractiveSummarizer().write(pieces, target_tokens, count)
+            quoted = await ExtractiveSummarizer().write(task)
         except asyncio.CancelledError:
             writing.cancel()
             raise
         note = f"{why} It was written without a model instead."
         return Written(quoted.text, quoted.kind, quoted.author, note, refused=refused, later=later)
 
-    async def at_leisure(
-        self, pieces: Sequence[Piece], target_tokens: int, count: CountText, check: Check = unchecked
-    ) -> Written:
+    async def at_leisure(self, task: SummaryTask) -> Written:
         """The text of `first`. Raises PalimpsestError, or TimeoutError after `limit_s`."""
         async with asyncio.timeout(self.limit_s):
-            written = await self.first.write(pieces, target_tokens, count, check)
-        if count(written.text) >= total_tokens(pieces):
-            raise UnusableSummary("The summary with its lists is not shorter than what it stands for.", written.usage)
+            written = await self.first.write(task)
+        if task.count(written.text) >= total_tokens(task.pieces):
+            raise UnusableSummary("The summary with its page is not shorter than what it stands for.", written.usage)
         return written

@@ -7,21 +7,30 @@ of the forest like any other, found again at the next re-cut.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, piece_starts, total_tokens
+from palimpsest.domain.context.notebook.notebook import Notebook
+from palimpsest.domain.context.notebook.page import page
 from palimpsest.domain.context.rules.rule_set import RuleSet, missing, split_standing_rules, standing_rules
-from palimpsest.domain.context.summaries.extractive import AUTHOR
-from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.context.summaries.node import AUTHOR, Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization
+from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.background import Background
+from palimpsest.services.context.notebooks import Notebooks, told_by
 from palimpsest.services.context.operations import Operation
 from palimpsest.services.context.state import ContextState, block
-from palimpsest.services.context.summaries.summarizers import PatientSummarizer, Summarizer, UnusableSummary, Written
+from palimpsest.services.context.summaries.summarizers import (
+    PatientSummarizer,
+    Summarizer,
+    SummaryTask,
+    UnusableSummary,
+    Written,
+)
 from palimpsest.services.models.helper import Check
 from palimpsest.storage.context import statistics, summary_tree
 from palimpsest.storage.context.summary_tree import NewSummary
@@ -37,6 +46,7 @@ class SummaryWriter:
 
     store: Store
     summarizer: Summarizer
+    notebooks: Notebooks
     background: Background
 
     async def write(
@@ -45,9 +55,8 @@ class SummaryWriter:
         """A stored summary as a block; None when it would not be smaller."""
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
-        rules, pieces, target = self._parts(state, pending, ledger)
-        check = self._still_shown(state, pending, last_hidden)
-        written = await self.summarizer.write(pieces, target, state.tokenizer.count, check)
+        rules, task = self._task(state, pending, ledger, last_hidden)
+        written = await self.summarizer.write(task)
         if written.note is not None:
             operation.fall_back(written.note)
         await self._pay(state, written.refused, started)
@@ -76,10 +85,9 @@ class SummaryWriter:
             return  # without a model a summary takes no time
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
-        rules, pieces, target = self._parts(state, pending, ledger)
+        rules, task = self._task(state, pending, ledger, last_hidden)
         try:
-            check = self._still_shown(state, pending, last_hidden)
-            written = await self.summarizer.at_leisure(pieces, target, state.tokenizer.count, check)
+            written = await self.summarizer.at_leisure(task)
         except UnusableSummary as error:
             await self._pay(state, error.usage, started)
             raise
@@ -123,14 +131,35 @@ class SummaryWriter:
             tokens = usage.prompt_tokens, usage.output_tokens
             await self.store.run(statistics.write_refused, state.id, *tokens, took_ms, utc_now())
 
-    def _parts(
-        self, state: ContextState, pending: PendingSummarization, ledger: RuleSet
-    ) -> tuple[str, list[Piece], int]:
-        """The standing rules at the head, the pieces without theirs, and what the rest may take."""
+    def _task(
+        self, state: ContextState, pending: PendingSummarization, ledger: RuleSet, last_hidden: int
+    ) -> tuple[str, SummaryTask]:
+        """The standing rules at the head, and the task of writing the rest."""
         # What holds stands at the head, verbatim, whatever it leaves for the rest.
         rules = standing_rules(ledger, *pending.scope.range)
         target = max(pending.target_tokens - state.tokenizer.count(rules), _SMALLEST_TARGET)
-        return rules, [_without_rules(piece) for piece in pending.pieces], target
+        pieces = [_without_rules(piece) for piece in pending.pieces]
+        check = self._still_shown(state, pending, last_hidden)
+        return rules, SummaryTask(
+            pieces, target, state.tokenizer.count, self._pages(state, pending.scope.range, ledger), check
+        )
+
+    def _pages(
+        self, state: ContextState, scope: tuple[MessageId, MessageId], ledger: RuleSet
+    ) -> Callable[[int], Awaitable[str]]:
+        """Chooses pages of the messages [start, end) that tell again neither what stands elsewhere in the context as it
+        is now, nor the rules at their head."""
+        start, end = scope
+        outside = [piece for piece in state.pieces if piece.end <= start or end <= piece.start]
+        ruled = [" ".join(entry.text.split()) for entry in ledger.open_entries(range(start, end))]
+
+        async def write(target_tokens: int) -> str:
+            def choose(book: Notebook) -> str:
+                return page(book, start, end, target_tokens, told_by(book, outside), ruled)
+
+            return await self.notebooks.ask(state, choose)
+
+        return write
 
     async def ready(self, state: ContextState, run: Sequence[Piece], ledger: RuleSet) -> SummaryPiece | None:
         """The summary by a model, written before, that stands for most of the run from its beginning on."""

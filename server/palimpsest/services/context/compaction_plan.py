@@ -1,14 +1,14 @@
-"""What a re-cut would do: which pieces it would summarize or leave out, and how large what stays may be."""
+"""What a compaction would do: which pieces it would summarize or leave out, and how large what stays may be."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from palimpsest.domain.context.compaction_sizes import RecutSizes, recut_sizes
+from palimpsest.domain.context.compaction_sizes import CompactionSizes, compaction_sizes
 from palimpsest.domain.context.cut import MessagePiece, Piece, leave_out, total_tokens
 from palimpsest.domain.context.rules.standing import StandingRules
-from palimpsest.domain.context.strategies import Choice, Situation, choose_strategy
+from palimpsest.domain.context.strategies import Choice, Situation, blocks_tokens, choose_strategy
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings.settings import ContextSettings
@@ -17,18 +17,22 @@ from palimpsest.services.context.state import ContextState
 
 ISOLATED_SHARE: Final = 0.05
 """Of the budget: live messages between blocks are summarised only when they take more."""
-BLOCK_SHARE: Final = 0.15
-"""Of the budget: the largest single new block."""
 _TURN: Final = 2
 """Messages of most: a question and its answer."""
 
 Ranges = Sequence[tuple[MessageId, MessageId]]
 
 
-def pending_summarization(settings: ContextSettings, state: ContextState, run: Sequence[Piece]) -> PendingSummarization:
-    """What a summary of those pieces would be about, whether or not they stand in the context."""
+def pending_summarization(
+    settings: ContextSettings, state: ContextState, run: Sequence[Piece], beside: Sequence[Piece]
+) -> PendingSummarization:
+    """What a summary of the run would be about. `beside`: the pieces among which it would stand, of which the run may
+    be part."""
+    start, end = run[0].start, run[-1].end
+    sizes = sizes_of(settings, state, state.fixed_tokens)
+    others = blocks_tokens([piece for piece in beside if piece.end <= start or end <= piece.start])
     share = int(total_tokens(run) * settings.target_ratio)
-    return PendingSummarization.of(run, min(share, int(BLOCK_SHARE * state.budget_raw)))
+    return PendingSummarization.of(run, min(share, max(sizes.block, sizes.first - others)))
 
 
 def distilled(settings: ContextSettings, state: ContextState) -> tuple[list[Piece], Ranges]:
@@ -62,8 +66,8 @@ def choice_of(settings: ContextSettings, situation: Situation, target: int) -> C
     return choose_strategy(settings.strategies, situation, target, settings.target_ratio)
 
 
-def sizes_of(settings: ContextSettings, state: ContextState, fixed_tokens: int) -> RecutSizes:
-    return recut_sizes(state.budget_raw, fixed_tokens, settings.threshold)
+def sizes_of(settings: ContextSettings, state: ContextState, fixed_tokens: int) -> CompactionSizes:
+    return compaction_sizes(state.budget_raw, fixed_tokens, settings.threshold)
 
 
 def situation_of(

@@ -30,7 +30,7 @@ _SHARES: Final = (1.0, 0.25, 0.0)
 """Of what the blocks may take by the estimator: what they are given, until the whole fits by what was measured."""
 
 
-async def least_cut(
+async def smallest_cut(
     settings: ContextSettings,
     writer: SummaryWriter,
     state: ContextState,

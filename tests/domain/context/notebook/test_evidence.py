@@ -1,36 +1,30 @@
-"""The lists of a hybrid summary hold names, commands and errors as the originals have them."""
+"""How a call came out, as its result says it; and the paths that a model's summary may name."""
 
 from __future__ import annotations
 
 import pytest
 from tests.domain.histories import as_lives
+from tests.domain.pages import page_of
 
+from palimpsest.domain.context.notebook.evidence import bounded_lines, is_trouble, outcome_in
 from palimpsest.domain.context.summaries.by_model import names_in, originals_text, problem
-from palimpsest.domain.context.summaries.evidence import is_trouble, outcome_of
-from palimpsest.domain.context.summaries.hybrid import COMMANDS, ERRORS, FILES, hybrid_text
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.facts.extraction.names import places_in
-from palimpsest.domain.messages import Content, Role, ToolCallPart, canonical_json, tool_result, user_message
+from palimpsest.domain.messages import Content, Role, ToolCallPart, canonical_json, tool_result
 
 NUMBERS = "\n".join(str(number) for number in range(400))
 RAN = ToolCallPart("1", "run_command", '{"command": ["sh", "-c", "pytest"]}')
 
 
-def listed(contents: list[Content], heading: str) -> list[str]:
-    """The lines under a heading, without their messages' numbers."""
-    text = hybrid_text("They worked.", as_lives(contents), 4_000, count_bytes)
-    _, _, section = text.partition(f"## {heading}\n")
-    return [line.partition("] ")[2] for line in section.split("\n\n")[0].splitlines() if line.startswith("- [")]
+def outcome_of(text: str, *, is_command: bool) -> str:
+    return outcome_in(bounded_lines(text), is_command=is_command)
 
 
 @pytest.mark.parametrize(
     "path",
     ["C:\\tmp\\x.txt", "D:\\work\\app\\src\\main.py", "C:/tmp/x.txt", "/srv/gw/main.go", "scripts/build.sh"],
 )
-def test_a_path_is_listed_as_it_was_written(path: str) -> None:
-    call = ToolCallPart("1", "edit", canonical_json({"text": f"see {path} for that"}))
-    assert listed([user_message(f"Please fix {path}, and then stop.")], FILES) == [path]
-    assert listed([Content(Role.ASSISTANT, (call,)), tool_result(call, f"changed {path}")], FILES) == [path]
+def test_a_path_is_a_name_as_it_was_written(path: str) -> None:
     assert names_in(f"in {path}:").paths == (path,)
 
 
@@ -63,17 +57,17 @@ def test_a_path_outside_the_folder_is_no_file_of_the_folder() -> None:
         (f"requests.exceptions.ConnectionError: refused {'x' * 400}\n[Exit status 4.]", "…; Exit status 4"),
     ],
 )
-def test_what_was_raised_and_how_a_command_ended_are_listed(printed: str, outcome: str) -> None:
-    (line,) = listed([Content(Role.ASSISTANT, (RAN,)), tool_result(RAN, printed)], ERRORS)
-    assert line.startswith("run_command: ")
-    assert line.endswith(outcome)
+def test_what_was_raised_and_how_a_command_ended_are_told(printed: str, outcome: str) -> None:
+    said = outcome_of(printed, is_command=True)
+    assert said.endswith(outcome)
+    assert is_trouble(said, is_command=True)
+    assert "→ failed: " in page_of([Content(Role.ASSISTANT, (RAN,)), tool_result(RAN, printed)])
 
 
 @pytest.mark.parametrize("printed", ["12 tests have passed\n[Exit status 0.]", "exit code 0", "[Exit status 0.]"])
 def test_a_command_that_ended_well_is_no_error(printed: str) -> None:
-    contents = [Content(Role.ASSISTANT, (RAN,)), tool_result(RAN, printed)]
-    assert listed(contents, ERRORS) == []
-    assert listed(contents, COMMANDS) == ["sh -c pytest"]
+    assert not is_trouble(outcome_of(printed, is_command=True), is_command=True)
+    assert "failed" not in page_of([Content(Role.ASSISTANT, (RAN,)), tool_result(RAN, printed)])
 
 
 def test_the_outcome_of_a_command_that_ended_well_is_what_it_said() -> None:

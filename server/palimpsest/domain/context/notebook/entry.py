@@ -1,0 +1,229 @@
+"""Entries: what one message said, did and named, read once.
+
+A message of the assistant has a head: what it called, and on what. The result of a call has an entry of its own, which
+knows the message of the call. Deterministic; reading takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from palimpsest.domain.context.notebook.evidence import (
+    ANNOUNCED,
+    RULE,
+    TROUBLE,
+    arguments_of,
+    bounded_lines,
+    command_in,
+    is_trouble,
+    outcome_in,
+    prose_and_code,
+    sentences_of,
+    squeeze,
+)
+from palimpsest.domain.context.notebook.fragments import DECLARES, Fragment, Kind, best_of, pieces_of
+from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_words, names_in
+from palimpsest.domain.context.tokens import CountText
+from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role, ToolCallPart, ToolResultPart
+from palimpsest.domain.offline_texts import without_fixed_texts
+
+_PROSE_CHARS: Final = 8_000
+_HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS = 140, 160, 80
+_FAILURE_CHARS, _OUTCOME_CHARS = 200, 160
+_MOST_CALLS: Final = 6
+"""Of one message: more are not told apart."""
+_TARGETS: Final = ("file_path", "path", "filename", "file", "target_file", "notebook_path", "pattern", "query", "url")
+"""The arguments that tell what a call is about, the best first."""
+_REPLACED: Final = ("old_string", "oldText", "old_str")
+"""The arguments of an edit that hold what it takes away."""
+_CHANGED_FOLDER: Final = re.compile(r"cd \S+ (?:&&|;) ")
+_SHORT_RESULT: Final = 3
+"""Lines: the last one of a longer result that is no command's is a line of a file, or a row."""
+_FEWEST_WORDS: Final = 2
+
+_TROUBLE_WEIGHT, _OUTCOME_WEIGHT, _SHORT_OUTCOME_WEIGHT = 2.5, 1.5, 0.45
+_SENTENCE_WEIGHT, _ANNOUNCED_WEIGHT, _DECLARATION_WEIGHT = 0.6, 0.15, 0.3
+_FRAME_TOKENS: Final = 7
+"""Of a line: its id and what separates its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the user."""
+
+    text: str
+    weight: float
+    """Larger is kept longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one message leaves in the notebook."""
+
+    id: MessageId
+    role: Role
+    names: tuple[str, ...]
+    """The keys of all names in the message."""
+    fragments: tuple[Fragment, ...] = ()
+    said: tuple[Sentence, ...] = ()
+    """Of a message of the user."""
+    head: str = ""
+    """The calls of a message of the assistant, such as `Read lib/a.py`; empty where it calls nothing."""
+    head_names: tuple[str, ...] = ()
+    head_tokens: int = _FRAME_TOKENS
+    """Raw, with the frame of its line."""
+    path: str = ""
+    """The file that its first call with a path is about, or the call that it answers."""
+    answers: MessageId | None = None
+    """Of the result of a call: the message that made the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    message_id: MessageId
+    path: str
+    is_command: bool
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the messages of one conversation, in their order."""
+
+    count: CountText
+    _calls: dict[str, _Call] = field(default_factory=dict)
+    """The calls that were read, by the id that their results name."""
+
+    def read(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
+        """The entry of a message, and its names by their keys; each message is read once."""
+        match content.role:
+            case Role.USER:
+                return self._user(id, content)
+            case Role.ASSISTANT:
+                return self._assistant(id, content)
+            case Role.TOOL:
+                return self._results(id, content.results)
+
+    def _user(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
+        text = content.text
+        prose, _ = prose_and_code(text[:_PROSE_CHARS])
+        sentences = sentences_of(prose)
+        # A long paste is kept by its beginning and its end: what people ask stands there.
+        is_long = len(sentences) > 8 or len(text) > 1_500
+        said: list[Sentence] = []
+        for index, sentence in enumerate(sentences):
+            is_rule = RULE.search(sentence) is not None and not sentence.endswith("?")
+            at_end = index in (0, 1, len(sentences) - 1)
+            weight = (1.4 if is_long and index else 2.0) * (1.0 if is_rule else 0.5 if not is_long or at_end else 0.25)
+            weight += 1.0 if index == 0 else 0.5 if index == len(sentences) - 1 else 0.0
+            said.append(Sentence(sentence, weight))
+        found = names_in(text)
+        lines = self._lines(best_of(pieces_of(text)))
+        for part in content.parts:
+            if isinstance(part, AttachmentPart):
+                found.update(names_in(f"{part.label}\n{part.text}"))
+                lines += self._lines(best_of(pieces_of(part.text)))
+        return Entry(id, Role.USER, tuple(found), tuple(lines), tuple(said)), found
+
+    def _assistant(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
+        text = without_fixed_texts(content.text)
+        found = dict[str, str]()
+        fragments: list[Fragment] = []
+        calls = [_head(call) for call in content.calls[:_MOST_CALLS]]
+        for call, (_, path, is_command) in zip(content.calls, calls, strict=False):
+            self._calls[call.call_id] = _Call(id, path, is_command)
+        head = "; ".join(each for each, _, _ in calls)
+        in_head = names_in(head)
+        for call in content.calls[:_MOST_CALLS]:
+            for value in _values(call):
+                found.update(names_in(value))
+                pieces = [each for each in pieces_of(value) if each[0][:60] not in head and each[1].keys() - in_head]
+                fragments += self._lines(best_of(pieces))
+        prose, code = prose_and_code(text[:_PROSE_CHARS])
+        found.update(names_in(text[:READ_CHARS]))
+        sentences = sentences_of(prose)
+        for index, sentence in enumerate(sentences):
+            weight = _ANNOUNCED_WEIGHT if ANNOUNCED.match(sentence) else 1.0
+            weight *= _SENTENCE_WEIGHT * (1.0 if index in (0, len(sentences) - 1) else 0.5)
+            weight *= 1.0 if len(WORD.findall(sentence)) > 3 else 0.2
+            fragments.append(self._fragment(sentence, names_in(sentence), weight, Kind.SAID))
+        fragments += self._lines(best_of(pieces_of("\n".join(code))))
+        path = next((each for _, each, _ in calls if each), "")
+        head_tokens = self.count(head) + _FRAME_TOKENS
+        found.update(in_head)
+        entry = Entry(id, Role.ASSISTANT, tuple(found), tuple(fragments), (), head, tuple(in_head), head_tokens, path)
+        return entry, found
+
+    def _results(self, id: MessageId, results: Sequence[ToolResultPart]) -> tuple[Entry, dict[str, str]]:
+        found = dict[str, str]()
+        fragments: list[Fragment] = []
+        calls = [call for result in results if (call := self._calls.pop(result.call_id, None)) is not None]
+        for result in results:
+            found.update(names_in(result.text))
+            is_command = any(call.is_command for call in calls)
+            if (outcome := self._outcome(result, is_command=is_command)) is not None:
+                fragments.append(outcome)
+            fragments += self._lines(best_of(pieces_of(result.text)))
+        answers, path = (calls[0].message_id, calls[0].path) if calls else (None, "")
+        head = "" if calls else ", ".join(result.name for result in results)
+        tokens = self.count(head) + _FRAME_TOKENS
+        return Entry(id, Role.TOOL, tuple(found), tuple(fragments), (), head, (), tokens, path, answers), found
+
+    def _outcome(self, result: ToolResultPart, *, is_command: bool) -> Fragment | None:
+        """How a call came out, where the result says it."""
+        lines = bounded_lines(result.text)
+        # A file that was read may speak of errors without one having happened.
+        reads_trouble = not is_command and bool(lines) and TROUBLE.search(lines[0]) is not None
+        outcome = squeeze(lines[0]) if reads_trouble else outcome_in(lines, is_command=is_command)
+        first = outcome if is_command else squeeze(lines[0] if lines else "")
+        if result.is_error or is_trouble(first, is_command=is_command):
+            weight, text = _TROUBLE_WEIGHT, f"failed: {_clip(outcome, _FAILURE_CHARS)}"
+        elif (is_command or len(lines) <= _SHORT_RESULT) and len(WORD.findall(outcome)) >= _FEWEST_WORDS:
+            weight = _OUTCOME_WEIGHT if len(lines) > 1 else _SHORT_OUTCOME_WEIGHT
+            text = _clip(outcome, _OUTCOME_CHARS)
+            if NAME.search(text) is None and len(WORD.findall(text)) <= _FEWEST_WORDS:
+                return None  # the prompt of a terminal, or `done`
+        else:
+            return None
+        return self._fragment(text, names_in(outcome), weight, Kind.OUTCOME)
+
+    def _lines(self, found: Sequence[tuple[str, dict[str, str]]]) -> list[Fragment]:
+        return [
+            self._fragment(text, within, _DECLARATION_WEIGHT if DECLARES.search(text) else 0.0, Kind.LINE)
+            for text, within in found
+        ]
+
+    def _fragment(self, text: str, found: Mapping[str, str], weight: float, kind: Kind) -> Fragment:
+        return Fragment(text, tuple(found), self.count(text) + 2, weight, kind, n_words(text))
+
+
+def _head(call: ToolCallPart) -> tuple[str, str, bool]:
+    """What a call is called by, the path that it is about, and whether it runs a command."""
+    arguments = arguments_of(call)
+    command = command_in(arguments)
+    if not arguments and call.arguments.strip() not in ("", "{}"):
+        command = call.arguments.strip()
+    if command:
+        plain = _CHANGED_FOLDER.sub("", " ".join(command[:_PROSE_CHARS].split()), count=1)
+        return f"{call.name}: {_clip(plain, _HEAD_CHARS)}", "", True
+    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
+    target = next((texts[name] for name in _TARGETS if texts.get(name)), "")
+    first = target or next(iter(texts.values()), "")
+    shown = _clip(" ".join(first[:_PROSE_CHARS].split()), _PATH_CHARS if target else _VALUE_CHARS)
+    return f"{call.name} {shown}".strip(), shown if "/" in target and shown == target else "", False
+
+
+def _values(call: ToolCallPart) -> list[str]:
+    """The texts that a call was given; what an edit puts in comes before what it takes away."""
+    arguments = arguments_of(call)
+    if not arguments:
+        return [call.arguments]
+    names = [name for name, value in arguments.items() if isinstance(value, str)]
+    names.sort(key=lambda name: name in _REPLACED)
+    return [str(arguments[name]) for name in names]
+
+
+def _clip(text: str, n_chars: int) -> str:
+    return text if len(text) <= n_chars else f"{text[: n_chars - 1]}…"

@@ -1,0 +1,113 @@
+"""Reading messages: the sentences of a text, what a call was given, and how it came out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from palimpsest.domain import foreign_json
+from palimpsest.domain.messages import ToolCallPart
+
+RULE: Final = re.compile(
+    r"\b(must(n't| not)?|never|always|only|do not|don't|should(n't)?|prefer|instead of|make sure|from now on|required?"
+    r"|avoid|keep|use|no longer|we decided|decided to|let's)\b",
+    re.I,
+)
+"""A sentence that may ask for something lasting. For weights only: `rules` decides what a rule is."""
+TROUBLE: Final = re.compile(r"\b(error|fail(ed|ure|s)?|exception|denied|not found|traceback)\b", re.I)
+ANNOUNCED: Final = re.compile(
+    r"(?:(?:ok(?:ay)?|good|great|perfect|now|next|first|then|progress|alright|excellent)\b[\s,.!:]*)*"
+    r"(?:(?:let me|let's|i'll|i will|i'm going to|i need to|i should)\b|$)",
+    re.I,
+)
+"""A sentence about what somebody is about to do: what was done says it better."""
+
+_LINE_CHARS: Final = 280
+_READ_CHARS: Final = 8_000
+"""Of a result: the characters that are read for its outcome, half from each end."""
+_MOST_SENTENCES: Final = 40
+"""Of one message."""
+_TROUBLE_FIRST = re.compile(rf"(?:<[\w-]+>)?\W*(?:\w+ )?{TROUBLE.pattern}", re.I)
+_RAISED = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Panic)(?:: \S|$)")
+"""As a program's last words name an exception."""
+_ENDED = re.compile(
+    r"\b(?:exit|exited|return|returned)(?:[ _-](?:with|a|non-zero|exit)){0,3}[ _-](?:code|status)\W{1,4}(\d{1,10})\b"
+    r"|\b(?:by|on|with) signal (\d{1,3})\b",
+    re.I,
+)
+"""How a command ended."""
+_NO_TROUBLE = re.compile(r"\b(no|0|zero|without) (errors?|failures?|failed)\b", re.I)
+_TAG = re.compile(r"</?[\w-]+>")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FENCED = re.compile(r"^[ ]{0,3}```[^\n]*\n(.*?)(?:^[ ]{0,3}```[ ]*$|\Z)", re.M | re.S)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\s])|\n+")
+
+
+def prose_and_code(text: str) -> tuple[str, list[str]]:
+    """The text without its fenced blocks, and the lines of these."""
+    fenced = [match[1] for match in _FENCED.finditer(text)]
+    return _FENCED.sub("\n", text), bounded_lines("\n".join(fenced))
+
+
+def sentences_of(prose: str) -> list[str]:
+    """The first sentences of a text, each one line of bounded length."""
+    return [squeeze(part) for part in _SENTENCE.split(prose) if part.strip()][:_MOST_SENTENCES]
+
+
+def squeeze(text: str) -> str:
+    """One line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
+
+
+def arguments_of(call: ToolCallPart) -> Mapping[str, object]:
+    """By name; empty where they are no JSON object."""
+    return foreign_json.object_in(call.arguments) or {}
+
+
+def command_in(arguments: Mapping[str, object]) -> str:
+    """The command that a call runs; empty where it runs none."""
+    command = arguments.get("command", arguments.get("cmd"))
+    if isinstance(command, list):
+        command = " ".join(str(word) for word in command)
+    return command.strip() if isinstance(command, str) else ""
+
+
+def is_trouble(outcome: str, *, is_command: bool) -> bool:
+    """Whether an outcome (see `outcome_in`) means that the call failed. A file that was read may speak of errors
+    without one having happened."""
+    if not is_command:
+        return _TROUBLE_FIRST.match(outcome) is not None
+    if _RAISED.search(outcome) or _end_in(outcome):
+        return True
+    return TROUBLE.search(outcome) is not None and _NO_TROUBLE.search(outcome) is None
+
+
+def outcome_in(lines: Sequence[str], *, is_command: bool) -> str:
+    """The line of a result that tells most: what was raised, else the first line that speaks of trouble, else the last
+    that says something. Of a command the words for how it ended stand behind it, unless it ended well."""
+    raised = next((line for line in lines if _RAISED.search(line)), None)
+    trouble = raised or next((line for line in lines if TROUBLE.search(line)), None)
+    telling = [line for line in lines if len(_WORD.findall(_TAG.sub("", line))) > 1]
+    said = next((line for line in reversed(telling) if not _ENDED.search(line)), telling[-1] if telling else "")
+    outcome = squeeze(trouble or said or (lines[-1] if lines else ""))
+    end = next((end for line in reversed(lines) if (end := _end_in(line))), "")
+    if not is_command or not end or _end_in(outcome):
+        return outcome
+    behind = f"; {end}"
+    return outcome + behind if len(outcome) + len(behind) <= _LINE_CHARS else outcome[: -len(behind) - 1] + "…" + behind
+
+
+def bounded_lines(text: str) -> list[str]:
+    """Lines of the beginning and the end of a text, empty ones left out; bounded however large it is."""
+    ends: Iterable[str] = (text,) if len(text) <= _READ_CHARS else (text[: _READ_CHARS // 2], text[-_READ_CHARS // 2 :])
+    return [line.strip() for end in ends for line in end.splitlines() if line.strip()]
+
+
+def _end_in(line: str) -> str:
+    """How a command ended by that line; empty where it does not say, or where it ended well."""
+    match = _ENDED.search(line)
+    if match is None or not int(match[1] or match[2]):
+        return ""
+    return match[0]

@@ -1,0 +1,135 @@
+"""Fragments: short pieces of a text, each with the exact names in it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, is_name, names_in
+
+DECLARES: Final = re.compile(
+    r"\b(def|class|function|func|fn|interface|type|struct|enum|module|defmodule|export|import|const|describe|it|test"
+    r"|alias|from|@\w+)\b"
+)
+"""A line that declares something."""
+MOST_FRAGMENTS: Final = 40
+"""Of one text."""
+
+_FRAGMENT_CHARS: Final = 100
+"""A longer line is cut into stretches around its names."""
+_AROUND_CHARS: Final = 24
+"""On each side of a name."""
+_LINE_CHARS: Final = 4_000
+_SHORTEST_LINE: Final = 5
+_MOST_STRETCHES: Final = 12
+_LINE_NUMBER = re.compile(r"^\s*(?:\d+\s*[→|:\t]|\d+\s{1,}(?=\S)|[+\-]\s?(?=\S))\s*")
+"""What tools put before a line: its number, or the sign of a diff."""
+
+
+class Kind(Enum):
+    """What a fragment is."""
+
+    SAID = auto()
+    """A sentence of the assistant."""
+    OUTCOME = auto()
+    """How a call came out."""
+    LINE = auto()
+    """A line of code, of an argument, or of what a tool printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of a message that may be repeated."""
+
+    text: str
+    names: tuple[str, ...]
+    """Keys, in the order of the text."""
+    tokens: int
+    """Raw, what separates it from the next one included."""
+    weight: float
+    """What it is worth beside its names."""
+    kind: Kind
+    n_words: int
+    """Beside the names."""
+
+
+def pieces_of(text: str) -> list[tuple[str, dict[str, str]]]:
+    """The lines that name something, each once, with their names; of long lines the stretches around their names."""
+    found: list[tuple[str, dict[str, str]]] = []
+    seen: set[str] = set()
+    if len(text) > READ_CHARS:
+        text = f"{text[: READ_CHARS // 2]}\n{text[-READ_CHARS // 2 :]}"
+    for raw in text.splitlines():
+        line = " ".join(_LINE_NUMBER.sub("", raw[:_LINE_CHARS], count=1).split())
+        if len(line) < _SHORTEST_LINE or line in seen:
+            continue
+        seen.add(line)
+        if NAME.search(line) is None:
+            continue
+        for part in [line] if len(line) <= _FRAGMENT_CHARS else _around_names(line):
+            if within := names_in(part):
+                found.append((part, within))
+        if len(found) > 12 * MOST_FRAGMENTS:
+            break
+    return found
+
+
+def best_of(found: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+    """Those of `pieces_of` that name the most for their length, declarations a little preferred, until each name
+    occurs; at most `MOST_FRAGMENTS`, in their order."""
+    have: set[str] = set()
+    picked: list[int] = []
+
+    def rank(index: int) -> float:
+        text, within = found[index]
+        return -(len(within) + (0.7 if DECLARES.search(text) else 0.0)) / math.sqrt(8 + len(text))
+
+    for index in sorted(range(len(found)), key=rank):
+        within = found[index][1]
+        if within.keys() - have:
+            have.update(within)
+            picked.append(index)
+            if len(picked) >= MOST_FRAGMENTS:
+                break
+    return [found[index] for index in sorted(picked)]
+
+
+def _around_names(line: str) -> list[str]:
+    """Stretches of a long line, each with at least one whole name, cut between words where words are short."""
+    spans: list[list[int]] = []
+    for match in NAME.finditer(line):
+        if not is_name(match[0]):
+            continue
+        first = _word_start(line, max(0, match.start() - _AROUND_CHARS), match.start())
+        after = _word_end(line, min(len(line), match.end() + _AROUND_CHARS), match.end())
+        if spans and first <= spans[-1][1] + 2 and after - spans[-1][0] <= _FRAGMENT_CHARS:
+            spans[-1][1] = after
+        else:
+            spans.append([first, after])
+    return [line[first:after].strip() for first, after in spans[:_MOST_STRETCHES]]
+
+
+def _word_start(line: str, index: int, most: int) -> int:
+    """The beginning of the word at `index`, or of the next one where that word is long; at most `most`."""
+    if index == 0 or line[index - 1].isspace():
+        return index
+    before = line.rfind(" ", max(0, index - _AROUND_CHARS // 2), index)
+    if before >= 0:
+        return before + 1
+    behind = line.find(" ", index, most)
+    return behind + 1 if behind >= 0 else most
+
+
+def _word_end(line: str, index: int, least: int) -> int:
+    """The end of the word at `index`, or of the one before where that word is long; at least `least`."""
+    if index == len(line) or line[index].isspace():
+        return index
+    behind = line.find(" ", index, index + _AROUND_CHARS // 2)
+    if behind >= 0:
+        return behind
+    before = line.rfind(" ", least, index)
+    return before if before >= 0 else least

@@ -1,0 +1,260 @@
+"""The choice of lines: a greedy cover, by how much each token adds to the names that are told.
+
+Candidates are the heads of entries, their fragments, and, once a line says something of its message, bare names of the
+same message behind it. What a candidate adds only falls while others are chosen, so the best is found without looking
+at all again (a lazy heap); a candidate whose line became cheaper meanwhile is found a little late.
+
+A line is of one message, so whatever stands in it is true of each name in it. The result of a call stands below the
+call, behind an arrow.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from palimpsest.domain.context.notebook.entry import Entry
+from palimpsest.domain.context.notebook.fragments import Fragment, Kind
+from palimpsest.domain.context.notebook.names import n_words, shortened_path
+from palimpsest.domain.context.notebook.notebook import Notebook
+from palimpsest.domain.messages import MessageId, Role
+
+IN_LINE, IN_LIST = 1.0, 0.4
+"""How well a name is told by a line that says something, and in a list of bare names."""
+IN_BLOCK, IN_LIVE = 0.8, 0.6
+"""How well a name counts as told that stands in another block, or in a live message."""
+
+_IN_HEAD, _ALSO, _SAYS_LITTLE = 0.8, 0.8, 0.8
+_WORDS_FIRST: Final = 3
+"""That a line says before bare names stand behind it."""
+_MOST_ALSO: Final = 30
+"""Bare names behind one line."""
+_LEAST_MISSING: Final = 0.3
+"""How badly a name must be told for a mention behind a line."""
+_ANSWERED_SHARE: Final = 0.2
+"""Of the room: sentences of the assistant, at most."""
+_LEAST_NEWS, _LEAST_HEAD = 0.25, 0.6
+_HEAD_WEIGHT, _NAMED_HEAD_WEIGHT = 0.5, 0.3
+_ARROW_TOKENS, _OLD_PATH_TOKENS = 3, 6
+_ROUNDING: Final = 1e-9
+
+_HEAD: Final = -1
+_NAMES: Final = 1_000_000
+"""From here on a place in the heap is that of a name of the entry; below it stand its head and its fragments."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """The line of one message as far as it is chosen."""
+
+    fragments: list[int] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
+    n_words: int = 0
+
+
+@dataclass(slots=True)
+class Selection:
+    """Chooses lines of some messages of a notebook."""
+
+    book: Notebook
+    told: dict[str, float]
+    """How well each name is told elsewhere, by key, from 0 to 1; grows with what is chosen."""
+    room: float
+    """Raw tokens, about, for the lines together."""
+    also_share: float
+    """Of the room: bare names behind lines, at most."""
+    weights: Mapping[MessageId, float]
+    """How much each message counts; only these are chosen from."""
+    _lines: dict[MessageId, _Line] = field(default_factory=dict)
+    _paths: set[str] = field(default_factory=set)
+    _worths: dict[str, float] = field(default_factory=dict)
+    _heap: list[tuple[float, int, int]] = field(default_factory=list)
+    """What each candidate added for its tokens when it was last looked at, negative; its message, negative, so that of
+    equals the newest comes first; and its place in the entry."""
+    _used: float = 0.0
+    _said: float = 0.0
+    _also: float = 0.0
+
+    def lines(self) -> list[str]:
+        """The chosen lines, in the order of their messages."""
+        seen: set[str] = set()
+        for id in self.weights:
+            entry = self.book.entries[id]
+            self._heap += [(-self._gain(entry, each)[0], -id, i) for i, each in enumerate(entry.fragments)]
+            if entry.head and entry.role is Role.ASSISTANT:
+                self._heap.append((-self._head_gain(entry)[0] / entry.head_tokens, -id, _HEAD))
+        heapq.heapify(self._heap)
+        while self._heap:
+            minus, minus_id, place = heapq.heappop(self._heap)
+            entry = self.book.entries[MessageId(-minus_id)]
+            if place >= _NAMES:
+                self._consider_name(entry, place, -minus)
+            elif place == _HEAD:
+                self._consider_head(entry, -minus)
+            elif entry.fragments[place].text not in seen:
+                if self._consider_fragment(entry, place, -minus):
+                    seen.add(entry.fragments[place].text)
+        return self._rendered()
+
+    def _worth(self, name: str) -> float:
+        if (worth := self._worths.get(name)) is None:
+            worth = self._worths[name] = self.book.worth(name)
+        return worth
+
+    def _news(self, names: Iterable[str], level: float) -> float:
+        return sum(self._worth(name) * max(0.0, level - self.told.get(name, 0.0)) for name in names)
+
+    def _tell(self, names: Iterable[str], level: float) -> None:
+        for name in names:
+            self.told[name] = max(self.told.get(name, 0.0), level)
+
+    def _level(self, entry: Entry, fragment: Fragment) -> float:
+        line = self._lines.get(entry.id)
+        says = fragment.n_words >= _WORDS_FIRST or (line is not None and line.fragments)
+        return IN_LINE if says else _SAYS_LITTLE
+
+    def _call_of(self, entry: Entry) -> Entry | None:
+        """The entry of the call that a result answers, where it may stand above it."""
+        return None if entry.answers is None else self.book.entries.get(entry.answers)
+
+    def _opening(self, entry: Entry) -> tuple[float, float]:
+        """What the frame of the entry's line adds, and its tokens; nothing once the line is there."""
+        if entry.id in self._lines:
+            return 0.0, 0.0
+        value, size = 0.0, 0.0
+        if (call := self._call_of(entry)) is not None:
+            value, size = self._opening(call)
+            return value, size + _ARROW_TOKENS
+        if entry.head_names:
+            value = self._news(entry.head_names, _IN_HEAD) + _NAMED_HEAD_WEIGHT
+        size = float(entry.head_tokens)
+        if entry.path and entry.path in self._paths:
+            size = max(8.0, size - self.book.count(entry.path) + _OLD_PATH_TOKENS)
+        return value, size
+
+    def _gain(self, entry: Entry, fragment: Fragment) -> tuple[float, float]:
+        """What the fragment adds for each token, and its tokens, its line opened for it where need be."""
+        value, size = self._opening(entry)
+        value += fragment.weight + self._news(fragment.names, self._level(entry, fragment))
+        size += fragment.tokens
+        return value * self.weights[entry.id] / size, size
+
+    def _head_gain(self, entry: Entry) -> tuple[float, float]:
+        value = (_HEAD_WEIGHT + self._news(entry.head_names, _IN_HEAD)) * self.weights[entry.id]
+        return value, self._opening(entry)[1]
+
+    def _is_late(self, density: float, expected: float) -> bool:
+        """Whether another candidate is better by now than one that turned out to add less than it did."""
+        return density < expected - _ROUNDING and bool(self._heap) and density < -self._heap[0][0]
+
+    def _consider_name(self, entry: Entry, place: int, expected: float) -> None:
+        name, line = entry.names[place - _NAMES], self._lines[entry.id]
+        missing, size = _ALSO - self.told.get(name, 0.0), self.book.name_tokens(name)
+        if missing < _LEAST_MISSING or len(line.also) >= _MOST_ALSO:
+            return
+        density = self._worth(name) * missing * self.weights[entry.id] / size
+        if self._is_late(density, expected):
+            heapq.heappush(self._heap, (-density, -entry.id, place))
+        elif self._used + size <= self.room and self._also + size <= self.also_share * self.room:
+            self._used += size
+            self._also += size
+            line.also.append(self.book.shown(name))
+            self._tell((name,), _ALSO)
+
+    def _consider_head(self, entry: Entry, expected: float) -> None:
+        if entry.id in self._lines:
+            return
+        value, size = self._head_gain(entry)
+        if value < _LEAST_HEAD:
+            return
+        if self._is_late(value / size, expected):
+            heapq.heappush(self._heap, (-value / size, -entry.id, _HEAD))
+        elif self._used + size <= self.room:
+            self._used += size
+            self._open(entry)
+
+    def _consider_fragment(self, entry: Entry, place: int, expected: float) -> bool:
+        """Whether it was chosen."""
+        fragment = entry.fragments[place]
+        if fragment.weight + self._news(fragment.names, IN_LINE) < _LEAST_NEWS:
+            return False
+        density, size = self._gain(entry, fragment)
+        if fragment.kind is Kind.SAID and self._said + size > _ANSWERED_SHARE * self.room:
+            return False
+        if self._is_late(density, expected):
+            heapq.heappush(self._heap, (-density, -entry.id, place))
+            return False
+        if self._used + size > self.room:
+            return False
+        self._used += size
+        self._said += size if fragment.kind is Kind.SAID else 0.0
+        level = self._level(entry, fragment)
+        line = self._lines.get(entry.id) or self._open(entry)
+        line.fragments.append(place)
+        self._tell(fragment.names, level)
+        self._say(entry, line, fragment.n_words)
+        return True
+
+    def _open(self, entry: Entry) -> _Line:
+        """The entry's line, with that of its call."""
+        if (call := self._call_of(entry)) is not None and call.id not in self._lines:
+            self._open(call)
+        line = self._lines[entry.id] = _Line()
+        self._tell(entry.head_names, _IN_HEAD)
+        if entry.path and entry.role is Role.ASSISTANT:
+            self._paths.add(entry.path)
+        if entry.head:
+            self._say(entry, line, n_words(entry.head))
+        return line
+
+    def _say(self, entry: Entry, line: _Line, more_words: int) -> None:
+        """A line that comes to say enough may be followed by bare names of its message."""
+        before, line.n_words = line.n_words, line.n_words + more_words
+        if not before < _WORDS_FIRST <= line.n_words or entry.id not in self.weights:
+            return
+        for place, name in enumerate(entry.names):
+            missing = _ALSO - self.told.get(name, 0.0)
+            if missing >= _LEAST_MISSING:
+                density = self._worth(name) * missing * self.weights[entry.id] / self.book.name_tokens(name)
+                heapq.heappush(self._heap, (-density, -entry.id, _NAMES + place))
+
+    def _rendered(self) -> list[str]:
+        lines: list[str] = []
+        shown: set[str] = set()
+        below: dict[MessageId, list[Entry]] = defaultdict(list)
+        for id in sorted(self._lines):
+            if (call := self._call_of(self.book.entries[id])) is not None:
+                below[call.id].append(self.book.entries[id])
+        for id in sorted(self._lines):
+            entry = self.book.entries[id]
+            if self._call_of(entry) is not None:
+                continue
+            lines.append(f"- [{id}] {self._text(entry, shown)}")
+            for result in below[id]:
+                whose = "" if result.id == id + 1 else f"[{result.id}] "
+                lines.append(f"  → {whose}{self._text(result, shown)}")
+        return lines
+
+    def _text(self, entry: Entry, shown: set[str]) -> str:
+        line = self._lines[entry.id]
+        chosen = [entry.fragments[place] for place in sorted(line.fragments)]
+        head = "the user quoted" if entry.role is Role.USER else entry.head
+        if entry.path and entry.head:
+            if entry.path in shown:
+                head = head.replace(entry.path, shortened_path(entry.path))
+            shown.add(entry.path)
+        said = " ".join(each.text for each in chosen if each.kind is Kind.SAID)
+        rest = [each.text for each in chosen if each.kind is not Kind.SAID]
+        if line.also:
+            rest.append(f"{'also' if rest or said else 'names'} {', '.join(line.also)}")
+        body = " · ".join(rest)
+        done = f"{head}{': ' if head and body else ''}{body}"
+        return f"{said}{' | ' if said and done else ''}{done}"
+
+
+def rank_by_tokens(book: Notebook, names: Iterable[str]) -> Sequence[str]:
+    """The names, those that are worth most for their tokens first."""
+    return sorted(names, key=lambda each: (-book.worth(each) / book.name_tokens(each) ** 0.8, each))

@@ -1,0 +1,101 @@
+"""The notebooks of conversations, read as their messages come, and asked on a thread.
+
+A notebook follows from the visible messages alone. It is made anew where messages were hidden since, so nothing hidden
+is ever chosen from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
+from palimpsest.domain.context.notebook.names import names_in
+from palimpsest.domain.context.notebook.notebook import Notebook
+from palimpsest.domain.context.notebook.selection import IN_BLOCK, IN_LIVE
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.services.context.state import ContextState
+from palimpsest.storage.conversation import message_log
+from palimpsest.storage.store import Store
+
+MAX_NOTEBOOKS: Final = 32
+"""Held in memory; the longest unused makes room."""
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A notebook with what it was made for."""
+
+    book: Notebook
+    tokenizer: str
+    last_hidden: int
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a thread reads or chooses, also for a caller who is gone."""
+
+    def answer(self, messages: Iterable[StoredMessage], question: Callable[[Notebook], T]) -> T:
+        with self.lock:
+            for message in messages:
+                self.book.read(message.id, message.content)
+            return question(self.book)
+
+
+@dataclass(slots=True)
+class Notebooks:
+    """Of one store's conversations."""
+
+    store: Store
+    _kept: dict[ConversationId, _Kept] = field(default_factory=dict)
+    """The last used is last."""
+
+    async def ask(self, state: ContextState, question: Callable[[Notebook], T]) -> T:
+        """What `question` makes of the conversation's notebook, all messages of the state read; on a thread."""
+        kept = self._kept.pop(state.id, None)
+        made_for = (state.tokenizer.name, state.last_hidden)
+        if kept is None or (kept.tokenizer, kept.last_hidden) != made_for:
+            kept = _Kept(Notebook(state.tokenizer.count), *made_for)
+        self._kept[state.id] = kept
+        while len(self._kept) > MAX_NOTEBOOKS:
+            del self._kept[next(iter(self._kept))]
+        messages = await self._unread(state, MessageId(kept.book.n_read))
+        return await asyncio.to_thread(kept.answer, messages, question)
+
+    async def _unread(self, state: ContextState, first: MessageId) -> Sequence[StoredMessage]:
+        """The visible messages from `first` on, ascending."""
+        if first >= state.n_messages:
+            return ()
+        ends = [piece.end for piece in state.pieces if isinstance(piece, SummaryPiece)]
+        if first >= max([*ends, *(end for _, end in state.cut.left_out)], default=0):
+            lives = (piece.message for piece in state.pieces if isinstance(piece, MessagePiece))
+            return [message for message in lives if message.id >= first]
+
+        return await self.store.read(message_log.read_visible, state.id, first, MessageId(state.n_messages))
+
+
+def told_by(book: Notebook, pieces: Iterable[Piece], *, in_live: float = IN_LIVE) -> dict[str, float]:
+    """How well the pieces of a context tell each name, by key. `in_live`: how well a message that is sent does."""
+    told: dict[str, float] = {}
+    for piece in pieces:
+        level = IN_BLOCK if isinstance(piece, SummaryPiece) else in_live
+        for name in _names_of(book, piece):
+            told[name] = max(told.get(name, 0.0), level)
+        if isinstance(piece, MessagePiece) and piece.injection:
+            for name in names_in(piece.injection):
+                told[name] = max(told.get(name, 0.0), in_live)
+    return told
+
+
+def _names_of(book: Notebook, piece: Piece) -> Iterable[str]:
+    if isinstance(piece, SummaryPiece):
+        return names_in(piece.summary.text)
+    entry = book.entries.get(piece.message.id)
+    if piece.preview is None and entry is not None:
+        return entry.names
+    shown = piece.message.content if piece.preview is None else piece.preview
+    texts = [shown.text, *(result.text for result in shown.results), *(call.arguments for call in shown.calls)]
+    return {name for text in texts for name in names_in(text)}

@@ -1,0 +1,58 @@
+"""Names and fragments: what counts as a name, and that a fragment never cuts one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palimpsest.domain.context.notebook.fragments import best_of, pieces_of
+from palimpsest.domain.context.notebook.names import names_in, shortened_path
+from palimpsest.domain.facts.extraction.names import places_in
+
+
+def test_spellings_of_a_name_meet_under_one_key() -> None:
+    assert names_in("./Lib/Reader.py and lib/reader.py/") == {"lib/reader.py": "./Lib/Reader.py"}
+
+
+def test_tags_and_short_words_are_no_names() -> None:
+    assert names_in("<my-tag attr> text </my-tag> a_b and/or 12") == {"and/or": "and/or"}
+
+
+@pytest.mark.parametrize("blob", ["a" * 400_000, "0f" * 200_000, "/" * 400_000, "-" * 400_000, "a/" * 200_000])
+def test_a_blob_of_any_length_holds_no_place_and_no_name_is_sought_in_it_for_long(blob: str) -> None:
+    """Time that grows with the square of its length would be minutes."""
+    assert [place.path for place in places_in(f"See {blob} and src/a.py too", "")] == ["src/a.py"]
+    assert "src/a.py" in names_in(f"See {blob} and src/a.py too")
+    assert all(len(text) < 400 for text, _ in pieces_of(f"src/b.py {blob} and src/a.py too"))
+
+
+WORDS = st.sampled_from(
+    ["the", "reader", "of", "read_block", "src/deep/reader.py", "a.b.C", "UTF-8", "über", "0a1b2c3d4e", "--verbose"]
+)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=80))
+def test_a_fragment_holds_whole_names_of_its_line(words: list[str]) -> None:
+    line = " ".join(words)
+    whole = names_in(line)
+    for text, within in pieces_of(line):
+        assert text in line
+        assert within.keys() <= whole.keys()
+
+
+def test_a_line_number_and_the_sign_of_a_diff_are_left_out() -> None:
+    assert [text for text, _ in pieces_of("  12→def read_block(source):\n+ return next_block")] == [
+        "def read_block(source):",
+        "return next_block",
+    ]
+
+
+def test_of_many_lines_those_that_name_most_are_kept_until_each_name_occurs() -> None:
+    found = pieces_of("call read_block\nread_block, skip_block, next_block\nnothing of it")
+    assert [text for text, _ in best_of(found)] == ["read_block, skip_block, next_block"]
+
+
+def test_a_long_path_is_shortened_to_its_end() -> None:
+    assert shortened_path("/home/somebody/core/reader.py") == "…/core/reader.py"
+    assert shortened_path("src/reader.py") == "src/reader.py"

@@ -1,0 +1,163 @@
+"""Pages: what they keep of what was said and done, and that they keep it as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.domain.histories import as_lives, histories
+from tests.domain.pages import notebook_of, page_of
+
+from palimpsest.domain.context.notebook.names import names_in
+from palimpsest.domain.context.notebook.page import page
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, ToolCallPart, tool_result, user_message
+
+LINE = re.compile(r"- \[(\d+)\] (.*)")
+
+
+def said(text: str) -> Content:
+    return Content(Role.ASSISTANT, (TextPart(text),))
+
+
+def called(name: str, result: str, call_id: str = "1", **arguments: object) -> list[Content]:
+    call = ToolCallPart(call_id, name, json.dumps(arguments))
+    return [Content(Role.ASSISTANT, (call,)), tool_result(call, result)]
+
+
+def edits(n_first: int, n_after: int) -> list[Content]:
+    steps = [
+        called("edit", "done", path=f"src/part_{n}.py", text=f"attempt {n} makes the queue of worker_{n} smaller")
+        for n in range(n_first, n_after)
+    ]
+    return [content for step in steps for content in step]
+
+
+@given(histories, st.integers(20, 800))
+def test_a_page_is_bounded_and_deterministic(history: list[list[Content]], target: int) -> None:
+    contents = [content for exchange in history for content in exchange]
+    text = page_of(contents, target)
+    assert text == page_of(contents, target)
+    assert text.strip()
+    assert count_bytes(text) <= target * 1.1 + 20
+
+
+@given(histories, st.integers(100, 2_000))
+def test_every_name_of_a_page_stands_in_the_message_of_its_line(history: list[list[Content]], target: int) -> None:
+    pieces = as_lives([content for exchange in history for content in exchange])
+    text = page(notebook_of(pieces), 0, len(pieces), target, {}, ())
+    whole = [json.dumps(piece.message.content.to_json(), ensure_ascii=False) for piece in pieces]
+    for match in map(LINE.match, text.splitlines()):
+        if match is not None:
+            assert [name for name in names_in(match[2]) if name not in names_in(whole[int(match[1])])] == []
+
+
+def test_a_page_tells_words_calls_outcomes_and_answers_by_message() -> None:
+    call = ToolCallPart("1", "run", '{"command": "pytest tests/test_parser.py"}')
+    text = page_of(
+        [
+            user_message("By the way: never use tabs. Please fix the parser."),
+            Content(Role.ASSISTANT, (TextPart("I will run the tests. They tell most."), call)),
+            tool_result(call, "collected 3 items\nFAILED tests/test_parser.py::test_depth - RecursionError"),
+            said("The recursion in parse_block has no bound."),
+        ],
+        300,
+        first_id=20,
+    )
+    assert "## Said by the user\n- [20] By the way: never use tabs.\n- [20] Please fix the parser.\n## Done" in text
+    assert "run: pytest tests/test_parser.py\n  → failed: FAILED tests/test_parser.py::test_depth - Recursion" in text
+    assert "- [23] The recursion in parse_block has no bound." in text
+
+
+def test_what_was_done_first_is_still_told_after_much_work_on_other_things() -> None:
+    first = called("edit", "done", path="src/first.py", text="the queue of first_worker holds ten jobs at most")
+    more = [content for _ in range(20) for content in edits(0, 10)]
+    text = page_of([*first, *more], 700)
+    assert "edit src/first.py" in text
+    assert "- [0] " in text
+    assert max(int(match[1]) for match in map(LINE.match, text.splitlines()) if match) >= len(more) - 20
+
+
+def test_merging_tells_of_the_messages_and_not_of_what_lower_pages_kept() -> None:
+    contents = edits(0, 60)
+    pieces = as_lives(contents)
+    book = notebook_of(pieces)
+    whole = page(book, 0, len(pieces), 900, {}, ())
+    for end in range(20, len(pieces), 20):
+        page(book, 0, end, 200, {}, ())
+    assert page(book, 0, len(pieces), 900, {}, ()) == whole
+
+
+def test_what_stands_elsewhere_in_the_context_makes_room_for_what_does_not() -> None:
+    contents = edits(0, 60)
+    elsewhere = {name: 1.0 for n in range(30, 60) for name in (f"src/part_{n}.py", f"worker_{n}")}
+
+    def n_early(text: str) -> int:
+        return sum(f"worker_{n}" in text for n in range(30))
+
+    assert n_early(page_of(contents, 400, told=elsewhere)) > n_early(page_of(contents, 400))
+
+
+def test_a_rule_that_stands_above_the_page_is_not_told_again() -> None:
+    contents = [user_message("Never use tabs in the sources. Then fix the reader of blocks.")]
+    assert "Never use tabs" in page_of(contents)
+    text = page_of(contents, ruled=["Never use tabs in the sources."])
+    assert "Never use tabs" not in text
+    assert "Then fix the reader of blocks." in text
+
+
+def test_what_was_found_is_kept_before_what_was_announced() -> None:
+    text = page_of([said("The parser drops the last token of a block."), said("Let me look at the parser.")], 130)
+    assert "drops the last token" in text
+    assert "Let me look" not in text
+
+
+def test_a_file_that_speaks_of_errors_has_not_failed() -> None:
+    lines = "\n".join(f"line {n} raises an error where block_{n} is not found" for n in range(9))
+    assert "failed" not in page_of(called("read", lines, path="src/errors.py"))
+    assert "→ failed: FAILED tests/a.py - KeyError" in page_of(
+        called("run", "collected 3\nFAILED tests/a.py - KeyError\n1 failed, 2 passed", command="pytest")
+    )
+    assert "→ 0 errors in 12 files" in page_of(called("run", "checking\n0 errors in 12 files", command="lint"))
+    assert "→ failed: Error: no such page" in page_of(called("fetch", "Error: no such page", url="https://a.b/c"))
+
+
+def test_the_result_of_one_of_several_calls_names_its_message() -> None:
+    calls = [ToolCallPart(f"c{n}", "read", json.dumps({"path": f"src/file_{n}.py"})) for n in range(2)]
+    results = [tool_result(call, f"def reader_{n}(source): reads the open blocks") for n, call in enumerate(calls)]
+    text = page_of([Content(Role.ASSISTANT, tuple(calls)), *results])
+    assert "- [0] read src/file_0.py; read src/file_1.py\n  → def reader_0" in text
+    assert "\n  → [2] def reader_1" in text
+
+
+def test_a_long_path_stands_in_full_once() -> None:
+    path = "/home/somebody/projects/a-workspace/packages/core/reader.py"
+    steps = [*called("read", "def read_block(source): the next block", path=path)]
+    steps += called("edit", "done", "2", path=path, text="def skip_block(source): leaves a block out")
+    text = page_of(steps)
+    assert text.count(path) == 1
+    assert "edit …/core/reader.py" in text
+
+
+def test_a_command_is_told_without_its_change_of_folder() -> None:
+    text = page_of(called("run", "2 passed in all", command="cd /home/somebody/projects/core && pytest -x"))
+    assert "run: pytest -x" in text
+
+
+def test_code_is_no_sentence_and_is_told_as_it_is() -> None:
+    text = page_of(
+        [said("The workers share one pool.\n```python\nworker_pool = open_pool(size=3)  # three at once\n```\nDone.")]
+    )
+    assert "- [0] The workers share one pool. | worker_pool = open_pool(size=3) # three at once" in text
+
+
+def test_what_is_attached_is_read_as_well() -> None:
+    attached = AttachmentPart("src/pool.py:1-3", "def open_pool(size): opens a pool of workers")
+    text = page_of([Content(Role.USER, (TextPart("What does this do for us?"), attached))])
+    assert "def open_pool(size): opens a pool of workers" in text
+
+
+def test_messages_without_text_make_a_page_that_says_so() -> None:
+    assert page_of([user_message("")]) == "1 message without text."

@@ -1,0 +1,60 @@
+"""Step notes: what they tell of earlier work, and what they leave alone."""
+
+from __future__ import annotations
+
+import json
+
+from tests.domain.histories import as_lives
+from tests.domain.pages import notebook_of
+
+from palimpsest.domain.context.notebook.notebook import Notebook
+from palimpsest.domain.context.notebook.step_note import NOTE_HEAD, step_note
+from palimpsest.domain.messages import Content, MessageId, Role, ToolCallPart, tool_result
+
+BUDGET = 16_000
+
+
+def called(name: str, result: str, **arguments: object) -> list[Content]:
+    call = ToolCallPart("1", name, json.dumps(arguments))
+    return [Content(Role.ASSISTANT, (call,)), tool_result(call, result)]
+
+
+def book_of_work() -> tuple[Notebook, int]:
+    """Work on `src/reader.py`, much other work, and the reader again; and the message that takes it up again."""
+    steps = called(
+        "edit", "edited", path="src/reader.py", text="def read_block(source): calls skip_blank and next_open"
+    )
+    for n in range(20):
+        steps += called("edit", "edited", path=f"src/part_{n}.py", text=f"def work_{n}(job): counts the jobs")
+    again = len(steps)
+    steps += called("read", "", path="src/reader.py")
+    return notebook_of(as_lives(steps)), again
+
+
+def test_a_file_that_is_taken_up_again_brings_what_was_done_to_it() -> None:
+    book, again = book_of_work()
+    note = step_note(book, again, {}, frozenset(), BUDGET, BUDGET)
+    assert note.startswith(NOTE_HEAD)
+    assert "read_block" in note
+    assert "skip_blank" in note
+    assert "work_7" not in note
+
+
+def test_what_the_context_tells_is_not_told_again() -> None:
+    book, again = book_of_work()
+    told = {name: 1.0 for entry in book.entries.values() for name in entry.names}
+    assert step_note(book, again, told, frozenset(), BUDGET, BUDGET) == ""
+
+
+def test_live_messages_and_a_step_that_names_nothing_known_bring_no_note() -> None:
+    book, again = book_of_work()
+    live = frozenset(MessageId(each) for each in range(again))
+    assert step_note(book, again, {}, live, BUDGET, BUDGET) == ""
+    assert step_note(book, book.n_read, {}, frozenset(), BUDGET, BUDGET) == ""
+
+
+def test_a_note_keeps_to_its_room() -> None:
+    book, again = book_of_work()
+    for room in (0, 40, 60, 90, 400):
+        note = step_note(book, again, {}, frozenset(), BUDGET, room)
+        assert book.count(note) <= max(room, 1)
