@@ -17,7 +17,7 @@ from typing import Final
 from tests.simulation.scheduler import NODE, Lane, Node, _Call
 from tests.simulation.world import World
 
-from palimpsest.services.facts.folder_events import Happened, Take
+from palimpsest.services.facts.folder_events import FileEvent, Take
 
 FOLDERS: Final = ("src", "lib", "src/deep")
 _NAMES: Final = ("pump", "valve", "meter", "hall")
@@ -50,11 +50,11 @@ class Events:
     def close(self) -> None:
         self.watched.clear()
 
-    def sees(self, event: Happened) -> bool:
+    def sees(self, event: FileEvent) -> bool:
         (place,) = event.places
         return bool(self.watched.get(os.path.dirname(place)) or (event.is_folder and self.watched.get(place)))
 
-    def tell(self, event: Happened) -> None:
+    def tell(self, event: FileEvent) -> None:
         if not self.node.is_dead:
             self._lane.calls.append(_Call(lambda: self.take(event), self._loop.create_future()))
 
@@ -184,7 +184,7 @@ class Files:
         else:
             self.place(folder).rename(self.place(to))
             gone = [folder, to]
-        self._happened([Happened((str(self.place(each)),), True) for each in gone], v)
+        self._happened([FileEvent((str(self.place(each)),), True) for each in gone], v)
         lost = str(self.place(folder))
         for each in self.listening:
             for known in each.watched:
@@ -230,10 +230,10 @@ class Files:
         os.utime(place, ns=(at_ns, at_ns))
         self.changed = True
 
-    def _file(self, path: str) -> Happened:
-        return Happened((str(self.place(path)),), False)
+    def _file(self, path: str) -> FileEvent:
+        return FileEvent((str(self.place(path)),), False)
 
-    def _happened(self, events: Iterable[Happened], v: random.Random) -> None:
+    def _happened(self, events: Iterable[FileEvent], v: random.Random) -> None:
         """Whoever watches is told, mostly."""
         self.changed = True
         told = list(events)
@@ -241,7 +241,7 @@ class Files:
             seen = [event for event in told if each.sees(event)]
             how = v.choices(("told", "doubled", "late", "overflow", "silent"), (12, 2, 3, 2, 2))[0]
             if how == "overflow":
-                seen = [Happened((), False)]
+                seen = [FileEvent((), False)]
             elif how == "doubled":
                 seen += seen
             elif how == "silent":
@@ -252,7 +252,7 @@ class Files:
             for event in seen:
                 each.tell(event)
 
-    def _tell_later(self, to: Events, events: list[Happened], delay_s: float) -> None:
+    def _tell_later(self, to: Events, events: list[FileEvent], delay_s: float) -> None:
         def tell() -> None:
             for event in events:
                 to.tell(event)

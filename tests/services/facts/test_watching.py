@@ -19,7 +19,7 @@ import pytest
 from tests.waiting import WAIT_S
 
 from palimpsest.services.facts import watcher as watching
-from palimpsest.services.facts.folder_events import FolderEvents, Happened, InotifyEvents, ObserverEvents, Take
+from palimpsest.services.facts.folder_events import FileEvent, FolderEvents, InotifyEvents, ObserverEvents, Take
 from palimpsest.services.facts.watcher import SourceWatcher
 
 TIMEOUT_S = WAIT_S
@@ -321,7 +321,7 @@ async def test_where_events_were_lost_every_file_is_looked_at(tmp_path: Path, to
         assert await told.hears("src/a.py")
         told.forget()
         place.write_text("longer")
-        heard[0].take(Happened((), is_folder=False))
+        heard[0].take(FileEvent((), is_folder=False))
         assert await told.hears("src/a.py")
     finally:
         await watcher.close()
@@ -329,7 +329,7 @@ async def test_where_events_were_lost_every_file_is_looked_at(tmp_path: Path, to
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
 def test_what_is_let_go_tells_nothing_and_may_be_let_go_again(tmp_path: Path) -> None:
-    happened: queue.SimpleQueue[Happened] = queue.SimpleQueue()
+    happened: queue.SimpleQueue[FileEvent] = queue.SimpleQueue()
     events = InotifyEvents(happened.put)
     folders = [str(tmp_path / name) for name in ("first", "second")]
     for folder in folders:
@@ -351,5 +351,5 @@ def test_what_is_let_go_tells_nothing_and_may_be_let_go_again(tmp_path: Path) ->
     assert all(folders[0] not in place for place in _rest(happened))
 
 
-def _rest(happened: queue.SimpleQueue[Happened]) -> list[str]:
+def _rest(happened: queue.SimpleQueue[FileEvent]) -> list[str]:
     return [place for _ in range(happened.qsize()) for place in happened.get().places]

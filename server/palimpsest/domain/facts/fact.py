@@ -1,7 +1,7 @@
 """Facts: statements about a workspace that are kept apart from the messages they come from.
 
-Each names what it rests on: words that somebody said (its evidence), and places in files (its sources). What a fact
-says never changes; one that holds no longer is closed, and stays readable.
+A fact rests on words that somebody said (its evidence), and on places in files (its sources). Its content never
+changes; a fact that holds no longer is closed, and stays readable.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ MOST_ENTITIES: Final = 20
 
 
 class FactType(StrEnum):
-    """What kind of statement it is."""
+    """The kind of a statement."""
 
     ENTITY = "entity"
-    """What a file, a function, a variable, a path or an address is."""
+    """A description of a file, a function, a variable, a path or an address."""
     DECISION = "decision"
     """A choice of design, with its reason."""
     CONSTRAINT = "constraint"
     """A limit or a requirement."""
     CODE_STATE = "code_state"
-    """What was made, changed or removed."""
+    """Something that was made, changed or removed."""
     PINNED = "pinned"
-    """What the user marked as important."""
+    """A statement that the user marked as important."""
 
 
 class Origin(StrEnum):
-    """Who said what a fact rests on."""
+    """The speaker of the words that a fact rests on."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -47,7 +47,7 @@ class Origin(StrEnum):
 
 
 class FactState(StrEnum):
-    """How a fact's place in a file stands to what the file holds."""
+    """The state of a fact's place, against the file as it is now."""
 
     FRESH = "fresh"
     """Unchanged, at the same lines."""
@@ -59,7 +59,7 @@ class FactState(StrEnum):
 
     @property
     def is_stale(self) -> bool:
-        """Whether somebody should look at it."""
+        """Whether a person should look at the fact."""
         return self in (FactState.CHANGED, FactState.MISSING)
 
 
@@ -73,7 +73,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement, and the keywords it is found by."""
+    """A statement, and the names that it is found by."""
 
     fact_type: FactType
     content: str
@@ -84,27 +84,27 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The words a fact rests on."""
+    """The words that a fact rests on."""
 
     conversation_id: ConversationId
     message_id: MessageId
     quote: str
-    """Stands in the message exactly so."""
+    """Exactly as it is in the message."""
     origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the folder a fact rests."""
+    """A place in the folder that a fact rests on."""
 
     path: str
     """Below the folder, with `/`."""
     span: Span | None = None
     """None: the whole file."""
     symbol: str = ""
-    """The function, class or heading that is meant, if one is."""
+    """The function, class or heading; empty for none."""
     said: str = ""
-    """Words by which the place is looked for in the file, where neither lines nor a symbol that is there tell it."""
+    """Words that tell the place in the file when neither `span` nor a present `symbol` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +121,30 @@ class SourceState:
     """One source of a fact, as it was last checked."""
 
     place: Place
-    """Its lines as they are now; where it is gone, where it last was."""
+    """With its lines as they are now; the last known ones when it is gone."""
     state: FactState
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFact:
-    """A fact of the store."""
+    """A fact as the store has it."""
 
     id: FactId
     fact: Fact
     turn_number: int
-    """Counted from 1 in its conversation; 0 for one that came from no turn."""
+    """Counted from 1 in the conversation; 0 for a fact of no turn."""
     created_at: str
     evidence: Evidence | None
-    """None for what a user pinned by command."""
+    """None for a fact that a user pinned by command."""
     sources: tuple[SourceState, ...] = ()
     closed_at: str | None = None
-    """When it ceased to hold; None while it does."""
+    """The time since which it holds no longer; None for an open fact."""
     superseded_by: FactId | None = None
-    """The fact that contradicted it, if that is why."""
+    """The fact that contradicted it; None when it was closed for another reason."""
     verified_at: str | None = None
-    """When a person last said that it holds."""
+    """The time at which a person last confirmed it."""
     n_uses: int = 0
-    """Times it was given to a model."""
+    """How often it was given to a model."""
 
     @property
     def is_open(self) -> bool:
@@ -162,15 +162,15 @@ class StoredFact:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which facts are listed."""
+    """The facts that are listed."""
 
     types: Collection[FactType] = ()
-    """Empty: all."""
+    """Empty: all types."""
     path: str | None = None
-    """Only those that rest on this file."""
+    """Only facts that rest on this file; None: any."""
     is_stale: bool | None = None
-    """None: whether or not."""
+    """Only stale facts, or only others; None: both."""
     includes_closed: bool = False
     limit: int = 100
     before: FactId | None = None
-    """Only ids below it: the last of the page before."""
+    """Only facts with a smaller id, which a page ended with; None: from the newest on."""

@@ -17,7 +17,7 @@ STALE: Final = "may be out of date"
 
 
 def for_model(fact: StoredFact) -> str:
-    """One line."""
+    """One line for a model."""
     where = ", ".join(place_text(source) for source in fact.sources)
     remarks = [f"rests on {where}"] if where else []
     if fact.is_stale:
@@ -29,7 +29,7 @@ def for_model(fact: StoredFact) -> str:
 
 
 def place_text(source: SourceState) -> str:
-    """Where it is, as people write it: `src/a.py:3-9`."""
+    """The place as people write it: `src/a.py:3-9`."""
     span = source.place.span
     if span is None:
         return source.place.path

@@ -1,1 +1,1 @@
-"""The librarian: learns facts, watches the files they rest on, and finds those a question needs."""
+"""Facts of a folder: learned from its conversations, kept, watched in files, and found for a question."""

@@ -1,8 +1,8 @@
-"""Edits of a model that the user accepted, and what they mean for the facts whose places they change.
+"""Edits of a model that the user accepted, and their effect on facts whose places they change.
 
-The user has agreed to the change, so a fact of it is not stale because of it: its place follows, when the file is
-saved, whoever sees that first. A fact that says what the edit took away is stale all the same. Until the file is saved
-the disk holds the older text, and what is learned of the edit meanwhile rests on the text that the editor was given.
+The user agreed to the change, so it makes no fact stale: the place of the fact follows the edit when the file is saved.
+A fact that says what the edit removed is stale all the same. Until the file is saved the disk holds the older text, and
+facts that are learned from the edit rest on the text that the editor was given.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from palimpsest.storage.facts.sources import Link
 
 _MOST_OF_FILE: Final = 20
 _MOST_CHARS: Final = 16 * 1024 * 1024
-"""Of all texts together; the oldest files go first."""
+"""Characters of all texts together; the oldest files go first."""
 
 
 @dataclass(eq=False, slots=True)
 class AcceptedEdit:
-    """What an editor was given."""
+    """An edit that an editor was given."""
 
     before: str | None
     """The whole text before; None: there was no such file."""
     after: str
     is_saved: bool = False
-    """Whether the disk was seen to hold another text than before."""
+    """Whether the disk was seen with another text than `before`."""
 
     @property
     def n_chars(self) -> int:
@@ -44,13 +44,14 @@ class AcceptedEdit:
 
 
 class AcceptedEdits:
-    """Of one folder, in memory, the newest. Used from several threads; each call reads or changes one reference."""
+    """The newest accepted edits of one folder, in memory. Used from several threads; each call reads or replaces one
+    reference."""
 
     def __init__(self) -> None:
         self._of: OrderedDict[str, tuple[AcceptedEdit, ...]] = OrderedDict()
 
     def add(self, path: str, before: str | None, after: str) -> AcceptedEdit:
-        """Before the editor is asked to apply it, because somebody may see it on disk before the editor answers."""
+        """Called before the editor applies the edit, because the file may be saved before the editor answers."""
         edit = AcceptedEdit(before, after)
         self._of[path] = (*self._of.pop(path, ()), edit)[-_MOST_OF_FILE:]
         while len(self._of) > 1 and sum(each.n_chars for edits in self._of.values() for each in edits) > _MOST_CHARS:
@@ -58,17 +59,18 @@ class AcceptedEdits:
         return edit
 
     def remove(self, path: str, edit: AcceptedEdit) -> None:
-        """The editor has said that it was not applied."""
+        """Called when the editor did not apply the edit."""
         left = tuple(each for each in self._of.pop(path, ()) if each is not edit)
         if left:
             self._of[path] = left
 
     def of(self, path: str) -> tuple[AcceptedEdit, ...]:
-        """Oldest first."""
+        """The edits of a file, the oldest first."""
         return self._of.get(path, ())
 
     def unsaved(self, path: str, on_disk: str | None) -> AcceptedEdit | None:
-        """The newest edit of a file when the disk still holds the text before them. Remembers when it does not."""
+        """The newest edit of a file while the disk holds the text before the edits; else None, and the edits count as
+        saved."""
         edits = self.of(path)
         first = next(
             (number for number, each in enumerate(edits) if not each.is_saved and each.before == on_disk), None
@@ -89,8 +91,8 @@ def ahead_of_disk(path: str, edits: AcceptedEdits, found: SourceFile | None) -> 
 def follow_on_disk(
     files: WorkspaceFiles, links: Iterable[Link], facts: Mapping[FactId, StoredFact], edits: AcceptedEdits
 ) -> dict[int, News | None]:
-    """Of links that are stale on disk, by id, what is to be said instead; None: nothing, because the edit that the
-    place was taken from is not saved yet. What is not in it stays stale. Blocking."""
+    """For links that are stale on disk, by id, the news to store instead; None for no news, because the edit that the
+    place was tied to is not saved yet. Links without an entry stay stale. Blocking."""
     found: dict[int, News | None] = {}
     sources: dict[str, SourceFile | None] = {}
     for link in links:
@@ -108,8 +110,8 @@ def follow_on_disk(
 
 
 def followed(link: Link, facts: Mapping[FactId, StoredFact], edits: AcceptedEdits, text: str) -> PlaceNow | None:
-    """The place in a text where accepted edits have changed it, and nothing else has since. None where they have not,
-    or took away what the fact says."""
+    """The place in a text when accepted edits changed it and nothing else did since. None when they did not, or removed
+    what the fact says."""
     anchor, fact = anchor_of(link), facts.get(link.fact_id)
     if anchor is None or fact is None:
         return None
@@ -136,8 +138,8 @@ def _verdict(path: str, lines: FileLines, anchor: Anchor, text: str) -> Verdict:
 
 
 def _still_says(fact: StoredFact, edit: AcceptedEdit, before: Span | None, after: Span | None) -> bool:
-    """Whether the edit left every word and number of the fact that stood in its place. That something was changed
-    stays true when it is changed again."""
+    """Whether the edit kept every word and number of the fact that was in its place. A code state stays true when the
+    code changes again."""
     if fact.fact.fact_type is FactType.CODE_STATE:
         return True
     words = set(all_pieces(fact.fact.content)) - STOP

@@ -1,5 +1,5 @@
-"""What files say of the places that facts rest on. Blocking; nothing here asks the store or writes to it, so that it
-can be carried out on a thread or in another process."""
+"""Checks the places that facts rest on against files. Blocking; nothing here reads or writes the store, so that a
+thread or another process can do it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from palimpsest.services.workspace.files import MAX_FILE_BYTES, WorkspaceFiles
 from palimpsest.storage.facts.sources import Link, Version
 
 MAX_SOURCE_BYTES: Final = 2 * 1024 * 1024
-"""A larger file is tied to by its bytes alone."""
+"""Only the bytes of a larger file count, not its lines."""
 _MOST_CANDIDATES: Final = 2_000
 _MOST_CANDIDATE_BYTES: Final = 64 * 1024 * 1024
-"""Of the files of one kind that are looked at for those that are gone."""
+"""The most bytes of the files in which lost ones of one suffix are looked for."""
 _BYTES_ALONE: Final = "bytes"
 """The anchor of a file that is no text, or too large: only its hash counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """A place as it is to be stored."""
+    """A place as it is stored."""
 
     version: Version
     anchor: str
@@ -48,19 +48,19 @@ class PlaceNow:
     link: Link
     state: FactState
     span: Span | None
-    """Where it stands, or what stands for it; None: nowhere, or the whole file is meant."""
+    """Its lines, or those that replaced them; None when they are missing, and for the whole file."""
     note: str
-    """What was edited though it says the same: `comments`, `formatting` or nothing."""
+    """What was edited although it says the same: `comments`, `formatting` or empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A place is another than is stored."""
+    """A place that differs from the stored one."""
 
     now: PlaceNow
     tie: Tie | None
-    """Where the place is to be taken from now on, in a file of another name perhaps stale; None: only its state and
-    lines have changed."""
+    """The place to store instead, which may be stale in a file of another name; None when only state and lines have
+    changed."""
 
     @property
     def is_in_another_file(self) -> bool:
@@ -69,7 +69,7 @@ class News:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file as it was read. `text` is None where it is no text, or too large."""
+    """A file as it was read. `text` is None for a file that is no text, or too large."""
 
     path: str
     sha256: str
@@ -89,8 +89,8 @@ class SourceFile:
         return Version(self.path, self.sha256, b"" if self.lines is None else self.lines.to_bytes())
 
     def tie(self, span: Span | None, symbol: str, older: Anchor | None = None, said: str = "") -> Tie:
-        """A place in it; without a span that of the symbol, or the one that is `said`, or the whole file. `older`: as
-        for `make_anchor`."""
+        """The tie to a place in the file: to the span, else to the symbol, else to the lines that `said` is about, else
+        to the whole file. `older`: see `make_anchor`."""
         if self.text is None:
             return Tie(self.version, _BYTES_ALONE, symbol, None)
         if span is None and symbol:
@@ -102,7 +102,7 @@ class SourceFile:
 
 
 def read_source(files: WorkspaceFiles, path: str) -> SourceFile | None:
-    """None where there is no file that may be read."""
+    """The file; None when there is none, or it must not be read."""
     try:
         return SourceFile.of(path, files.read_below(tuple(path.split("/")), MAX_FILE_BYTES))
     except OSError:
@@ -110,8 +110,8 @@ def read_source(files: WorkspaceFiles, path: str) -> SourceFile | None:
 
 
 def places_in(links: Sequence[Link], path: str, text: str, lines: FileLines | None = None) -> Iterator[PlaceNow]:
-    """The places as they are in a text: one map of lines for each version that they were tied to. Places in what was
-    no text are left out. `lines`: of the text, where the caller has them."""
+    """The places as they are in a text, without those that were tied to bytes. Each version that they were tied to
+    costs one map of lines. `lines`: the lines of `text`, where the caller has them."""
     for version, group in groupby(links, key=lambda link: link.version):
         known = [link for link in group if link.anchor != _BYTES_ALONE]
         if not known:
@@ -123,7 +123,7 @@ def places_in(links: Sequence[Link], path: str, text: str, lines: FileLines | No
 
 
 def check_links(files: WorkspaceFiles, links: Sequence[Link]) -> list[News]:
-    """What the files on disk say of the places. `links`: by file and version, all places of a file."""
+    """The news about places in files on disk. `links`: all links of each file, by file and version."""
     found: list[News] = []
     present = _PresentFiles(files)
     for path, group in groupby(links, key=lambda link: link.version.path):
@@ -149,8 +149,8 @@ def _missing(links: Sequence[Link]) -> list[News]:
 
 
 def _news(links: Sequence[Link], file: SourceFile) -> list[News]:
-    """Of places in a file that is another than they were tied to, or that has another name: what is stale there goes
-    along, so that it is found where it is to be read."""
+    """The news about places in a file that differs from the one they were tied to, or has another name. A stale place
+    moves to that name too, so that it is found where people read it."""
     found: list[News] = []
     for now in _in_file(links, file):
         if not now.state.is_stale:
@@ -164,7 +164,7 @@ def _news(links: Sequence[Link], file: SourceFile) -> list[News]:
 
 
 def _in_file(links: Sequence[Link], file: SourceFile) -> Iterator[PlaceNow]:
-    """Of what is no text, or was none, only the bytes count."""
+    """The places in a file. Only the bytes count when the file is no text, or was none."""
     bytes_alone = [link for link in links if file.text is None or link.anchor == _BYTES_ALONE]
     for link in bytes_alone:
         state = FactState.FRESH if link.version.sha256 == file.sha256 else FactState.CHANGED
@@ -174,7 +174,7 @@ def _in_file(links: Sequence[Link], file: SourceFile) -> Iterator[PlaceNow]:
 
 
 def anchor_of(link: Link) -> Anchor | None:
-    """None for a file that is no text, or too large."""
+    """The anchor; None for a file that is no text, or too large."""
     return None if link.anchor == _BYTES_ALONE else _anchor(link)
 
 
@@ -184,25 +184,24 @@ def _anchor(link: Link) -> Anchor:
 
 @functools.lru_cache(maxsize=256)
 def _read_anchor(text: str) -> Anchor:
-    """Those of one file are asked for several times in a row."""
+    """Cached: the anchors of one file are read several times in a row."""
     return Anchor.from_json(json.loads(text))
 
 
 def _made_at(link: Link) -> Span | None:
-    """Where the place was when its anchor was made."""
+    """The lines for which the anchor was made."""
     return None if link.anchor == _BYTES_ALONE else _anchor(link).span
 
 
 class _PresentFiles:
-    """The files that are there during one check, read once for all that are gone: a checkout may take thousands
-    away."""
+    """The files of the folder during one check, read once for all that are lost: a checkout may remove thousands."""
 
     def __init__(self, files: WorkspaceFiles) -> None:
         self._files = files
         self._by_suffix: dict[str, tuple[dict[str, str], Candidates]] = {}
 
     def found_again(self, links: Sequence[Link]) -> SourceFile | None:
-        """The file that the one of these links was renamed to, told by what it holds."""
+        """The file that the file of these links was renamed to, told by its content; None when there is none."""
         version = links[0].version
         paths, candidates = self._alike(version.path)
         if (there := paths.get(version.sha256)) is None:
@@ -211,7 +210,7 @@ class _PresentFiles:
         return None if there is None else read_source(self._files, there)
 
     def _alike(self, path: str) -> tuple[dict[str, str], Candidates]:
-        """Of the files with that suffix: paths by hash, and what they say."""
+        """The files with the suffix of `path`: their paths by hash, and the candidates for `relocate`."""
         suffix = path.rpartition("/")[2].rpartition(".")[2]
         if suffix not in self._by_suffix:
             paths: dict[str, str] = {}

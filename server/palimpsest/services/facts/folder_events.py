@@ -1,7 +1,7 @@
 """Events of the file system in single folders, from watchdog.
 
-Its observer spends a thread on each folder, and in a checkout of thousands of files they all want the interpreter at
-once, so that requests wait. On Linux its reader of inotify is asked directly: one thread for all folders.
+Its observer spends a thread on each folder, and in a checkout of thousands of files all of them want the interpreter at
+once, so that requests wait. On Linux its reader of inotify is used directly: one thread for all folders.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
 _STOP_S: Final = 5.0
 
 
-class Happened(NamedTuple):
-    """Something was made, written, moved or deleted."""
+class FileEvent(NamedTuple):
+    """A file or a folder was made, written, moved or deleted."""
 
     places: tuple[str, ...]
-    """Absolute. Empty where events were lost, and nobody knows which."""
+    """Absolute. Empty when events were lost."""
     is_folder: bool
 
 
-Take = Callable[[Happened], object]
-"""Called on a thread that has nothing to do with the caller's."""
+Take = Callable[[FileEvent], object]
+"""Called on a thread of its own."""
 
 
 class FolderEvents(Protocol):
-    """Not recursive: of a folder and what lies directly in it. Calls may come from several threads."""
+    """Events of folders and of the files directly in them. Calls may come from several threads."""
 
     @property
     def most_folders(self) -> int:
-        """What may be watched at once, so that other programs have enough left."""
+        """The most folders to watch at once, so that other programs have watches left."""
         ...
 
     def watch(self, folder: str) -> None:
-        """FileNotFoundError when it is not there; OSError when the system has no more watches."""
+        """Raises FileNotFoundError for a folder that is not there, OSError when the system has no more watches."""
         ...
 
     def let_go(self, folder: str) -> None:
-        """Does nothing where it is not watched, or no longer exists."""
+        """A no-op when `folder` is not watched, or no longer exists."""
         ...
 
     def close(self) -> None: ...
 
 
 def open_events(take: Take) -> FolderEvents:
-    """As this system has them. OSError where it has none to give."""
+    """The events of this system. Raises OSError when it has none left."""
     return InotifyEvents(take) if sys.platform == "linux" else ObserverEvents(take)
 
 
@@ -66,7 +66,7 @@ class InotifyEvents:
         self._inotify = InotifyFD()
         self._inotify.start()
         self._watched: dict[str, tuple[Any, Any]] = {}
-        """By folder, what its watch is called."""
+        """The watch of each folder."""
 
     def watch(self, folder: str) -> None:
         from watchdog.observers import inotify_c
@@ -91,27 +91,27 @@ class InotifyEvents:
 
 @dataclass(eq=False, frozen=True, slots=True)
 class _InotifyFolder:
-    """What watchdog tells of one folder. It lies where it lay when the watch began: one that is moved is let go."""
+    """The receiver of watchdog's events of one folder. Its path stays the same: the watch of a moved folder ends."""
 
     path: str
     take: Take
 
     def on_event(self, event: InotifyEvent) -> None:
         place = os.path.join(self.path, os.fsdecode(event.name)) if event.name else self.path
-        self.take(Happened((place,), event.is_directory))
+        self.take(FileEvent((place,), event.is_directory))
 
     def on_watch_deleted(self, wd: int) -> None:
-        self.take(Happened((self.path,), True))
+        self.take(FileEvent((self.path,), True))
 
     def on_queue_overflow(self) -> None:
-        self.take(Happened((), False))
+        self.take(FileEvent((), False))
 
 
 class ObserverEvents:
     most_folders: Final = 200
 
     def __init__(self, take: Take, observer: Any = None) -> None:
-        """`observer`: None for watchdog's own for this system."""
+        """`observer`: None for watchdog's observer of this system."""
         from watchdog import events
 
         if observer is None:
@@ -122,7 +122,7 @@ class ObserverEvents:
         class Handler(events.FileSystemEventHandler):
             def on_any_event(self, event: FileSystemEvent) -> None:
                 places = (os.path.abspath(os.fsdecode(each)) for each in (event.src_path, event.dest_path) if each)
-                take(Happened(tuple(places), event.is_directory))
+                take(FileEvent(tuple(places), event.is_directory))
 
         self._kinds = [
             events.FileCreatedEvent,

@@ -1,7 +1,7 @@
-"""Whether the places that facts rest on still say what they said: on disk, and in what an editor holds.
+"""The places that facts rest on, checked on disk and in the unsaved text of an editor.
 
-What is stored is of files on disk. A text that an editor holds unsaved is compared with the same anchors and changes
-nothing in the store, so taking an edit back clears what it had raised.
+The store holds the states on disk. An unsaved text is compared with the same anchors and changes nothing in the store,
+so undoing an edit clears its warnings.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from palimpsest.storage.facts.sources import Link
 from palimpsest.storage.store import Store
 
 _BATCH: Final = 100
-"""Files whose links are read and whose states are written at once, so that other work comes between."""
+"""Files whose links are read, and whose states are written, in one transaction, so that other work comes between."""
 _AT_ONCE: Final = 3
 """Batches under way: one is read from the store or written to it while others are checked."""
 _MOST_SHOWN: Final = 200
-"""Lines of one place that a model is shown."""
+"""Lines of one place in a request to a model."""
 
 CarryOut = Callable[[WorkspaceFiles, Sequence[Link]], Awaitable[list[News]]]
-"""Carries `check_links` out."""
+"""Runs `check_links`."""
 
 
 async def on_a_thread(files: WorkspaceFiles, links: Sequence[Link]) -> list[News]:
@@ -41,12 +41,12 @@ async def on_a_thread(files: WorkspaceFiles, links: Sequence[Link]) -> list[News
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a look at files found."""
+    """The result of checking files."""
 
     changed: frozenset[FactId]
-    """Facts that are stale and were not, or the other way."""
+    """Facts that became stale, or are stale no longer."""
     has_moved: bool
-    """Whether facts rest on another file than before: one that was renamed."""
+    """Whether facts now rest on a file of another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class PlacesNow:
 
     links: tuple[Link, ...]
     ties: Mapping[Link, Tie]
-    """Of those that are there."""
+    """The ties of the places that are there."""
     texts: tuple[str, ...]
-    """What stands at each that is there, with its path on a line before; of a whole file its beginning."""
+    """The text of each place that is there, behind a line with its path; of a whole file the beginning."""
 
     def take(self) -> None:
-        """In a transaction: what stands there is what the fact rests on from now on. Places that are gone are given
-        up. Raises NotFound when there were some, and none of them is left."""
+        """In a transaction: from now on the fact rests on its places as they are here. Lost places are given up. Raises
+        NotFound when all of them are lost."""
         if self.links and not self.ties:
-            raise NotFound("No place that this fact rests on is there any more. Forget it, or pin it anew.")
+            raise NotFound("No place of this fact is left. Forget it, or pin it anew.")
         now = utc_now()
         for link, tie in self.ties.items():
             fact_sources.rebase(link, tie.version, tie.anchor, tie.span, now)
@@ -73,19 +73,19 @@ class PlacesNow:
 
 @dataclass(frozen=True, slots=True)
 class FactPlaces:
-    """Of one folder."""
+    """The places of the facts of one folder."""
 
     store: Store
     files: WorkspaceFiles
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
-    """Those of the folder."""
+    """The accepted edits of the folder."""
 
     async def tie(self, places: Sequence[Place]) -> list[list[Tie]]:
-        """For each place how it is stored: nothing where there is no such file, or none that may be read."""
+        """The ties of each place; none when there is no such file, or it must not be read."""
         return await asyncio.to_thread(self._tie, places)
 
     async def check(self, paths: Iterable[str], carry_out: CarryOut = on_a_thread) -> Checked:
-        """Looks at these files on disk, and keeps what it finds."""
+        """Checks these files on disk and stores the result."""
         changed: set[FactId] = set()
         has_moved = False
         ordered = sorted(set(paths))
@@ -120,7 +120,7 @@ class FactPlaces:
         return await asyncio.to_thread(follow)
 
     async def _with_edits(self, links: Sequence[Link], found: list[News]) -> list[News]:
-        """What was found on disk, seen with the edits that the user accepted."""
+        """The news from disk, corrected by the edits that the user accepted."""
         edited = [link for link in links if self.edits.of(link.version.path)]
         told = {news.now.link.id: news for news in found} if edited else {}
         stale = [link for link in edited if (told[link.id].now.state if link.id in told else link.state).is_stale]
@@ -201,14 +201,14 @@ class FactPlaces:
 
 
 def _named_so(names: Mapping[str, Sequence[str]], path: str) -> str | None:
-    """The one file that people may mean who do not say where it lies."""
+    """The only file whose path ends with `path`; None when there is none, or several."""
     name = path.rpartition("/")[2]
     alike = [each for each in names.get(name, ()) if each == path or each.endswith(f"/{path.lstrip('./')}")]
     return alike[0] if len(alike) == 1 else None
 
 
 def _write(found: Sequence[News], now: str) -> set[FactId]:
-    """The facts whose condition is another than before."""
+    """Stores the news, in a transaction. Returns the facts that became stale, or are stale no longer."""
     for news in found:
         place, tie = news.now, news.tie
         if tie is None:

@@ -1,7 +1,7 @@
-"""Finds, among the messages of a conversation and the facts of the folder, what a question is about.
+"""Finds the messages of a conversation and the facts of the folder that a question is about.
 
-One configuration: the weights stand in `domain/facts/retrieval`. What was rolled back or purged is never found, nor is
-anything of the running turn; what stands in the context anyway is not given again.
+There is one configuration, with the weights of `domain/facts/retrieval`. Messages that were rolled back or purged are
+never found, nor are those of the running turn; what the context holds anyway is not given again.
 """
 
 from __future__ import annotations
@@ -28,76 +28,76 @@ from palimpsest.storage.facts import facts as stored_facts
 from palimpsest.storage.store import Store
 
 _MOST_HITS: Final = 400
-"""Passages and facts that are looked at."""
+"""Passages and facts that are scored."""
 _MOST_HIDDEN: Final = 2_000
-"""Looked at where some of them may be hidden."""
+"""The same for a conversation with hidden messages."""
 _MOST_RULES: Final = 200
 _MOST_ON_DAYS: Final = 400
 _MOST_YEARS: Final = 10
-"""The newest of those from which there are messages."""
+"""The newest years with messages."""
 _NAMED_SHARE: Final = 0.5
-"""Of a conversation's messages: where more begin with a name, and each name often, the names are its speakers."""
+"""The share of messages that begin with a name from which on the frequent names are speakers."""
 _FEWEST_OF_A_SPEAKER: Final = 3
 _OWN_QUERY: Final = 0.5
-"""Times the weight of whose turn it is, when nobody asked in words: then whose turns are meant is less sure."""
+"""A factor of the weight of the side, for a query that the engine made up: its side is less certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and where."""
+    """A question in a conversation."""
 
     text: str
     conversation_id: ConversationId
     now: str
     """UTC, ISO 8601: "two weeks ago" counts from here. Without a date at its beginning, such words mean nothing."""
     about: About | None = None
-    """Whose turns are meant; None: guessed from the words."""
+    """The side or the speaker; None: guessed from the words."""
     files: tuple[str, ...] = ()
     """Paths in view, below the folder."""
     own_query: bool = False
     """Whether the engine made the text up by itself."""
     exclude_from: MessageId | None = None
-    """The first message of the running turn: from it on nothing is found."""
+    """The first message of the running turn: nothing is found from there on."""
     already_live: frozenset[MessageId] = field(default_factory=frozenset)
-    """Messages that stand in the context anyway."""
+    """Messages that the context holds anyway."""
     is_told: Callable[[str], bool] = lambda _: False
     """Whether the context holds an excerpt, as it is rendered, because it was found for an earlier question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What was found, as far as the budget goes."""
+    """The text for a question, within the budget."""
 
     text: str
-    """A record to be quoted: facts first, then turns in the order of time, a date above each session. Empty when there
-    is nothing."""
+    """A record to be quoted: facts first, then turns in the order of time, a date above each session. Empty when
+    nothing was found."""
     items: tuple[Ranked, ...]
-    """What stands in the text, in its order."""
+    """The turns and facts of the text, in its order."""
     token_estimate: int
     """At least as many as the text takes by the tokenizer, and at most the budget."""
 
 
 Order = Callable[[Question, Sequence[str]], Awaitable[Sequence[int] | None]]
-"""Puts excerpts, given best first, in another order: their positions from 0. None: as they are."""
+"""Reorders excerpts that are given best first: their positions, counted from 0. None: the order stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
-    """Retrieval over one folder's store."""
+    """Retrieval from the store of one folder."""
 
     store: Store
     count: CountText
     order: Order | None = None
-    """Asked before something is chosen for a budget; None: the scores decide."""
+    """Used by `retrieve`; None: the scores decide."""
 
     async def retrieve(self, asked: Question, budget_tokens: int) -> Retrieved:
-        """The best of what there is, in at most `budget_tokens`. Raises NotFound for the conversation."""
+        """The best turns and facts in at most `budget_tokens`. Raises NotFound for an unknown conversation."""
         first = [] if self.order is None else await self._ordered(asked, self.order)
         packed = await self.store.search(self._pack, asked, budget_tokens, first)
         return Retrieved(packed.text, tuple(excerpt.ranked for excerpt in packed.excerpts), packed.tokens)
 
     async def search(self, asked: Question, k: int) -> list[Ranked]:
-        """The `k` best, with what their scores are made of. Raises NotFound for the conversation."""
+        """The `k` best turns and facts, with the parts of their scores. Raises NotFound for an unknown conversation."""
         found = await self.store.search(self._find, asked)
         return found.ranked[:k]
 
@@ -107,7 +107,7 @@ class Retriever:
         return [] if positions is None else [best[position][0] for position in positions]
 
     def _best(self, asked: Question) -> list[tuple[_Key, str]]:
-        """What comes first by its scores, and what of it would be shown."""
+        """The best by their scores, each with the text that would be shown."""
         excerpts = itertools.islice(self._find(asked).excerpts(asked.is_told), MOST_EXCERPTS)
         return [(_key(each.ranked), each.passage or each.whole) for each in excerpts]
 
@@ -147,7 +147,7 @@ def _key(each: Ranked) -> _Key:
 
 @dataclass(frozen=True, slots=True)
 class _Visible:
-    """Which messages a conversation shows."""
+    """The messages that a conversation shows."""
 
     conversation_id: ConversationId
     hidden: list[tuple[int, int]] = field(init=False)
@@ -163,7 +163,8 @@ class _Visible:
 def _candidates(
     reading: Reading, stretches: Sequence[Stretch], visible: _Visible
 ) -> tuple[dict[int, IndexedMessage], dict[int, tuple[float, int]], dict[FactId, float]]:
-    """The messages by row, and of messages and facts the lexical score; of a message its best passage too."""
+    """The messages by row, the scores and best passages of messages, and the scores of facts. All scores are
+    lexical."""
     hits = passage_search.matches(reading.terms, stretches, _MOST_HIDDEN if visible.hidden else _MOST_HITS)
     rows = {
         row.row_id: row
@@ -189,7 +190,7 @@ def _candidates(
 
 
 def _speakers(stretches: Sequence[Stretch]) -> tuple[str, ...]:
-    """Those of a conversation in which messages begin with the speakers' names; of any other none."""
+    """The speakers of a conversation whose messages begin with names; none for any other."""
     counted = {name: n for name, n in passage_search.names(stretches).items() if n >= _FEWEST_OF_A_SPEAKER}
     n_messages = sum(after - first for _, first, after in stretches)
     return tuple(counted) if sum(counted.values()) > _NAMED_SHARE * n_messages else ()
@@ -217,7 +218,7 @@ def _turn(row: IndexedMessage, passage: int) -> Turn:
 
 
 def _is_said(fact: StoredFact, asked: Question) -> bool:
-    """Whether a message that stands in the context says it anyway."""
+    """Whether the message that the fact rests on is in the context anyway."""
     said = fact.evidence
     return said is not None and said.conversation_id == asked.conversation_id and said.message_id in asked.already_live
 
@@ -232,27 +233,27 @@ def _is_stale(each: Ranked) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was found, best first, and how it is shown. Used inside the read."""
+    """The turns and facts for a question, the best first. Used inside the transaction that read them."""
 
     ranked: list[Ranked]
     rows: dict[MessageId, IndexedMessage]
     has_speakers: bool
 
     def excerpts(self, is_told: Callable[[str], bool]) -> Iterator[Excerpt]:
-        """A message of which the context holds a passage counts as told."""
+        """The excerpts, the best first. A message with a passage in the context counts as told."""
         for position, each in enumerate(self.ranked):
             match each.found:
                 case Turn() as turn:
                     excerpt = self._excerpt(each, turn)
                 case StoredFact() as fact:
                     excerpt = _fact_excerpt(each, fact, position)
-            if excerpt is None:  # nothing is left of it that tells something
+            if excerpt is None:  # it has nothing but fixed texts
                 continue
             told = is_told(excerpt.whole) or (excerpt.passage is not None and is_told(excerpt.passage))
             yield replace(excerpt, is_told=told)
 
     def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt | None:
-        """None where nothing is left that tells something."""
+        """None for a message of nothing but fixed texts."""
         content = passage_search.content_of(self.rows[turn.id].row_id)
         saying = to_saying(content)
         whole = "\n".join(saying.passages) if turn.role is Role.TOOL or not content.text.strip() else content.text

@@ -1,9 +1,9 @@
-"""Notices that files have changed which something rests on.
+"""Notices changes of the files that facts rest on.
 
-Only the folders that hold such files are watched, never all of the workspace: a recursive watch goes blind without a
-word where the system's limit is reached, cannot leave out `node_modules`, and never sees a folder again that was
-deleted and made anew. Events make it fast; a look at every file's status makes it right: every 30 s, or, where there
-are too many folders or no watches to be had, every 3 s. What has changed in a file is not decided here.
+Only the folders of such files are watched, never the whole workspace: a recursive watch goes blind silently at the
+system's limit, cannot leave out `node_modules`, and never sees a folder again that was deleted and made anew. Events
+make it fast; a look at the status of every file makes it right: every 30 s, or every 3 s when there are too many
+folders or no watches left. What has changed in a file is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from palimpsest.services.facts.folder_events import FolderEvents, Happened, Take, open_events
+from palimpsest.services.facts.folder_events import FileEvent, FolderEvents, Take, open_events
 from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
 
 DEBOUNCE_S: Final = 0.15
-"""Between the first event and the look: saving is often several events."""
+"""The time between the first event and the look: saving is often several events."""
 SWEEP_S: Final = 30.0
 POLL_S: Final = 3.0
 _BATCH: Final = 200
-"""Files told of at once, the last that changed first: what a person saves does not wait behind a checkout."""
+"""Files in one call, the last change first: a file that a person saves does not wait behind a checkout."""
 _AT_ONCE: Final = 3
-"""Calls under way: while files are checked for one, another reads or writes what is stored of them."""
+"""Calls under way: while one checks files, another reads or writes the store."""
 _EVENTS_AT_ONCE: Final = 200
 
 Status = tuple[int, int, int] | None
 """Modification time, size and inode of a file; None where there is none."""
 _UNKNOWN: Final = (-1, -1, -1)
-"""What no file has: the next look takes it for changed."""
+"""The status of no file: the next look takes the file for changed."""
 
 
 @dataclass(eq=False, slots=True)
 class SourceWatcher:
-    """Watches files of one workspace folder. Used by one event loop; started by the first `watch`."""
+    """The watcher of one workspace folder. Used by one event loop; started by the first `watch`."""
 
     root: Path
     on_change: Callable[[set[str]], Awaitable[None]]
-    """Called with paths below the folder, a few calls at a time, but never two about one path. What it raises is
-    logged, and the next look tells of the same paths again."""
+    """Called with paths below the folder, a few calls at a time, but never two for one path. An error that it raises is
+    logged, and the next look reports the same paths again."""
     open_events: Callable[[Take], FolderEvents] = open_events
     is_polling: bool = False
     """Whether there are no events, so that only the looks count."""
     _statuses: dict[str, Status] = field(default_factory=dict)
     _real: dict[str, str] = field(default_factory=dict)
-    """Where each path leads, absolute."""
+    """The absolute target of each path."""
     _at: dict[str, set[str]] = field(default_factory=dict)
-    """The paths that an event at an absolute place is about: at the place itself, and at what a link leads to."""
+    """The paths for an event at an absolute place: those of the place itself, and of links to it."""
     _folder_events: FolderEvents | None = None
     _watched: set[str] = field(default_factory=set)
-    """Folders."""
+    """The folders with a watch."""
     _has_lost_watches: bool = False
     """A folder that was deleted and made anew needs another watch."""
     _has_lost_events: bool = False
     _dirty: dict[str, None] = field(default_factory=dict)
-    """The newest last."""
+    """Changed files, the newest last."""
     _told: set[str] = field(default_factory=set)
-    """Those of the calls that are under way."""
+    """The files of the calls under way."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
-    _events: list[Happened] = field(default_factory=list)
-    """Put in by other threads; whoever puts the first one in wakes the loop."""
+    _events: list[FileEvent] = field(default_factory=list)
+    """Added by other threads; the first one wakes the loop."""
     _taking: threading.Lock = field(default_factory=threading.Lock)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -80,12 +80,12 @@ class SourceWatcher:
 
     @property
     def n_waiting(self) -> int:
-        """Files that have changed and of which nobody has been told to the end."""
+        """Changed files whose calls have not ended."""
         return len(self._dirty.keys() | self._told)
 
     async def watch(self, paths: Iterable[str]) -> None:
-        """From now on these are the files, given as paths below the folder. A file need not exist. Those that are new
-        are told of once: they may have changed before."""
+        """Watches these files from now on, and no others. They are paths below the folder and need not exist. New ones
+        are reported once: they may have changed before."""
         wanted = set(paths)
         for gone in self._statuses.keys() - wanted:
             del self._statuses[gone], self._real[gone]
@@ -111,11 +111,11 @@ class SourceWatcher:
             await asyncio.to_thread(self._folder_events.close)
 
     def touch(self, paths: Iterable[str]) -> None:
-        """Somebody says that these may have changed, such as an editor. Those that are not watched do not count."""
+        """Reports files as changed, for example when an editor saved them. Files that are not watched do not count."""
         self._mark(paths)
 
     async def sweep(self) -> None:
-        """Looks at every file's status; for when events may have been missed, such as after a checkout."""
+        """Looks at the status of every file, for when events may have been missed, such as after a checkout."""
         before = dict(self._statuses)
         found = await asyncio.to_thread(self._look_at, before.keys())
         changed = []
@@ -146,7 +146,7 @@ class SourceWatcher:
     # ------------------------------------------------------------------------------------------- watches, on a thread
 
     def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A watch for each folder that holds a file, or a link's target; those that are gone are let go."""
+        """Watches each folder with a file, or with the target of a link; ends the watches of lost folders."""
         with self._arming:
             if self.is_polling:
                 return
@@ -183,8 +183,8 @@ class SourceWatcher:
 
     # ------------------------------------------------------------------------------------------------ on the event loop
 
-    def _take(self, loop: asyncio.AbstractEventLoop, event: Happened) -> None:
-        """On another thread. The loop is woken once for many events: a checkout brings thousands."""
+    def _take(self, loop: asyncio.AbstractEventLoop, event: FileEvent) -> None:
+        """Runs on another thread. The loop is woken once for many events: a checkout brings thousands."""
         with self._taking:
             is_first = not self._events
             self._events.append(event)
@@ -193,7 +193,7 @@ class SourceWatcher:
                 loop.call_soon_threadsafe(self._hit_all)
 
     def _hit_all(self) -> None:
-        """A part of what came; the loop has its turn before the rest."""
+        """Handles a part of the events; the loop has its turn before the rest."""
         with self._taking:
             events, self._events = self._events[:_EVENTS_AT_ONCE], self._events[_EVENTS_AT_ONCE:]
             is_behind = bool(self._events)
@@ -202,7 +202,7 @@ class SourceWatcher:
         if is_behind:
             asyncio.get_running_loop().call_soon(self._hit_all)
 
-    def _hit(self, event: Happened) -> None:
+    def _hit(self, event: FileEvent) -> None:
         if not event.places:
             self._has_lost_events = True
             self._woken.set()
@@ -221,7 +221,7 @@ class SourceWatcher:
             self._woken.set()
 
     def _follow(self, path: str, real: str) -> None:
-        """The path may lead elsewhere now. An entry for where it led before does no harm."""
+        """Notes the target of a path, which may be another now. The entry for the former target does no harm."""
         self._real[path] = real
         self._at.setdefault(real, set()).add(path)
 
@@ -264,7 +264,7 @@ class SourceWatcher:
             task.add_done_callback(self._tasks.remove)
 
     async def _tell(self, batch: set[str]) -> None:
-        """What changes again meanwhile is told of when this is done."""
+        """Calls `on_change`. A file that changes again meanwhile is reported afterwards."""
         try:
             found = await asyncio.to_thread(self._look_at, batch)
             for path, (status, real) in found.items():

@@ -1,1 +1,1 @@
-"""Facts out of conversations, by rules or by a model, each resting on words that were said."""
+"""The extraction of facts from conversations, by rules or by a model; each fact rests on words that were said."""

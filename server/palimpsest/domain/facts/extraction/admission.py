@@ -1,4 +1,5 @@
-"""What of the proposed facts is kept: each rests on words that were said, is said once, and is closed by its opposite.
+"""Decides which proposed facts are kept: each rests on words that were said, is kept once, and is closed by its
+opposite.
 
 Pure and deterministic. Admitting the same candidates again gives only duplicates.
 """
@@ -34,14 +35,14 @@ from palimpsest.domain.language.words import all_pieces
 from palimpsest.domain.messages import MessageId
 
 MOST_OPEN: Final = 150
-"""Open facts of a folder in its first `FIRST_EXCHANGES`, pinned ones aside."""
+"""The most open facts of a folder in its first `FIRST_EXCHANGES`, without pinned ones."""
 FIRST_EXCHANGES: Final = 200
 _FEWEST_WORDS: Final = 3
 """Content words of a statement."""
 
 
 class Refusal(StrEnum):
-    """Why a candidate is not kept."""
+    """The reason why a candidate is not kept."""
 
     NO_EVIDENCE = "it rests on no words"
     TOO_SHORT = "it has fewer than three content words"
@@ -55,13 +56,13 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What is to be done with candidates."""
+    """The decision about candidates."""
 
     new: tuple[Candidate, ...]
-    """To be stored, in the order of the candidates. Changes of one file are one candidate, merged with what was known
-    of the file."""
+    """To be stored, in the order of the candidates. Changes of one file are one candidate, merged with the known
+    ones."""
     duplicates: tuple[tuple[Candidate, FactId], ...]
-    """Those that a fact of the store already says."""
+    """Candidates that say what a stored fact says."""
     closes: tuple[tuple[FactId, Candidate], ...]
     """Facts that hold no longer, each with the one of `new` that takes its place."""
     taken_back: tuple[tuple[FactId, MessageId], ...]
@@ -73,18 +74,18 @@ class Admission:
 
 
 def most_open(n_exchanges: int) -> int:
-    """Open facts a folder may have after so many exchanges: bounded, and growing with what there is to know."""
+    """The most open facts of a folder after so many exchanges."""
     return max(MOST_OPEN, MOST_OPEN * n_exchanges // FIRST_EXCHANGES)
 
 
 def admit(proposed: Iterable[Proposal], existing: Sequence[StoredFact], cap: int = MOST_OPEN) -> Admission:
-    """Decides about what is proposed and taken back, as it was said. `existing` are all facts of the folder, also
+    """The decision about proposals, in the order in which they were said. `existing`: all facts of the folder, also
     closed ones."""
-    return _Admitting(list(proposed), existing, cap).run()
+    return _Admitter(list(proposed), existing, cap).run()
 
 
 @dataclass(slots=True)
-class _Admitting:
+class _Admitter:
     proposed: list[Proposal]
     existing: Sequence[StoredFact]
     cap: int
@@ -94,7 +95,7 @@ class _Admitting:
     _rests_on: dict[tuple[object, ...], FactId] = field(default_factory=dict)
     _by_path: dict[str, dict[int, None]] = field(default_factory=dict)
     _gone: set[int] = field(default_factory=set)
-    """Keys of what is closed or overtaken."""
+    """Keys of facts that are closed or overtaken."""
     _new: dict[int, Candidate] = field(default_factory=dict)
     """Under negative keys, so that the index tells them from facts of the store."""
     _duplicates: list[tuple[Candidate, FactId]] = field(default_factory=list)
@@ -194,8 +195,8 @@ class _Admitting:
             self._index.add(key, candidate.fact, said)
 
     def _take_back(self, retraction: Retraction) -> None:
-        """Closes what the user takes back: what the words name, or the newest ruling of the conversation where they
-        name nothing. What was said later stays."""
+        """Closes the facts that the user takes back: those that the words name, or the newest ruling of the
+        conversation when they name none. Facts that were said later stay."""
         withdrawal = retraction.withdrawal
         if withdrawal.subject_words or withdrawal.is_judged:
             meant = [key for key in self._index.ended(withdrawal, retraction) if not self._is_behind(key, retraction)]
@@ -209,7 +210,8 @@ class _Admitting:
                 self._refused.append((self._new.pop(key), Refusal.OVERTAKEN))
 
     def _newest_before(self, retraction: Retraction) -> list[int]:
-        """The ruling that was said last before it in its conversation; none where it points at what is not near."""
+        """The last ruling of the conversation before the retraction; none when only a near one can be meant and it is
+        far."""
         known: dict[int, MessageId] = {}
         for key in (*self._open, *self._new):
             said = self._evidence(key)
@@ -223,7 +225,7 @@ class _Admitting:
         return [] if newest is None else [newest]
 
     def _close_in_its_place(self, candidate: Candidate, key: int) -> None:
-        """What the candidate's own sentence took back is closed by it."""
+        """Makes the candidate the successor of the facts that its own sentence took back."""
         said = candidate.evidence
         if candidate.fact.fact_type not in RULINGS:
             return
@@ -235,7 +237,7 @@ class _Admitting:
                     self._closes.append((FactId(closed), key))
 
     def _is_behind(self, key: int, retraction: Retraction) -> bool:
-        """Whether a fact was said after what is taken back. Of one message the store has kept what was said last."""
+        """Whether a fact was said after the retraction. The store keeps the last statement of a message."""
         said = self._evidence(key)
         if said is None or said.conversation_id != retraction.conversation_id:
             return False
@@ -248,10 +250,8 @@ class _Admitting:
         return self._new[key].fact if key < 0 else self._open[FactId(key)].fact
 
     def _is_later(self, key: int, candidate: Candidate) -> bool:
-        """Whether a fact was said behind the candidate, so that it is not for the candidate to close it.
-
-        Of one message the store has kept what was said last.
-        """
+        """Whether a fact was said after the candidate, which therefore cannot close it. The store keeps the last
+        statement of a message."""
         known = self._evidence(key)
         said = candidate.evidence
         if known is None or known.conversation_id != said.conversation_id:
@@ -285,7 +285,7 @@ class _Admitting:
         return tuple(source.place for source in self._open[FactId(key)].sources)
 
     def _make_room(self) -> tuple[FactId, ...]:
-        """Facts that go so that `cap` is kept; of the new ones those that are worth least are refused."""
+        """The stored facts to evict so that `cap` is kept; new facts of little worth are refused."""
         closed = {id for id, _ in self._closes} | {FactId(key) for key in self._taken_back if key >= 0}
         if len(self._open) - len(closed) + len(self._new) <= self.cap:
             return ()
@@ -308,7 +308,7 @@ class _Admitting:
 
 
 def refusal(candidate: Candidate) -> Refusal | None:
-    """Why the candidate is not kept, whatever else is known; None: it may be."""
+    """The reason to refuse a candidate whatever else is known; None: it may be kept."""
     fact, evidence = candidate.fact, candidate.evidence
     if not evidence.quote.strip():
         return Refusal.NO_EVIDENCE
@@ -336,7 +336,8 @@ def _change(candidate: Candidate) -> Change | None:
 
 
 def _one_a_file(proposed: Sequence[Proposal]) -> list[Proposal]:
-    """What is proposed, with all changes of a file as one, which stands where the first did and rests on the last."""
+    """The proposals with all changes of a file merged into one, at the position of the first, with the evidence of the
+    last."""
     merged: list[Proposal] = []
     at: dict[str, tuple[int, Change]] = {}
     for each in proposed:
@@ -364,5 +365,5 @@ def _overlap(one: Place, other: Place) -> bool:
 
 
 def _worth(fact_type: FactType) -> int:
-    """Rulings go last; what a file held may be read again."""
+    """Rulings are worth most; the content of a file can be read again."""
     return {FactType.CONSTRAINT: 2, FactType.DECISION: 1, FactType.PINNED: 3}.get(fact_type, 0)

@@ -1,9 +1,9 @@
 """Facts that were made of a conversation's rules end when the rules do.
 
-Admission compares the statements of a folder, as far as they are facts. Inside one conversation the ledger knows more:
-every rule in the order it was said, also what is too short for a fact or was said twice. So what it says of a rule
-counts for the fact that rests on the same words, whenever something that was said is read for facts, and when a fact
-that was forgotten is restored. What nobody reads again is not looked at: a rule whose first telling was rolled back.
+Admission compares only statements that are facts. The rule set of a conversation knows more: every rule in the order in
+which it was said, also rules that are too short for a fact or were said twice. So the state of a rule counts for the
+fact on the same words, whenever a conversation is read for facts, and when a forgotten fact is restored. A rule whose
+first telling was rolled back is not looked at.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from palimpsest.domain.facts.fact import Candidate, Evidence, Fact, FactId, Fact
 from palimpsest.domain.messages import ConversationId, MessageId
 
 _DISPUTED: Final = (Refusal.TOO_SHORT, Refusal.OVERTAKEN)
-"""What the ledger knows better."""
+"""Refusals that the rule set overrules."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Of one conversation, as its ledger has them."""
+    """The rules of one conversation, by their words and by their ids."""
 
     conversation_id: ConversationId
     by_words: Mapping[tuple[MessageId, str], StandingRule]
     by_id: Mapping[object, StandingRule]
 
     @classmethod
-    def of(cls, ledger: RuleSet, conversation_id: ConversationId) -> Self:
-        by_words = {(entry.id.message_id, entry.text): entry for entry in ledger.entries}
-        return cls(conversation_id, by_words, {entry.id: entry for entry in ledger.entries})
+    def of(cls, rule_set: RuleSet, conversation_id: ConversationId) -> Self:
+        by_words = {(entry.id.message_id, entry.text): entry for entry in rule_set.entries}
+        return cls(conversation_id, by_words, {entry.id: entry for entry in rule_set.entries})
 
     def find(self, fact: Fact, said: Evidence | None) -> StandingRule | None:
-        """The rule that the fact was made of, or that which says the same again in its place. None: it is of none."""
+        """The rule that a fact was made of, or the last one that repeats it in its place; None for a fact of no
+        rule."""
         if said is None or said.conversation_id != self.conversation_id or fact.fact_type not in RULINGS:
             return None
         if fact.fact_type is FactType.PINNED:
@@ -56,10 +57,11 @@ def _says_again(later: StandingRule, earlier: StandingRule) -> bool:
 
 
 def agree(
-    admission: Admission, ledger: RuleSet, known: Iterable[StoredFact], conversation_id: ConversationId
+    admission: Admission, rule_set: RuleSet, known: Iterable[StoredFact], conversation_id: ConversationId
 ) -> Admission:
-    """The admission of what one conversation told, as its ledger has its rules. `known`: what was admitted against."""
-    rules = _Rules.of(ledger, conversation_id)
+    """The admission of one conversation's proposals, corrected by its rules. `known`: the facts that they were compared
+    with."""
+    rules = _Rules.of(rule_set, conversation_id)
     new: list[Candidate] = []
     refused = []
     for candidate, why in admission.refused:
@@ -88,7 +90,7 @@ def agree(
         if successor is not None:
             closes.append((fact_id, successor))
         else:
-            # What a command took back, no message did: it stays so for as long as the rule's own is there.
+            # A command took it back, no message did: it stays so for as long as the rule's own message is there.
             taken_back.append((fact_id, entry.id.message_id if entry.ended_by is None else entry.ended_by))
     for fact_id, by in admission.closes:
         if entries.get(fact_id) is None:
@@ -102,14 +104,15 @@ def agree(
     )
 
 
-def ended_rule(fact: Fact, said: Evidence, ledger: RuleSet) -> StandingRule | None:
-    """The rule that a fact was made of, in the conversation of the ledger, when it holds no longer."""
-    entry = _Rules.of(ledger, said.conversation_id).find(fact, said)
+def ended_rule(fact: Fact, said: Evidence, rule_set: RuleSet) -> StandingRule | None:
+    """The rule that a fact was made of, when it holds no longer; else None."""
+    entry = _Rules.of(rule_set, said.conversation_id).find(fact, said)
     return None if entry is None or entry.state is RuleState.OPEN else entry
 
 
 def overtaken_by(fact: Fact, said: Evidence | None, since: Iterable[StoredFact]) -> FactId | None:
-    """Of what was learned while a fact was forgotten the ruling that takes its place; None: there is none."""
+    """The ruling that takes the place of a forgotten fact; None when there is none. `since`: the facts that were
+    learned while it was forgotten."""
     index = LikenessIndex()
     for known in since:
         if known.is_open and known.fact.fact_type in RULINGS:

@@ -1,8 +1,8 @@
-"""Facts by the form of sentences and calls: no model, the same each time.
+"""Facts found by the form of sentences and calls: without a model, and the same each time.
 
-Rules, decisions and changes of mind come from what the user typed, or agreed to; what was changed from calls that
-succeeded, or from what was said where no call tells it; what a file or a symbol is from sentences that name it, in
-English. Each content is what stands in its quote, at most without a lead-in.
+Rules, decisions and changes of mind come from words that the user typed or agreed to; changes come from calls that
+succeeded, or from reports where no call tells them; descriptions of files and symbols come from English sentences that
+name them. The content of a fact is its quote, at most without a lead-in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, Role, TextPart
 from palimpsest.domain.offline_texts import is_fixed
 
 _LONGEST_SENTENCE: Final = 400
-"""Characters. What is longer tells a story."""
+"""Characters. A longer sentence tells a story."""
 _MOST_SENTENCES: Final = 400
 _ASKING = re.compile(r"(?:how|what|why|where|when|which|whether|who|if|i|we|you|the fact that)\b", re.I)
 _COMMIT = re.compile(
@@ -39,14 +39,14 @@ _KEEPING_BOOKS = re.compile(
     r"^merge\b|\bPR\b|\bpull request\b|\bwork ?log\b|\bas (?:complete|done)|\bstatus (?:to|of)\b|^wip\b|\bbump version",
     re.I,
 )
-"""Of commits that tell nothing about the code."""
+"""Subjects of commits that tell nothing about the code."""
 _MOVED = re.compile(r"(?:^|&&|;)\s*(?:git )?mv (?:-\w+ )*(\S+) (\S+)\s*(?=$|&&|;|\n)")
 _DELETED = re.compile(r"(?:^|&&|;)\s*(?:git )?rm (?:-\w+ )*(\S+)\s*(?=$|&&|;|\n)")
 
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """What a user took back, for the facts of the folder: the same finding that closes rules of the ledger."""
+    """A change of mind of the user, which ends facts of the folder as it ends rules of the conversation."""
 
     conversation_id: ConversationId
     message_id: MessageId
@@ -57,13 +57,13 @@ Proposal = Candidate | Retraction
 
 
 def by_rules(exchange: Exchange) -> tuple[Candidate, ...]:
-    """What the exchange tells, in its order: rules and decisions, changes, then what things are."""
+    """The candidates of an exchange: rules and decisions, changes, then descriptions."""
     return tuple(each for each in proposals(exchange) if isinstance(each, Candidate))
 
 
 def proposals(exchange: Exchange) -> tuple[Proposal, ...]:
-    """What the exchange tells and takes back. What the user rules, decides and takes back comes first, as it was said;
-    a sentence that takes back and rules takes back first."""
+    """The candidates and retractions of an exchange. The user's rulings come first, in the order in which they were
+    said; a sentence that takes back and rules takes back first."""
     said = sorted(_user_rulings(exchange), key=lambda each: each[:2])
     rulings = [*(each for _, _, each in said), *_agreed_decisions(exchange)]
     ruled = {each.evidence.quote for each in rulings if isinstance(each, Candidate)}
@@ -78,7 +78,7 @@ def _candidate(exchange: Exchange, fact_type: FactType, message: StoredMessage, 
 
 
 def _user_rulings(exchange: Exchange) -> Iterator[tuple[MessageId, int, Proposal]]:
-    """Each with its message and where its sentence starts there."""
+    """Each with its message and the start of its sentence there."""
     for message in exchange.of_role(Role.USER):
         rulings = read_rulings(message.content)
         for withdrawal in rulings.withdrawals:
@@ -120,13 +120,13 @@ def _statements(exchange: Exchange) -> Iterator[Candidate]:
             content = _bare(quote)
             if is_report(content) and (message.content.role is Role.USER or not exchange.tool_uses):
                 yield _candidate(exchange, FactType.CODE_STATE, message, quote, content)
-            # What only repeats a tool can be had from it again, and as it is then.
+            # The words of a tool can be had from it again, up to date.
             elif is_statement(content) and exchange.origin(message, quote) is not Origin.TOOL:
                 yield _candidate(exchange, FactType.ENTITY, message, quote, content)
 
 
 def is_statement(content: str) -> bool:
-    """Whether a sentence says what something named exactly is or does, and not only for now."""
+    """Whether a sentence describes something with an exact name, and not only for the moment."""
     if (
         content.rstrip("*_) ").endswith(("?", ":", "\u2026", "..."))
         or len(content.split()) < 4
@@ -140,13 +140,13 @@ def is_statement(content: str) -> bool:
 
 
 def is_report(content: str) -> bool:
-    """Whether a sentence says that something named exactly was added, changed or removed."""
+    """Whether a sentence says that something with an exact name was added, changed or removed."""
     closed = not content.rstrip("*_) ").endswith(("?", ":", "\u2026", "..."))
     return closed and forms.REPORTED.match(content) is not None and forms.EXACTLY_NAMED.search(content) is not None
 
 
 def _sentences(message: StoredMessage) -> Iterator[str]:
-    """What was written as prose, sentence by sentence."""
+    """The prose of a message, sentence by sentence."""
     for part in message.content.parts:
         if isinstance(part, TextPart):
             for number, (start, end) in enumerate(sentences(part.text)):
@@ -161,7 +161,7 @@ def _without_aside(text: str) -> str:
 
 
 def _bare(quote: str) -> str:
-    """A sentence on one line, without what only introduces it."""
+    """A sentence on one line, without its lead-in."""
     text = " ".join(quote.replace("\u2019", "'").replace("**", "").split()).strip('"*_ ')
     match = forms.LEAD_IN.match(text)
     if match is None or len(text) - match.end() < 12:
@@ -171,7 +171,7 @@ def _bare(quote: str) -> str:
 
 
 def _changes(exchange: Exchange) -> Iterator[Candidate]:
-    """One candidate a file: all that the exchange did to it."""
+    """One candidate for each file, with all that the exchange did to it."""
     merged: dict[str, tuple[Change, MessageId, str]] = {}
     announced: set[str] = set()
     uses = exchange.tool_uses
@@ -203,7 +203,7 @@ def change_candidate(change: Change, exchange: Exchange, message: StoredMessage,
 
 
 def change_of(candidate: Candidate, change: Change) -> Candidate:
-    """The candidate with what the change says."""
+    """The candidate with the content, entities and places of a change."""
     entities = entities_in("", (change.path, *(each.symbol for each in change.touched)))
     places = tuple(Place(change.path, symbol=symbol) for symbol in change.symbols if not symbol.startswith("#"))
     fact = Fact(FactType.CODE_STATE, change.text, entities)
@@ -211,7 +211,7 @@ def change_of(candidate: Candidate, change: Change) -> Candidate:
 
 
 def _announcement(exchange: Exchange, use: ToolUse) -> str:
-    """The sentence by which the assistant said what a call is to do; empty where it said nothing that tells."""
+    """The sentence in which the assistant announced a call; empty when there is no telling one."""
     earlier = [each for each in (*exchange.before, *exchange.messages) if each.id <= use.message_id]
     for message in reversed(earlier[-3:]):
         if message.content.role is not Role.ASSISTANT:
@@ -226,13 +226,13 @@ def _announcement(exchange: Exchange, use: ToolUse) -> str:
 
 
 def _is_telling(sentence: str) -> bool:
-    """Whether it names something more exact than a file, or says enough in words."""
+    """Whether a sentence names something more exact than a file, in enough words."""
     names = [name for name in entities_in(sentence) if not is_file_name(name)]
     return bool(names) and len(sentence.split()) >= 4 and not _PLANNED.search(sentence)
 
 
 def _commits(exchange: Exchange) -> Iterator[Candidate]:
-    """Subjects of commits: the assistant's own account of what it made."""
+    """Subjects of commits: the assistant's own account of its work."""
     by_id = {message.id: message for message in exchange.messages}
     for use in exchange.tool_uses:
         command = use.arguments.get("command", use.arguments.get("cmd"))

@@ -1,7 +1,7 @@
-"""What tool calls did to files: which symbols were added, changed, removed or renamed, told by the arguments.
+"""Changes of files by tool calls: the symbols that were added, changed, removed or renamed, told by the arguments.
 
-Pure and by the form of the lines, for the usual languages: a symbol reaches from its line to the next one. A change has
-one text, which `Change.read` reads back, so that several changes of one file become one statement.
+Symbols are found by the form of lines, for the usual languages: a symbol reaches from its line to the next one. A
+change has one text, which `Change.read` reads back, so that several changes of one file become one statement.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TEXT = re.compile(r"`([^`]+)`: (.+)\.", re.S)
 
 
 class Deed(StrEnum):
-    """What happened to a symbol."""
+    """A kind of change of a symbol."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -69,19 +69,19 @@ class Touched:
     symbol: str
     deed: Deed
     old_name: str = ""
-    """Of a renamed one."""
+    """The former name of a renamed symbol; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was done to one file."""
+    """The changes of one file."""
 
     path: str
     is_created: bool = False
     touched: tuple[Touched, ...] = ()
     """Each symbol once, the last touched last."""
     notes: tuple[str, ...] = ()
-    """Sentences by which the assistant announced what it did, the newest last."""
+    """Sentences in which the assistant announced the change, the newest last."""
 
     @property
     def says_something(self) -> bool:
@@ -101,12 +101,12 @@ class Change:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Those that are there after it."""
+        """The symbols that exist after the change."""
         return tuple(each.symbol for each in self.touched if each.deed is not Deed.REMOVED)
 
     @classmethod
     def read(cls, text: str) -> Change | None:
-        """The change of a statement that `text` wrote; None for any other, which names the path in front."""
+        """The change of a statement that `text` wrote; None for any other statement."""
         match = _TEXT.fullmatch(text)
         if match is None:
             return None
@@ -128,12 +128,13 @@ class Change:
 
     @staticmethod
     def path_in(text: str) -> str | None:
-        """The path of a text that `read` reads, without reading it all; None for any other."""
+        """The path in a statement that `text` wrote; None for any other statement."""
         match = _TEXT.fullmatch(text)
         return match[1] if match else None
 
     def followed_by(self, later: Change) -> Change:
-        """Both as one; where it grows too long the oldest goes. Following with the same once more changes nothing."""
+        """Both changes as one; the oldest symbols go when it grows too long. The same change a second time adds
+        nothing."""
         touched = {each.symbol: each for each in self.touched}
         for each in later.touched:
             before = touched.pop(each.symbol, None)
@@ -158,7 +159,7 @@ class Change:
 
 
 def _in_order(touched: Sequence[Touched]) -> tuple[Touched, ...]:
-    """As the text tells them, so that reading it back gives the same."""
+    """In the order of `Change.text`, so that it is read back the same."""
     order = list(Deed)
     return tuple(sorted(touched, key=lambda each: order.index(each.deed)))
 
@@ -167,11 +168,11 @@ def _in_order(touched: Sequence[Touched]) -> tuple[Touched, ...]:
 class ChangeByTool:
     change: Change
     quote: str
-    """Stands in the arguments of the call exactly so."""
+    """Exactly as it is in the arguments of the call."""
 
 
 def changes_by(use: ToolUse, folder: str) -> Iterator[ChangeByTool]:
-    """What a call that succeeded did to files of the folder, in order; nothing for one that only reads."""
+    """The changes of files of the folder by a successful call, in order; none for a call that only reads."""
     if not use.has_succeeded or (use.result is not None and _REFUSED.match(use.result.text)):
         return
     name = use.call.name
@@ -205,8 +206,8 @@ def changes_by(use: ToolUse, folder: str) -> Iterator[ChangeByTool]:
 
 
 def _new_line(written: str, edited: Sequence[tuple[str, str]]) -> str:
-    """The longest line that the edits put in and that stands in the call's arguments exactly so; empty for none. Where
-    no symbol tells what was changed, it tells where."""
+    """The longest added line that is in the call's arguments exactly so; empty for none. It tells the place of a change
+    that has no symbol."""
     added = (
         line.strip()
         for old, new in edited
@@ -217,7 +218,7 @@ def _new_line(written: str, edited: Sequence[tuple[str, str]]) -> str:
 
 
 def _edits(arguments: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Old and new text of each replacement."""
+    """The old and the new text of each replacement."""
     nested = arguments.get("edits", arguments.get("changes"))
     for each in (arguments, *(nested if isinstance(nested, list) else ())):
         if not isinstance(each, dict):
@@ -253,7 +254,7 @@ def _by_patch(diff: str, folder: str, use: ToolUse) -> Iterator[ChangeByTool]:
 
 
 def _segments(text: str, path: str) -> dict[str, str]:
-    """The text of each symbol, by name, in order; of two with one name the last. Headings are those of prose only."""
+    """The text of each symbol by name, in order; of two with one name the last. Only prose has headings."""
     is_prose = path.endswith((".md", ".mdx", ".markdown"))
     text = "\n".join(text[:_READ_CHARS].split("\n")[:_MOST_LINES])
     heads = list(_DEFINITION.finditer(text))
@@ -288,7 +289,7 @@ def _is_same_body(old: str, new: str) -> bool:
 
 
 def _quote(use: ToolUse, change: Change, raw_path: str) -> str:
-    """What of the arguments shows the change best: the line of a symbol, else the path."""
+    """The part of the arguments that shows the change best: the line of a symbol, else the path."""
     text = use.call.arguments
     for touched in change.touched:
         at = text.find(touched.old_name or touched.symbol)

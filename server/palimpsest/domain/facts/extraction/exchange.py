@@ -1,7 +1,7 @@
-"""An exchange as facts are taken from it: who said what, what tools did, and whose word a quote is.
+"""An exchange from which facts are taken: its messages, the tool calls in them, and the origin of a quote.
 
-Whose word it is decides what may rest on it, so that nothing a file or a tool says becomes a rule: what a user did not
-type, and what an assistant says after a tool, count as the tool's.
+The origin decides what may rest on a quote, so that nothing a file or a tool says becomes a rule: text that a user did
+not type, and an assistant's repetition of a tool's words, count as the tool's.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from palimpsest.domain.messages import (
 )
 
 _READ_CHARS: Final = 20_000
-"""Of one tool result: what is compared with an assistant's words."""
+"""The characters of one tool result that are compared with an assistant's words."""
 _PARAPHRASED: Final = 0.75
-"""Of the words of a sentence: when so many stand in what tools have said, the sentence is theirs."""
+"""The share of a sentence's words that makes it the tools' when they have said them."""
 _TELLING_WORD = re.compile(r"[^\W_]{3,}")
 _AGREED = re.compile(
     r"\W*(?:(?:ok(?:ay)?|alright|great|perfect|nice|cool|sure|fine|excellent)\b[\s,.!:-]*)*"
@@ -48,16 +48,16 @@ _SHORT_ANSWER: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call, and what came of it."""
+    """A tool call and its result."""
 
     message_id: MessageId
     call: ToolCallPart
     result: ToolResultPart | None
-    """None: it is not in the exchange."""
+    """None when it is not in the exchange."""
 
     @property
     def arguments(self) -> Mapping[str, object]:
-        """Empty where the model wrote no JSON object."""
+        """The arguments; empty when the model wrote no JSON object."""
         return foreign_json.object_in(self.call.arguments) or {}
 
     @property
@@ -72,10 +72,10 @@ class Exchange:
     messages: tuple[StoredMessage, ...]
     turn_number: int
     before: tuple[StoredMessage, ...]
-    """Messages before it, oldest first: what the user may agree to, and what tools have said. Nothing else is taken
-    from them."""
+    """Messages before the exchange, the oldest first. They hold proposals that the user agrees to, and words of tools;
+    no facts are taken from them."""
     folder: str
-    """Absolute path of the workspace folder with `/`, so that absolute paths can be told; empty: they cannot."""
+    """The absolute path of the workspace folder, with `/`, which absolute paths are compared with; empty: unknown."""
 
     @classmethod
     def of(
@@ -110,18 +110,19 @@ class Exchange:
 
     @property
     def agreed(self) -> StoredMessage | None:
-        """The assistant's message of before that the user agrees to at the beginning of the exchange; None: none."""
+        """The assistant's earlier message that the user agrees to at the beginning of the exchange; None when there is
+        none."""
         if self.messages[0].content.role is not Role.USER or not is_agreement(self.messages[0].content.text):
             return None
         said = (message for message in reversed(self.before) if message.content.role is Role.ASSISTANT)
         return next((message for message in said if message.content.text.strip()), None)
 
     def evidence(self, message: StoredMessage, quote: str) -> Evidence:
-        """That the quote was said. The caller knows that it stands in the message."""
+        """The quote as evidence. The caller knows that it is in the message."""
         return Evidence(message.conversation_id, message.id, quote, self.origin(message, quote))
 
     def origin(self, message: StoredMessage, quote: str) -> Origin:
-        """Whose word the quote is, at worst a tool's."""
+        """The speaker of a quote; a tool when in doubt."""
         match message.content.role:
             case Role.USER:
                 return Origin.USER if _is_typed(message, quote) else Origin.TOOL
@@ -152,7 +153,8 @@ def _telling_words(text: str) -> frozenset[str]:
 
 
 def _is_typed(message: StoredMessage, quote: str) -> bool:
-    """Whether the user typed it: no code, quotation, transcript or attachment. It may span a few sentences."""
+    """Whether the user typed the quote, which may span a few sentences: it is no code, quotation, transcript or
+    attachment."""
     for part in message.content.parts:
         if not isinstance(part, TextPart):
             continue
@@ -161,7 +163,7 @@ def _is_typed(message: StoredMessage, quote: str) -> bool:
         while quote and at >= 0:
             end = at + len(quote)
             inside = sum(max(0, min(end, last) - max(at, first)) for first, last in spans)
-            # Between sentences stand spaces and bullets only.
+            # Only spaces and bullets are between sentences.
             if inside >= 0.9 * len(quote):
                 return True
             at = part.text.find(quote, at + 1)
@@ -175,7 +177,7 @@ def is_agreement(text: str) -> bool:
 
 
 def texts_of(message: StoredMessage) -> Iterator[str]:
-    """Every text of a message that a quote may stand in. Reasoning is not said to anybody."""
+    """The texts of a message that may be quoted. Reasoning is addressed to nobody."""
     for part in message.content.parts:
         match part:
             case TextPart():

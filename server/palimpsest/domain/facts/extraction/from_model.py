@@ -1,7 +1,7 @@
-"""Facts by a model: what it is told and shown, the form of its answer, and what of the answer is taken.
+"""Facts by a model: its instructions, the transcript that it reads, and the facts that are read from its answer.
 
-The model is shown the exchange behind the gutter of `domain.summaries`, so nothing that was said can end the transcript
-or pass for an instruction. Of its answer only what quotes the exchange is taken, with the quote as it stands there.
+The transcript is behind the gutter of `domain.context.summaries`, so nothing that was said can end it or pass for an
+instruction. Only facts that quote the exchange are taken from the answer, each with the exact words of the exchange.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from palimpsest.domain.language.words import all_pieces
 from palimpsest.domain.messages import Role
 
 MOST_FACTS: Final = 12
-"""Of one answer; what comes behind them is not read."""
+"""The most facts of one answer; the rest is not read."""
 _LONGEST_QUOTE: Final = 600
 _LONGEST_ANSWER: Final = 100_000
-"""Characters; what comes behind them is not read."""
+"""Characters; the rest is not read."""
 _MOST_OBJECTS: Final = 200
 _MOST_PLACES: Final = 8
 _WORD_SHARE: Final = 0.6
-"""Of a rule's words: so many must stand in what was said, because a rule is kept as it was said."""
+"""The share of a rule's words that must be in its quote, because a rule is kept as it was said."""
 _ASKED_FOR: Final = (FactType.ENTITY, FactType.DECISION, FactType.CONSTRAINT, FactType.CODE_STATE)
-"""What a model may propose. Pins are the user's."""
+"""The types that a model may propose. Pins are the user's."""
 
 INSTRUCTIONS: Final = """\
 You keep the notes of a software project. From one exchange between a developer and an assistant, given as a transcript,
@@ -111,15 +111,15 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
 
 
 def transcript(exchange: Exchange, part_tokens: int) -> str:
-    """The exchange as a model is shown it; a tool's part takes about `part_tokens` (bytes / 4)."""
+    """The exchange as a model reads it; a tool's part takes about `part_tokens` (bytes / 4)."""
     shown = ([exchange.agreed] if exchange.agreed is not None else []) + list(exchange.messages)
     return enclose([record(MessagePiece(message, 0), part_tokens) for message in shown])
 
 
 def parse(answer: str, exchange: Exchange) -> tuple[Candidate, ...]:
-    """The facts of an answer that quote the exchange, in its order. Never raises; what is no fact is left out.
+    """The facts of an answer that quote the exchange, in its order. Never raises; anything else is left out.
 
-    Text around the JSON, a code fence, and an end that broke off are no hindrance: whole objects are read.
+    Text around the JSON, a code fence and a broken end do not matter: whole objects are read.
     """
     found: dict[Candidate, None] = {}
     for value in _objects(answer[:_LONGEST_ANSWER]):
@@ -131,7 +131,7 @@ def parse(answer: str, exchange: Exchange) -> tuple[Candidate, ...]:
 
 
 def _objects(answer: str) -> Iterator[Mapping[str, Any]]:
-    """Every JSON object in the answer that holds a quote, in order, wherever it stands."""
+    """The JSON objects of the answer that may be facts, in order."""
     decoder = json.JSONDecoder(strict=False)
     position = n_tried = 0
     while n_tried < _MOST_OBJECTS and (position := answer.find("{", position)) >= 0:
@@ -177,10 +177,9 @@ def _candidate(value: Mapping[str, Any], exchange: Exchange) -> Candidate | None
 
 
 def find_quote(quote: str, exchange: Exchange) -> tuple[StoredMessage, str] | None:
-    """The message that holds the quote, and the words as they stand there; None when no message does.
+    """The message that holds the quote, and its exact words there; None when no message does.
 
-    White space is compared as if it were one space each. A user's words are found before an assistant's, and theirs
-    before a tool's.
+    Any white space equals one space. A user's words are found before an assistant's, and those before a tool's.
     """
     words = quote.split()
     if sum(char.isalnum() for char in quote) < 4 or not words:

@@ -1,4 +1,5 @@
-"""Which facts say the same, and which cannot both hold; found through an index, never by comparing all with all."""
+"""An index of statements: it finds those that say the same, and those that cannot both hold, without comparing all with
+all."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ from palimpsest.domain.facts.fact import Evidence, Fact, FactType
 from palimpsest.domain.messages import ConversationId, MessageId
 
 SAME_SHARE: Final = 0.8
-"""Of the stems of two statements together: when they share so many, and all names and numbers, they say the same."""
+"""The share of common stems from which on two statements say the same, when their names and numbers are equal too."""
 RULINGS: Final = frozenset({FactType.CONSTRAINT, FactType.DECISION, FactType.PINNED})
 _MOST_COMPARED: Final = 40
-"""Statements that are compared in full, for each question."""
+"""Statements that are compared in full for one question."""
 _MOST_LISTED: Final = 400
-"""Of one word, the newest: so that a word in every statement costs no more than a rare one."""
+"""The newest statements of one word, so that a word of every statement costs no more than a rare one."""
 _SHORT_RULE: Final = 3
 """Words. Rules as short as "use spaces" may contradict each other without a common word."""
 _STEM_CHARS: Final = 3
@@ -36,7 +37,7 @@ _NEGATION = re.compile(r"\b(?:no|not|never|none|without|cannot|avoid|stop|\w+n't
 
 
 class Said(Protocol):
-    """Where something was said."""
+    """The message in which something was said."""
 
     @property
     def conversation_id(self) -> ConversationId: ...
@@ -46,9 +47,9 @@ class Said(Protocol):
 
 @dataclass(slots=True)
 class LikenessIndex:
-    """Statements by their words, under keys of the caller. What is added last counts as the newest.
+    """Statements by their words, under the caller's keys. The last one that was added is the newest.
 
-    Adding is cheap; stems are made only of the few statements that a question comes down to.
+    Adding is cheap: only the few statements that a question has to compare are stemmed.
     """
 
     _facts: dict[int, Fact] = field(default_factory=dict)
@@ -58,10 +59,10 @@ class LikenessIndex:
     _roots: dict[int, frozenset[str]] = field(default_factory=dict)
     _short: dict[int, None] = field(default_factory=dict)
     _rulings: dict[ConversationId, dict[int, MessageId]] = field(default_factory=dict)
-    """Constraints and decisions, by where they were said."""
+    """Constraints and decisions by conversation, with their messages."""
 
     def add(self, key: int, fact: Fact, said: Evidence | None = None) -> None:
-        """`said`: what the statement rests on."""
+        """`said`: the evidence of the statement."""
         kind, words = _kind(fact), _words(fact.content)
         roots = _roots_of(words)
         self._facts[key], self._said[key], self._roots[key] = fact, said, roots
@@ -88,12 +89,12 @@ class LikenessIndex:
         return key in self._facts
 
     def same(self, fact: Fact) -> int | None:
-        """A statement of the same kind that says the same; None: there is none."""
+        """A statement of the same kind that says the same; None when there is none."""
         kind, words = _kind(fact), _words(fact.content)
         if (twin := self._by_form.get((kind, words))) is not None:
             return twin
         roots = _roots_of(words)
-        # Whoever shares so many of n words holds one of any n - needed + 1 of them: the rarest are looked up.
+        # A statement that shares so many of n words has one of any n - needed + 1 of them: the rarest are looked up.
         rarest = sorted(roots, key=lambda root: (len(self._by_root.get((kind, root), ())), root))
         near: dict[int, None] = {}
         for root in rarest[: len(roots) - math.ceil(SAME_SHARE * len(roots)) + 1]:
@@ -104,7 +105,7 @@ class LikenessIndex:
         return None
 
     def contradicted(self, fact: Fact, said: Evidence | None = None) -> tuple[int, ...]:
-        """The constraints and decisions that this one takes the place of, the oldest first."""
+        """The constraints and decisions that a fact replaces, the oldest first."""
         rule = _rule(fact, said)
         newest = self._newest_before(said) if fact.fact_type in RULINGS else None
         rivals = self._rivals(fact)
@@ -115,14 +116,15 @@ class LikenessIndex:
         )
 
     def contradicting(self, fact: Fact, said: Evidence | None = None) -> tuple[int, ...]:
-        """The constraints and decisions that take the place of this one, the oldest first."""
+        """The constraints and decisions that replace a fact, the oldest first."""
         rule = _rule(fact, said)
         return tuple(
             key for key in self._rivals(fact) if supersedes(self._rule(key), rule, _nearness(said, self._said[key]))
         )
 
     def ended(self, withdrawal: Withdrawal, said: Said) -> tuple[int, ...]:
-        """The constraints and decisions that a withdrawal is about by its words, the oldest first. `said`: where."""
+        """The constraints and decisions that the words of a withdrawal name, the oldest first. `said`: the message of
+        the withdrawal."""
         roots = {stem[:_STEM_CHARS] for stem in withdrawal.subject_words}
         near = dict.fromkeys(key for root in sorted(roots) for key in self._newest("ruling", root))
         if (newest := self._newest_before(said)) is not None:
@@ -138,7 +140,7 @@ class LikenessIndex:
         return _nearness(self._said[key], later, is_newest=key == newest)
 
     def _newest_before(self, later: Said | None) -> int | None:
-        """The ruling that was said last before it in its conversation, but for pins."""
+        """The last ruling of the conversation before a message, without pins."""
         if later is None:
             return None
         return max(
@@ -155,7 +157,7 @@ class LikenessIndex:
         return _rule(self._facts[key], self._said[key])
 
     def _rivals(self, fact: Fact) -> list[int]:
-        """What might contradict a ruling. Of very many with the same words only the nearest."""
+        """Statements that may contradict a ruling; of very many with the same words only the nearest."""
         if fact.fact_type not in RULINGS:
             return []
         kind, rule = _kind(fact), as_rule(fact.content)
@@ -174,7 +176,7 @@ class LikenessIndex:
         return itertools.islice(reversed(self._by_root.get((kind, root), {})), _MOST_LISTED)
 
     def _nearest(self, keys: Iterable[int], roots: frozenset[str]) -> list[int]:
-        """Those that share the most words, the nearest first."""
+        """The statements that share the most words, the nearest first."""
 
         def distance(key: int) -> tuple[float, int]:
             theirs = self._roots[key]
@@ -192,13 +194,13 @@ def _roots_of(words: Iterable[str]) -> frozenset[str]:
 
 
 def _kind(fact: Fact) -> str:
-    """Rulings are compared with one another: one sentence may be told as a constraint and as a decision."""
+    """Rulings are compared with one another: one sentence may be a constraint and a decision."""
     return "ruling" if fact.fact_type in RULINGS else fact.fact_type.value
 
 
 def _says_same(one: Fact, other: Fact) -> bool:
-    """Whether two statements of one kind say the same in nearly the same words, about the same names and numbers. Of
-    rulings only in the same words: the same words in another order may rule the opposite."""
+    """Whether two statements of one kind say the same in nearly the same words, about the same names and numbers.
+    Rulings need the same words in the same order: another order may rule the opposite."""
     if one.fact_type in RULINGS:
         return normal_form(one.content) == normal_form(other.content)
     ours, theirs = set(subject_words(one.content)), set(subject_words(other.content))
@@ -213,7 +215,7 @@ def _says_same(one: Fact, other: Fact) -> bool:
 
 
 def _rule(fact: Fact, said: Evidence | None) -> Rule:
-    """The statement as the ledger compares rules. That it changes something its own words may tell only in full."""
+    """The statement as a rule that can be compared. Only the whole quote may tell that it is a change of mind."""
     rule = as_rule(fact.content)
     if said is None:
         return rule

@@ -1,4 +1,4 @@
-"""Exact names in a statement, and the places in files that it speaks of."""
+"""Exact names in a statement, and the places in files that it names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_NAMES: Final = frozenset(
 )
 _FILE_NAME = re.compile(r"(?:[\w@~.-]*/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,7}|(?:[\w@.-]+/)+[\w@-]*[A-Za-z][\w@-]*")
 _BLOB = re.compile(r"[\w@~./-]{400,}+")
-"""No name; looking for one in it would take time that grows with the square of its length."""
+"""No name: a search in it would take time that grows with the square of its length."""
 _LINES = re.compile(
     r":(\d{1,7})(?:-(\d{1,7}))?\b|#L(\d{1,7})(?:-L?(\d{1,7}))?\b"
     r"|`?,? (?:\(|at |on |in )?lines? (\d{1,7})(?:\s?(?:-|\u2013|to|and) ?(\d{1,7}))?",
@@ -47,7 +47,8 @@ _MOST_PLACES: Final = 8
 
 
 def entities_in(text: str, also: Iterable[str] = ()) -> tuple[str, ...]:
-    """Addresses, paths, identifiers, names in backticks, proper names, as they are written, `also` first; each once."""
+    """Addresses, paths, identifiers, names in backticks and proper names, as they are written, `also` first; each
+    once."""
     found = dict.fromkeys(also)
     found.update(dict.fromkeys(match[0].rstrip(".,;:!?*_") for match in _URL.finditer(text)))
     text = _URL.sub(" ", text)
@@ -62,7 +63,7 @@ def entities_in(text: str, also: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def below(path: str, folder: str) -> str | None:
-    """The path below the folder with `/`; None for one that is not below it, or cannot be told."""
+    """The path below the folder, with `/`; None for a path that is not below it, or not certainly."""
     text = path.strip().strip("`'\"").replace("\\", "/")
     if folder and text.startswith(f"{folder}/"):
         text = text[len(folder) + 1 :]
@@ -73,14 +74,14 @@ def below(path: str, folder: str) -> str | None:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether it names a file by its ending, or by the folders before it."""
+    """Whether the name has the ending of a file."""
     base = name.rpartition("/")[2]
     ending = base.rpartition(".")[2].lower()
     return "." in base.strip(".") and ending in _FILE_ENDINGS
 
 
 def places_in(text: str, folder: str) -> tuple[Place, ...]:
-    """Files that the text names, with lines and symbol where it tells them; each file once, in its order."""
+    """The files that a text names, with lines and symbol where it tells them; each once, in its order."""
     text = _BLOB.sub(lambda blob: " " * len(blob[0]), text)
     symbols = [next(filter(None, match.groups())) for match in _SYMBOL.finditer(text)]
     found: dict[str, Place] = {}

@@ -1,4 +1,5 @@
-"""A fact said anew by a model from its places as they are now: what it is told, and what of its answer is taken.
+"""Facts restated by a model from their places as they are now: its instructions, and the fact that is read from its
+answer.
 
 A model also refuses, chats, and makes things up. Its answer becomes a fact only when it is a statement about the same
 thing that rests on words of the files.
@@ -41,45 +42,45 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why an answer was not taken: a clause that holds nothing of it."""
+    """The reason why an answer is not taken: a clause that quotes nothing of the answer."""
 
     reason: str
 
 
 def to_request(fact: Fact, texts: Sequence[str]) -> str:
-    """`texts`: what stands at the fact's places now, each with its path on the first line."""
+    """`texts`: the text of each place of the fact now, behind a line with its path."""
     return f"The fact: {fact.content}\n\n{enclose([behind_gutter('file', text) for text in texts])}"
 
 
 def read_restated(answer: str, known: Fact, texts: Sequence[str]) -> Fact | Unusable:
-    """The fact as the answer has it, of the same type; it may say just what the known one says. Never raises."""
+    """The fact of the answer, of the same type as the known one and perhaps equal to it. Never raises."""
     found = next(_statements(answer[:_LONGEST_ANSWER]), None)
     if found is None:
-        return Unusable("the model answered something else than a statement")
+        return Unusable("the model did not answer with a statement")
     content, quote = (_line(found.get(key)) for key in ("content", "quote"))
     if sum(char.isalnum() for char in content) < _SHORTEST or is_refusal(content):
-        return Unusable("the model could not tell how it stands now")
+        return Unusable("the model could not tell what holds now")
     if len(content) > min(LONGEST_FACT, 2 * len(known.content) + _LONGEST_GROWTH):
         return Unusable("the model answered more than one statement")
     written = "\n".join(texts)
     # The first line of each text is its path, which shows nothing.
     shown = "\n".join(text.partition("\n")[2] for text in texts)
     if not _is_in(quote, shown):
-        return Unusable("the words that the model named as its ground do not stand in the file")
+        return Unusable("the words that the model quoted are not in the file")
     names = entities_in(content)
     grounds = f"{known.content}\n{written}"
     if not all(occurs(name, grounds) for name in names) or not set(_NUMBER.findall(content)) <= set(
         _NUMBER.findall(grounds)
     ):
-        return Unusable("the model named something that stands neither in the fact nor in the file")
+        return Unusable("the model named something that is neither in the fact nor in the file")
     if not _is_about(content, known, shown):
-        return Unusable("the model spoke of something else")
+        return Unusable("the model answered about something else")
     kept = [name for name in known.entities if occurs(name, content)]
     return Fact(known.fact_type, content, tuple(dict.fromkeys([*kept, *names]))[:MOST_ENTITIES])
 
 
 def _statements(answer: str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects in the answer that have the form of one, wherever they stand."""
+    """The JSON objects of the answer that have the form of a statement."""
     decoder = json.JSONDecoder(strict=False)
     position = n_tried = 0
     while n_tried < _MOST_OBJECTS and (position := answer.find("{", position)) >= 0:
@@ -98,14 +99,14 @@ def _line(value: object) -> str:
 
 
 def _is_in(quote: str, text: str) -> bool:
-    """White space is compared as if it were one space each."""
+    """Whether a telling quote is in the text; any white space equals one space."""
     is_telling = sum(char.isalnum() for char in quote) >= _SHORTEST_QUOTE and len(quote) <= _LONGEST_QUOTE
     return is_telling and quote in " ".join(text.split())
 
 
 def _is_about(content: str, known: Fact, shown: str) -> bool:
-    """Whether it speaks of what the fact speaks of: by a name of the fact that its places still have, or where they
-    have none of them any more by a telling word."""
+    """Whether a content is about the same thing as the fact: it has a name of the fact that is still in its places or,
+    when none is, a telling word of the fact."""
     names = [name for name in dict.fromkeys((*known.entities, *entities_in(known.content))) if occurs(name, shown)]
     if names:
         return any(occurs(name, content) for name in names)

@@ -1,6 +1,6 @@
-"""The forms by which a sentence shows itself as a decision, a statement about a name, or an announcement. English.
+"""The forms of English sentences that are decisions, statements about a name, or announcements.
 
-Every pattern is matched against one sentence with plain apostrophes and on one line.
+Each pattern is matched against one sentence on one line, with plain apostrophes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEAD_IN: Final = re.compile(
     r")\b(?![\w'/-])[\s,.:;!\u2013\u2014*-]*)+",
     re.I,
 )
-"""What only introduces a statement."""
+"""A lead-in, which a statement can do without."""
 
 _REASON = (
     r"\b(?:because|since|so that|instead of|rather than|over|in favou?r of|due to|to (?:avoid|keep|make|ensure))\b"
@@ -33,29 +33,29 @@ DECIDED: Final = re.compile(
     r"|(?:the )?decision(?: is| was|:))",
     re.I,
 )
-"""How a user decides."""
+"""A decision of a user."""
 CHOSEN: Final = re.compile(r"(?:we|i|let's|decided|chose|chosen|opted|agreed|the decision)\b", re.I)
-"""How a decision begins that is told as one, and not as an order."""
+"""The beginning of a decision that is no order."""
 PICKED: Final = re.compile(
     r"\b(?:use|using|go(?:ing)? with|stick(?:ing)? (?:with|to)|chose|choose|picked|pick|prefer|adopt|over|instead of"
     r"|rather than|switch(?:ing)? to|settle on)\s+([A-Za-z][\w.+/-]*\w)",
     re.I,
 )
-"""What is chosen, or turned down."""
+"""The name of what is chosen or turned down."""
 PROPOSED: Final = re.compile(
     rf"(?:(?:i|we)(?:'ll| will|'d| would| should| can)? (?:therefore )?(?:suggest|recommend|propose|{_CHOICE}|chose"
     rf"|decided)\b|let's {_CHOICE}\b|(?:my )?(?:recommendation|proposal|suggestion)(?: is|:)"
     rf"|(?:the )?(?:best|simplest|cleanest|right) (?:approach|option|way|solution|choice) (?:is|would be)\b)",
     re.I,
 )
-"""How an assistant proposes what a user may agree to."""
+"""A proposal of an assistant that a user may agree to."""
 REASONED: Final = re.compile(_REASON, re.I)
 POINTED: Final = re.compile(
     r"(?:\w+'?\w* ){1,4}(?:it|that|this|those|these|them|one|your|the (?:first|second|last|same|other) (?:one|option))"
     r"(?:\W|$)(?! (?:\w+ ){0,2}(?:instead|rather))",
     re.I,
 )
-"""About something that was just spoken of."""
+"""A sentence about something that only the words before it name."""
 REJECTED: Final = re.compile(
     r"\b(?:instead of|rather than|in place of|in favou?r of|over|no longer use|replac(?:es|ing))\s+"
     r"((?:(?!(?:for|in|because|since|so|as|on|to|and|when|with|at|of|if|that|which)\b)[\w.`/-]+\s*){1,4})",
@@ -92,7 +92,7 @@ STATED: Final = re.compile(
     rf"(?: {_NOUN}){{0,3}}?{_QUALIFIER} (?:(?:already|also|always|now|currently|then|just|only|never) )?"
     rf"(?:{_STATES}|{_IS})\b",
 )
-"""A statement in the present tense about something named exactly."""
+"""A statement in the present tense about something with an exact name."""
 _DEED = (
     r"(?:made|wrote|built|ran|kept|found|mock|patch|keep|find|run|verify|check|ensure|test|try"
     r"|see|look|read|build|consider"
@@ -108,20 +108,20 @@ DESCRIBED: Final = re.compile(
     rf"(?: ?[\u2013\u2014]|:| -{{1,2}}) (?!(?i:[\w-]+(?:ed|ing)|{_DEED}|no|not|yes|done|missing|same|ok|lines?)\b)"
     r"(?=[^\W\d_])(?:[^\n{}\[\];=|\u2192]*?\b[^\W\d_]{2,}\b){4}[^\n{}\[\];=|\u2192]*$",
 )
-"""A name and what it is, as in a list."""
+"""A name and its description, as in a list."""
 LOCATED: Final = re.compile(
     rf"(?:(?i:the|our|all|every) )?(?:{_NOUN} ){{1,5}}(?:(?:live|reside|sit|stay|go|belong)s?"
     r"|(?:is|are) (?:defined|located|declared|implemented|stored|kept|configured|registered)) (?:in|at|under|inside) "
     rf"(?:the )?(?:{_NOUN} ){{0,2}}{_NAME}|(?:(?i:the|our) )(?:{_NOUN} ){{1,4}}listens? (?:on|at) \S+",
 )
-"""Where something is."""
+"""The place of something."""
 ADDRESSED: Final = re.compile(
     r"(?:(?i:the|our|my|this|their|your) )?(?:[\w./-]+ ){0,5}?[\w./-]+(?: (?i:is|are|runs?|lives?"
     r"|listens?|sits?|resides?|answers?|points?|can be"
     r" (?:found|reached))(?: (?i:available|reachable|running|deployed|hosted|served|located|found|up))?"
     r"(?: (?i:at|on|under|behind|from|to|via|in))?|:) ?[<`]?[a-z][a-z0-9+]{1,11}://\S"
 )
-"""At which address something is."""
+"""The address of something."""
 REPORTED: Final = re.compile(
     r"(?:(?:i|we)(?:'ve| have| had)? (?:just |already |now |also )?)?(?:added|created|renamed"
     r"|removed|deleted|modified|moved"
@@ -129,7 +129,7 @@ REPORTED: Final = re.compile(
     r"|wrote)\b(?! (?:it|this|that|them)\b)",
     re.I,
 )
-"""What a user, or an assistant that called no tool, says was done."""
+"""A report of a deed, by a user or by an assistant that called no tool."""
 EXACTLY_NAMED: Final = re.compile(_NAME)
 VALUED: Final = re.compile(
     r"(?:the|our) (?:[\w-]+ ){0,3}(?:port|version|database|timeout|path|url|endpoint|branch|limit|schema|entry point"
@@ -149,7 +149,7 @@ PASSING: Final = re.compile(
     r"|tests? pass|more (?:robust|readable|consistent)|better|cleaner|makes sense|your|you're|don't worry)(?:\b|$)",
     re.I,
 )
-"""Plans, guesses, praise and what only holds for a moment."""
+"""Plans, guesses, praise, and statements about the moment."""
 
 ORDER: Final = re.compile(
     r"(?:\w+ing\b(?! (?:is|are|of))"
@@ -157,7 +157,7 @@ ORDER: Final = re.compile(
     rf"|{_DEED}|\w+error)\b",
     re.I,
 )
-"""A sentence that begins so orders or reports a deed: it has no subject."""
+"""The beginning of a sentence without a subject: an order, or a report of a deed."""
 
 ANNOUNCED: Final = re.compile(
     r"(?:let me |let's |i'll |i will |i need to |i'm going to |we need to |time to )?"
@@ -167,7 +167,7 @@ ANNOUNCED: Final = re.compile(
     r"|make|update|use|pass|set|create|write|store|support)\b.+)",
     re.I,
 )
-"""What an assistant says it does."""
+"""An announcement of an assistant."""
 PRONOUN_SUBJECT: Final = re.compile(
     r"(?:it|they|he|she|there|here|everything|something|nothing|someone|which|who|what)\b"
     r"(?!,)|(?:this|that|these|those|both|all|one)(?:'s|'re|'ll)?(?: also| now| only| then| still| just)?"
@@ -176,4 +176,4 @@ PRONOUN_SUBJECT: Final = re.compile(
     r"|provides?|keeps?|lets?)\b",
     re.I,
 )
-"""Whose subject only the sentence before tells."""
+"""A sentence whose subject only the sentence before tells."""

@@ -1,7 +1,7 @@
-"""As much of what was found as a budget of tokens takes: the best first, shown in the order of time.
+"""Packs excerpts into a budget of tokens: the best are chosen first and shown in the order of time.
 
-What is shown is a record: each turn begins a line of ours, its own further lines are indented, so that no text can pass
-for another turn.
+The packed text is a record: each turn begins a line, and its further lines are indented, so that no text can pass for
+another turn.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from palimpsest.domain.facts.retrieval.scoring import Ranked
 from palimpsest.domain.messages import MessageId, Role
 
 _SHARE: Final = 0.2
-"""Of the budget: of a turn that would take more, one passage is shown."""
+"""The largest share of the budget for one turn; of a longer one a passage is shown."""
 _MOST_LOOKED_AT: Final = 200
 _SMALLEST: Final = 12
-"""Tokens below which nothing worth reading fits any more."""
+"""Tokens. Nothing worth reading fits into fewer."""
 _CHARS_PER_TOKEN: Final = 16
-"""More than any text has on the average, white space and long words included."""
+"""More than the average of any text, white space and long words included."""
 _JOINT: Final = 1
 """Tokens by which two lines may take more together than alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What may be shown of one thing that was found."""
+    """A turn or a fact that was found, as it may be shown."""
 
     ranked: Ranked
     group: Hashable
-    """Excerpts of one group stand under one heading: a session's turns, or the facts."""
+    """Excerpts of one group have one heading: a session's turns, or the facts."""
     heading: str
     whole: str
-    """A line or more, ending in one."""
+    """One or more whole lines."""
     passage: str | None
-    """Shown instead where `whole` would take too much; None where there is nothing shorter."""
+    """Shown when `whole` would take too much; None when there is nothing shorter."""
     position: tuple[int, int]
-    """By which groups, and excerpts within a group, are ordered."""
+    """The order of groups, and of excerpts within a group."""
     is_told: bool = False
     """Whether the reader has it already: it takes its part of the budget and is not shown, so that no worse one takes
     its place."""
@@ -49,7 +49,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The text, and what stands in it, in its order."""
+    """The text, and the excerpts in it, in its order."""
 
     text: str
     excerpts: tuple[Excerpt, ...]
@@ -58,7 +58,7 @@ class Packed:
 
 
 def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> Packed:
-    """`excerpts` come best first, and are asked for one at a time. What does not fit is passed over for what does."""
+    """`excerpts` come best first and are read one at a time. An excerpt that does not fit is passed over."""
     used = 0
     chosen: list[tuple[Excerpt, str]] = []
     headings: dict[Hashable, int] = {}
@@ -82,7 +82,7 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
 
 
 def entries_of(text: str) -> frozenset[str]:
-    """What texts of `pack` show, each as it was rendered."""
+    """The entries of texts of `pack`, each as it was rendered."""
     entries: list[list[str]] = []
     for line in text.split("\n"):
         if line.startswith(" ") and entries:
@@ -93,7 +93,7 @@ def entries_of(text: str) -> frozenset[str]:
 
 
 def _cost(text: str, room: int, count: CountText) -> int:
-    """Tokens of a text that may take `room`; of one that is far longer only that it takes more."""
+    """The tokens of a text; `room + 1`, uncounted, for a text that is far longer than `room` tokens."""
     return room + 1 if len(text) > _CHARS_PER_TOKEN * (room + 1) else count(text) + _JOINT
 
 
@@ -118,7 +118,7 @@ def render_day(day: int | None) -> str:
 
 
 def render_turn(role: Role, name: str, text: str) -> str:
-    """The whole of a turn. Where its text begins with the speaker's name, that says who it was."""
+    """The whole turn, behind its role unless the text begins with the speaker's name."""
     speaker = "" if name else f"{_ROLES[role]}: "
     return f"{speaker}{_indented(text)}\n"
 
@@ -129,11 +129,11 @@ def render_passage(role: Role, message_id: MessageId, passage: str) -> str:
 
 
 def _indented(text: str) -> str:
-    """On lines of its own, blank ones left out; all but the first are indented, so none can begin as a turn does."""
+    """The text without blank lines; all but the first are indented, so that none can pass for a turn."""
     return "\n ".join(line for line in text.strip().splitlines() if line.strip())
 
 
 def render_fact(fact: StoredFact) -> str:
-    """A fact on one line; of a stale one, what has changed since."""
+    """A fact on one line; a stale one with the files that have changed since."""
     stale = f" (may no longer hold: {', '.join(fact.stale_sources)} changed since)" if fact.is_stale else ""
     return f"- {fact.fact.content}{stale}\n"

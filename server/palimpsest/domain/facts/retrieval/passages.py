@@ -1,11 +1,11 @@
-"""What of a message is looked for, and as which passages.
+"""The passages of a message that are indexed for retrieval.
 
-A long text is cut at the ends of sentences or lines, so that a question is compared with what stands together. A short
-one is topped up with the nearest words of its neighbours: "yes, do that" says nothing alone. All of it is derived from
-the content and nothing else, and the same content gives the same for ever, or a migration builds the index anew.
+A long text is cut at the ends of sentences or lines, so that a question is compared with words that belong together. A
+short one is topped up with the nearest words of its neighbors: "yes, do that" means nothing alone. Passages depend on
+the content alone; the same content must give the same passages for ever, or a migration builds the index anew.
 
-What a tool answered is the tool's, not the assistant's, and only its beginning and its end are looked for: the search
-that a person asks for finds the rest.
+A tool's answer is not the assistant's, and only its beginning and its end are indexed: the search for people finds the
+rest.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from palimpsest.domain.messages import AttachmentPart, Content, Role, ToolResult
 
 PASSAGE_WORDS: Final = 120
 TOP_UP_WORDS: Final = 80
-"""A text and the words of its neighbours have as many together. A text that has them alone gets none."""
+"""The words of a short text and its neighbors together. A text that has as many alone is not topped up."""
 MOST_PASSAGES: Final = 4_096
-"""Of one message; about half a million words."""
+"""The most passages of one message: about half a million words."""
 _LONGEST_RULE: Final = 60
-"""Words of a message in which a standing rule is looked for: in a longer one it is not what the message is about."""
+"""Words. A longer message is not about the standing rule that it may hold."""
 _RULE_CHARS: Final = 1_000
-"""Of each end of such a message."""
+"""The characters at each end of such a message that are read."""
 _TOOL_HEAD, _TOOL_TAIL = 2, 1
-"""Passages from the ends of what a tool answered."""
+"""Passages from both ends of a tool's answer."""
 _CALL_CHARS: Final = 2_000
-"""Of the arguments of tool calls: paths, names and commands stand at their beginning."""
+"""The first characters of a tool call's arguments: they hold paths, names and commands."""
 _LONGEST_WORD: Final = 400
 """Characters; a longer one is cut, so that a passage stays short whatever is in it."""
 
@@ -47,35 +47,35 @@ _STANDING: Final = re.compile(
     r"|\bin (?:all|future|all future)\b.{0,30}\b(?:answers|replies|responses)\b",
     re.I,
 )
-"""Forms in which somebody says what is to hold on, wider than those of the ledger: here one that is none costs little,
-and a preference that is said once ("I prefer tables") is what later questions are about."""
+"""Forms of standing rules and preferences, wider than those of `domain.context.rules`: a false one costs little here,
+and later questions are about a preference that is said once ("I prefer tables")."""
 _ENDS: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME: Final = re.compile(r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?): \S")
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What one message contributes to retrieval."""
+    """A message as retrieval sees it."""
 
     role: Role
-    """Who said it. The calls of an assistant that says nothing beside them are the tool's."""
+    """The speaker. The calls of an assistant's message without text are the tool's."""
     name: str
-    """The name the text begins with, as in "Ada: hello"; empty where there is none. Whether it is a speaker's, the
-    other messages tell."""
+    """The name that the text begins with, as in "Ada: hello"; empty for none. The other messages tell whether it is a
+    speaker's."""
     n_words: int
-    """Of everything it holds, looked for or not."""
+    """All words of the message, indexed or not."""
     passages: tuple[str, ...]
-    """In order, none empty; none at all when there is nothing to look for."""
+    """In order, none of them empty; no passages when there is nothing to index."""
     extra: str
-    """Names that stand outside the text: what was attached or called."""
+    """Names outside the text: attachments or calls."""
 
     @property
     def is_prose(self) -> bool:
-        """Whether somebody said it, so that it can be a neighbour."""
+        """Whether a person or a model said it, so that its words can top up a neighbor."""
         return self.role is not Role.TOOL and self.n_words > 0
 
     def columns(self, number: int) -> tuple[str, str]:
-        """What is indexed of a passage: its text, and identifiers taken apart."""
+        """The columns of a passage in the index: its text, and its identifiers taken apart."""
         passage = self.passages[number]
         parts = humped(passage)
         return passage, f"{parts} {self.extra} {humped(self.extra)}".strip() if number == 0 else parts
@@ -100,11 +100,11 @@ def to_saying(content: Content) -> Saying:
 
 
 def sets_rule(content: Content, saying: Saying) -> bool:
-    """Whether the user set a standing rule or a preference by it."""
+    """Whether the user sets a standing rule or a preference in it."""
     if content.role is not Role.USER or saying.n_words >= _LONGEST_RULE:
         return False
     text = content.text
-    # Few words may still be many characters, in which looking for a beginning of a sentence takes their square.
+    # Few words may be many characters, and the search for a beginning of a sentence takes the square of their number.
     ends = text if len(text) <= 2 * _RULE_CHARS else f"{text[:_RULE_CHARS]}\n{text[-_RULE_CHARS:]}"
     return _STANDING.search(ends) is not None
 
@@ -117,14 +117,14 @@ def _to_answer(text: str) -> Saying:
 
 
 def name_of(text: str) -> str:
-    """The name before a colon that a text begins with; empty where there is none."""
+    """The name before a colon that a text begins with; empty for none."""
     match = _NAME.match(text)
     return match[1] if match else ""
 
 
 def cut(text: str) -> Iterator[str]:
-    """The text as passages of at most 120 words, white space made plain. A passage ends where a sentence or a line
-    does, unless that alone is longer."""
+    """The text as passages of at most 120 words, with plain white space. A passage ends with a sentence or a line,
+    unless that alone is longer."""
     words: list[str] = []
     for piece in _pieces(text):
         found = [word[:_LONGEST_WORD] for word in piece.split()]
@@ -142,7 +142,7 @@ def cut(text: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What `_ENDS` parts, one after the other: splitting all at once holds the interpreter."""
+    """The text between matches of `_ENDS`, one after the other: splitting all at once holds the interpreter."""
     start = 0
     for end in _ENDS.finditer(text):
         yield text[start : end.start()]
@@ -155,7 +155,7 @@ def _first(passages: Iterator[str], most: int) -> Iterator[str]:
 
 
 def around(n_words: int, before: Sequence[str], after: Sequence[str]) -> str:
-    """The words that top a text up: the last of `before` and the first of `after`, half of each where both have
+    """The words that top a text up: the last of `before` and the first of `after`, half of each when both have
     enough."""
     room = TOP_UP_WORDS - n_words
     if room <= 0:

@@ -1,7 +1,6 @@
-"""What a question asks for: its words, whose turns it is about, and the days it points at.
+"""Reads a question: its words, the side whose turns it is about, and the days that it points at.
 
-Rules for English. Whose turns a question is about is what tells most, and a guess may be wrong: it is a preference,
-never a filter.
+The rules are for English. The side tells most, and the guess may be wrong: it is a preference, never a filter.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from palimpsest.domain.facts.retrieval.words import Terms, to_terms
 
 
 class Side(StrEnum):
-    """Whose turns are wanted, where it is not one speaker by name."""
+    """The side whose turns are wanted, when it is no speaker by name."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -38,14 +37,14 @@ About = Side | Named
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question, read."""
+    """The result of reading a question."""
 
     terms: Terms
     about: About
     certainty: float
-    """Of `about`: 0 to 1."""
+    """The certainty of `about`, 0 to 1."""
     days: tuple[tuple[int, int], ...]
-    """Spans of days it points at, as ordinals, both ends included."""
+    """Spans of days that it points at, as ordinals, both ends included."""
     today: int | None
     """As an ordinal."""
 
@@ -53,8 +52,8 @@ class Reading:
 def read(
     text: str, today: int | None, years: Collection[int], names: Collection[str], about: About | None = None
 ) -> Reading:
-    """`names` are the speakers of a conversation whose messages begin with names; empty for any other. `years` are
-    those the messages are from: a month without a year means each of them. `about` None: guess."""
+    """`names`: the speakers of a conversation whose messages begin with names, else empty. `years`: the years of the
+    messages; a month without a year means each of them. `about`: None for a guess."""
     if about is None:
         guessed, certainty = guess(text, names)
     else:
@@ -105,7 +104,7 @@ _MONTH_OF_MAY: Final = re.compile(r"\b(?:after|before|by|during|early|in|last|la
 _AGO: Final = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_NUMBERS)})(?: of)? (day|week|month|year)s? ago\b")
 _LAST: Final = re.compile(r"\blast (night|weekend|week|month|year)\b")
 _DECAY_BEFORE, _DECAY_AFTER = 3.0, 10.0
-"""Days: what happened is told on the day or later, rarely before."""
+"""Days: people tell of an event on the day or later, rarely before."""
 
 
 def days_of(text: str, today: int | None, years: Collection[int]) -> Iterator[tuple[int, int]]:
@@ -142,7 +141,7 @@ def _ordinal(year: int, month: int, day: int) -> int | None:
 
 
 def nearness(day: int, spans: Collection[tuple[int, int]]) -> float:
-    """How near a day is to what was pointed at: 1 inside, towards 0 away from it."""
+    """The nearness of a day to spans of days: 1 inside, towards 0 away from them."""
     return max(
         (
             math.exp((day - first) / _DECAY_BEFORE)

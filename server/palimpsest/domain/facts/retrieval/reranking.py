@@ -1,4 +1,4 @@
-"""How a model is asked to put what was found in order, and what its answer means."""
+"""Reranking by a model: its instructions, the request, and the order that is read from its answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 MOST_EXCERPTS: Final = 30
-"""Of the best that were found; what comes behind them stays there."""
+"""The best excerpts, which are reranked; the others stay behind them."""
 LONGEST_EXCERPT: Final = 500
-"""Characters that are shown of one."""
+"""Characters of one excerpt."""
 INSTRUCTIONS: Final = """\
 You get a question and numbered excerpts of earlier talk and of facts that were noted. Say which excerpts help to answer
 the question or to do what it asks for: their numbers, the most helpful first, parted by commas, on one line. Leave out
@@ -18,7 +18,7 @@ it."""
 
 _NUMBER: Final = re.compile(r"\d+")
 _NUMBERS: Final = re.compile(r"^(?:[^\W\d][\w ]{0,30}:)?[^\w\n]*\d(?:[^\w\n]|\d)*$", re.M)
-"""A line of nothing but numbers, at most behind a heading: prose that holds some says no order."""
+"""A line of nothing but numbers, at most behind a heading: prose with numbers in it is no order."""
 
 
 def to_request(question: str, excerpts: Sequence[str]) -> str:
@@ -29,8 +29,8 @@ def to_request(question: str, excerpts: Sequence[str]) -> str:
 
 
 def read_order(answer: str, n_excerpts: int) -> list[int]:
-    """Of `n_excerpts` the positions from 0, in the order of the answer; those it does not name follow in the order they
-    had. Only lines of nothing but numbers count; numbers that there are not, and second mentions, mean nothing."""
+    """All positions from 0 to `n_excerpts` - 1: those of the answer first, then the others in their order. Only lines
+    of nothing but numbers count; unknown numbers and second mentions do not."""
     lines = " ".join(match[0].rpartition(":")[2] for match in _NUMBERS.finditer(answer[:1_000]))
     named = [int(number) - 1 for number in _NUMBER.findall(lines) if len(number) < 6]
     known = [position for position in dict.fromkeys(named) if 0 <= position < n_excerpts]

@@ -1,7 +1,7 @@
-"""How well turns and facts answer a question.
+"""Scores of turns and facts as answers to a question.
 
-Every part of a score is in one unit: the best lexical hit of the question is 1. The weights were measured on recorded
-conversations; the parts are kept, so that a report can say why something was found.
+The unit of every part of a score is the best lexical hit of the question. The weights were measured on recorded
+conversations; the parts are kept, so that a report can tell why something was found.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from palimpsest.domain.facts.retrieval.words import WORD
 from palimpsest.domain.messages import MessageId, Role
 
 WHO: Final = 0.4
-"""For a turn of whoever the question is about."""
+"""For a turn of the side that the question is about."""
 LENGTH: Final = 0.06
-"""Off for each doubling of a turn beyond `SHORT_WORDS`: a long answer touches every subject and fills the budget."""
+"""Subtracted for each doubling of a turn beyond `SHORT_WORDS`: a long answer touches every subject and fills the
+budget."""
 SHORT_WORDS: Final = 60
 RULE: Final = 0.2
-"""For a user's standing rule, also where no word of it is asked for."""
+"""For a user's standing rule, also when it has no word of the question."""
 DATE: Final = 0.2
-"""For a turn of a day the question points at."""
+"""For a turn of a day that the question points at."""
 SESSION: Final = 0.2
-"""Times the best turn of the session, beside the best session."""
+"""Multiplied by the score of the session's best turn, relative to the best session."""
 ENTITY: Final = 0.2
-"""For a fact about something the question names."""
+"""For a fact about something that the question names."""
 IN_VIEW: Final = 0.1
-"""For a fact about a file the user looks at."""
+"""For a fact about a file that the user looks at."""
 RECENCY: Final = 0.05
 """For a fact of today; half of it after a month."""
 _HALF_LIFE_DAYS: Final = 30
@@ -38,16 +39,16 @@ _HALF_LIFE_DAYS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one party said in one message."""
+    """A message as it is scored."""
 
     id: MessageId
     role: Role
     name: str
-    """The name its text begins with; empty where there is none."""
+    """The name that its text begins with; empty for none."""
     n_words: int
     is_rule: bool
     session: Hashable
-    """One sitting: turns between which no long time lies."""
+    """A sitting: turns without a long pause between them."""
     day: int | None
     passage: int
     """The passage of it that answers best, counted from 0."""
@@ -55,7 +56,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a score is made of."""
+    """The parts of a score."""
 
     lexical: float = 0.0
     """0 to 1."""
@@ -82,7 +83,7 @@ class Ranked:
     found: Turn | StoredFact
     score: float
     parts: Parts
-    """What the score is the sum of."""
+    """The parts that add up to the score."""
 
 
 def rank(
@@ -92,9 +93,10 @@ def rank(
     files: Collection[str] = (),
     who: float = WHO,
 ) -> list[Ranked]:
-    """Best first; stale facts behind all others. The numbers are lexical scores by one scale, 0 where no word matches.
+    """The best first; stale facts behind all others; of equals the older first, turns before facts.
 
-    `files` are paths in view; `who` is the weight of whose turn it is. Of equals the older first, turns before facts.
+    The numbers are lexical scores on one scale, 0 when no word matches. `files`: paths in view. `who`: the weight of
+    the side.
     """
     best = max([score for _, score in (*turns, *facts)], default=0.0) or 1.0
     ranked = _rank_turns(reading, [(turn, score / best) for turn, score in turns], who)
@@ -159,7 +161,7 @@ def _rank_facts(
 
 
 def _is_named(entity: str, asked: Collection[str]) -> bool:
-    """Whether every word of an entity is asked for; of a path, of its last name."""
+    """Whether the question has every word of an entity; for a path, of its last name."""
     words = WORD.findall(entity.rsplit("/", 1)[-1].casefold())
     return bool(words) and all(word in asked for word in words)
 

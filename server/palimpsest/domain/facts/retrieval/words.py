@@ -1,8 +1,7 @@
 """Words as the full-text indexes compare them.
 
-An index splits what lies between punctuation by itself; only humps (`maxTokens`) are told apart here, with ASCII rules
-that depend on no version of Unicode. What is indexed must stay what it is: a change here needs a migration that builds
-the indexes anew.
+An index splits at punctuation by itself; only humps (`maxTokens`) are split here, with ASCII rules that depend on no
+version of Unicode. The indexed words must stay the same: a change here needs a migration that builds the indexes anew.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ WORD: Final = re.compile(r"[^\W_]+")
 _LONGEST_IDENTIFIER: Final = 100
 """Characters: longer runs are encoded data, not names."""
 _LONGEST_QUESTION: Final = 20_000
-"""Characters; of a longer one both ends are looked at."""
+"""Characters; of a longer question both ends are read."""
 _FIRST_WORDS, _LAST_WORDS = 20, 12
-"""Words of a long question that are looked for: a paste stands before or behind what is asked."""
+"""Words of a long question that are searched for: a paste comes before or behind the question."""
 
 ASKING: Final = frozenset(
     """answer ask asked asking brought chat chats complete comprehensive conversation conversations describe detail
@@ -33,11 +32,11 @@ ASKING: Final = frozenset(
     suggest suggested summarise summarize summary talk talked talking thing think thinking thought time times told
     topic topics type types use used using various walk way ways work""".split()
 )
-"""Words that are about the asking rather than about what is asked for. They count half."""
+"""Words about asking rather than about the subject. They count half."""
 
 
 def humped(text: str) -> str:
-    """The identifiers with humps that stand in a text, each once and taken apart."""
+    """The identifiers with humps in a text, each once and taken apart."""
     runs = dict.fromkeys(RUN.findall(text))
     found = (run for run in runs if len(run) <= _LONGEST_IDENTIFIER and HUMP.search(run))
     return " ".join(dict.fromkeys(HUMP.sub(" ", run) for run in found))
@@ -45,11 +44,11 @@ def humped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Words to look for, each once, folded to lower case; they hold letters and digits only."""
+    """Words to search for, each once, folded to lower case; they hold letters and digits only."""
 
     telling: tuple[str, ...]
     asking: tuple[str, ...]
-    """Count half. Empty when there are only such words: then they are the telling ones."""
+    """They count half. Empty when the question has only such words, which are the telling ones then."""
 
 
 def to_terms(text: str) -> Terms:

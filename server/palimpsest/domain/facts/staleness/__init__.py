@@ -1,1 +1,1 @@
-"""Whether the lines a fact rests on still say the same."""
+"""Staleness: whether the lines that a fact rests on still say the same."""

@@ -1,4 +1,4 @@
-"""What is remembered of the lines a fact rests on, so that they can be told again in another version of their file."""
+"""Anchors: what is stored about the lines that a fact rests on, to find them in another version of their file."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _SAID_IN_SPAN: Final = ("head", "sample", "exact", "tokens", "comments", "n_toke
 @dataclass(frozen=True, slots=True)
 class Anchor:
     path: str
-    """Says the language, too."""
+    """It also tells the language."""
     start: int
-    """Counted from 1; 0 where the whole file is meant."""
+    """Counted from 1; 0 for the whole file."""
     end: int
     exact: str
     """Digest of the lines as they are."""
     tokens: str
-    """Digest of what they say."""
+    """Digest of their tokens."""
     comments: str
     """Digest of their comments."""
     n_tokens: int
     weight: int
-    """Of the tokens, in whatever order."""
+    """The sum of the weights of the tokens."""
     head: str = ""
-    """The line that tells best what it is, squeezed: the first that is neither an attribute nor only marks."""
+    """The line that names the place best, squeezed: the first that is neither an attribute nor only marks."""
     sample: str = ""
-    """How the tokens begin; empty for a single line."""
+    """The first tokens; empty for a single line."""
     name: str = ""
-    """What the head defines."""
+    """The name that the head defines."""
     symbol: str = ""
-    """What the fact calls it."""
+    """The name that the fact uses."""
     within: tuple[int, ...] = ()
-    """Hashes of the lines it stands under, the nearest first."""
+    """Hashes of the heads above it, the nearest first."""
     is_whole_block: bool = False
-    """Whether it is all of a block that ends where the indentation does: lines put at its end belong to it."""
+    """Whether it is the whole of a block that ends with its indentation: lines added at its end belong to it."""
 
     @property
     def span(self) -> Span | None:
@@ -59,12 +59,12 @@ class Anchor:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """TypeError if it is not what `to_json` made."""
+        """Raises TypeError for a value that `to_json` did not make."""
         return cls(**{**value, "within": tuple(value.get("within", ()))})
 
 
 def make_anchor(path: str, text: str, span: Span | None, symbol: str = "", older: Anchor | None = None) -> Anchor:
-    """Of a span that reaches beyond the text, what lies in it.
+    """The anchor of a span, or of the whole file for None; lines beyond the text are left out.
 
     `older`: an anchor whose lines may be the same; if they are, they are not read again.
     """
@@ -91,7 +91,7 @@ def make_anchor(path: str, text: str, span: Span | None, symbol: str = "", older
 
 
 def _said_already(language: Language, lines: Sequence[str], older: Anchor | None) -> dict[str, Any] | None:
-    """What `_said_in_span` would find, if another anchor holds it."""
+    """The result of `_said_in_span`, taken from an older anchor of the same lines; None for other lines."""
     if older is None or older.span is None or language_of(older.path) is not language:
         return None
     return {name: getattr(older, name) for name in _SAID_IN_SPAN} if older.exact == digest_of_lines(lines) else None

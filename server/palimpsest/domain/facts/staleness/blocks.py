@@ -1,4 +1,4 @@
-"""How far a block reaches, and under which heads a line stands: by indentation, so half-typed code has blocks too."""
+"""Blocks, and the heads above a line, told by indentation, so that half-typed code has blocks too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from palimpsest.domain.facts.staleness.tokens.languages import Format, Language
 
 _FARTHEST_HEAD: Final = 2_000
-"""Lines above."""
+"""In lines."""
 _CLOSER: Final = re.compile(r"\s*(?:[)\]}]|end\b|</|fi\b|done\b|esac\b)")
 _REOPENS: Final = re.compile(r"(?:[{(\[:]|=>|->|\b(?:do|then|where))\s*$")
 _CONTINUES: Final = re.compile(r"\s*(?:\{|where\b)")
@@ -34,7 +34,7 @@ def is_attribute(line: str) -> bool:
 
 
 def heading_level(line: str) -> int:
-    """0 for what is no Markdown heading."""
+    """1 to 6; 0 for a line that is no Markdown heading."""
     match = _HEADING.match(line)
     return len(match[1]) if match else 0
 
@@ -96,7 +96,7 @@ def _prose_end(lines: Sequence[str], start: int) -> int:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Line and level of each heading; a line of a fenced block is none."""
+    """The line and the level of each heading; fenced blocks have none."""
     fence = ""
     for idx, line in enumerate(lines):
         if (match := _FENCE.match(line)) and (not fence or match[1].startswith(fence)):
@@ -112,7 +112,7 @@ def _filled_end(lines: Sequence[str], start: int, end: int) -> int:
 
 
 def heads_above(language: Language, lines: Sequence[str], line: int) -> Iterator[int]:
-    """Lines that the given one stands under, the nearest first."""
+    """The heads of the blocks around a line, the nearest first."""
     lowest = max(0, line - _FARTHEST_HEAD)
     if language.format is Format.MARKDOWN:
         level = heading_level(lines[line]) or _BELOW_ALL_HEADINGS

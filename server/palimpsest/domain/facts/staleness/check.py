@@ -1,8 +1,9 @@
-"""Whether what a fact rests on still stands in a file, and where.
+"""Checks whether a file still holds the lines that a fact rests on, and where.
 
-Text that merely occurs somewhere is never taken for the place: lines that other lines of the older version became are
-theirs. In that order: all lines of the span stayed together; they stand together elsewhere, in lines that are
-nobody's; the same tokens stand, laid out otherwise, between what its neighbours became; something else stands for it.
+Text that merely occurs somewhere is never taken for the place: lines that came from other lines of the older version
+belong to those. The steps, in order: all lines of the span are still together; they are together elsewhere, in lines
+that came from no others; the same tokens, with another layout, are between the lines that the neighbors became;
+something else is in their place.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from palimpsest.domain.facts.staleness.tokens.stream import TokenStream, digest,
 Note = Literal["", "comments", "formatting"]
 
 _TELLING_BLOCK: Final = 60
-"""Characters from which on a block of several lines is not there by chance."""
+"""The fewest characters of a block of several lines that is not there by chance."""
 _TELLING_LINE: Final = 15
 _LONGEST_ROOM: Final = 1_500
-"""Lines between two neighbours that are searched for tokens laid out otherwise."""
+"""The most lines between two neighbors that are searched for the same tokens with another layout."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -37,25 +38,25 @@ _WORD: Final = re.compile(r"\w+")
 class Verdict:
     state: FactState
     span: Span | None
-    """Where it stands now, or what stands for it. None when it is missing, and for a whole file."""
+    """The lines now, or those that replaced them. None when they are missing, and for a whole file."""
     note: Note = ""
-    """What was edited though it says the same."""
+    """What was edited although the tokens are the same."""
 
 
 def check_file(
     path: str, before: FileLines, anchors: Sequence[Anchor], text: str, after: FileLines | None = None
 ) -> list[Verdict]:
-    """One verdict an anchor, in their order. `after`: of the text, where the caller has it.
+    """One verdict for each anchor, in their order.
 
-    `before` is of the version in which the anchors were made; `path` is what the file is called now: what is anchored
-    under another path has moved at least.
+    `before`: the lines of the version in which the anchors were made. `path`: the file's name now; an anchor of another
+    name has at least moved. `after`: the lines of `text`, where the caller has them.
     """
     comparison = Comparison(before, text, FileLines.of(text) if after is None else after)
     return [_Check(comparison, anchor, path).verdict() for anchor in anchors]
 
 
 class _Check:
-    """One anchor against the newer version. Line numbers are counted from 0, ends not included."""
+    """The check of one anchor. Line numbers are counted from 0, ends not included."""
 
     def __init__(self, comparison: Comparison, anchor: Anchor, path: str) -> None:
         self._comparison = comparison
@@ -98,7 +99,7 @@ class _Check:
         return Verdict(moved, None, note)
 
     def _blank(self) -> Verdict:
-        """A span without text says nothing that could change; it goes along with the line above it."""
+        """A span of blank lines has no text that could change; it moves with the line above it."""
         start, end = self._given
         above = next((i for i in range(start - 1, -1, -1) if self._comparison.moved_to[i] != NOWHERE), NOWHERE)
         shift = self._comparison.moved_to[above] - above if above != NOWHERE else 0
@@ -140,7 +141,7 @@ class _Check:
         place = max(free, key=lambda each: (heads_in_common(each), -abs(each - self._start)))
         n_left_behind = sum(not place <= new < place + size for new in stayed)
         if n_left_behind * 2 >= len(filled):
-            return None  # most of it is where it was, edited; what stands elsewhere is a copy
+            return None  # most of it is where it was, edited; the lines elsewhere are a copy
         n_characters = sum(len(squeezed(line)) for line in self._lines[place : place + size])
         is_telling = len(filled) > 2 and n_characters >= _TELLING_BLOCK
         in_common = heads_in_common(place)
@@ -175,7 +176,7 @@ class _Check:
         return self._changed(place)
 
     def _stretches_of_that_weight(self, low: int, high: int) -> Iterator[Lines]:
-        """Whole lines that hold as many tokens as the anchor, of the same weight."""
+        """Stretches of whole lines with as many tokens as the anchor, of the same weight."""
         yield low, high
         stream = self._read(low, high)
         said = [idx for idx, token in enumerate(stream.tokens) if token[0] != "\n"]
@@ -193,7 +194,7 @@ class _Check:
             yield low + start, low + stream.last_lines[last] + 1
 
     def _note_on(self, start: int, end: int) -> Note | None:
-        """None if those lines do not say the same."""
+        """The note on lines with the tokens of the anchor; None for other tokens."""
         anchor = self._anchor
         lines = self._lines[start:end]
         if digest_of_lines(lines) == anchor.exact:
@@ -209,7 +210,7 @@ class _Check:
         return self._streams[start, end]
 
     def _with_blank_edges(self, start: int, end: int) -> Lines:
-        """As many blank lines around as the anchor had, as far as they are there."""
+        """The lines with as many blank lines around them as the anchor had, as far as there are any."""
         after = self._comparison.after
         lowest = max(0, start - (self._start - self._given[0]))
         highest = min(len(after), end + (self._given[1] - self._end))

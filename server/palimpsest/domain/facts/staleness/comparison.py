@@ -13,10 +13,10 @@ from palimpsest.domain.facts.staleness.tokens.languages import Language
 
 
 class Comparison:
-    """Made once for all anchors of a file; what few anchors need is found when it is first asked for."""
+    """A comparison for all anchors of a file. Each property is computed when it is first read."""
 
     def __init__(self, before: FileLines, text: str, after: FileLines) -> None:
-        """`after`: of the text."""
+        """`after`: the lines of `text`."""
         self.lines = split_lines(text)
         self.before: Sequence[int] = before.hashes
         self.after: Sequence[int] = after.hashes
@@ -46,12 +46,12 @@ class Comparison:
         return places
 
     def is_claimed(self, line: int, start: int, end: int) -> bool:
-        """Whether a newer line is one of the older ones outside the given stretch."""
+        """Whether a newer line came from an older one outside the given stretch."""
         origin = self.came_from[line]
         return origin != NOWHERE and not start <= origin < end
 
     def blocks_equal_to(self, start: int, end: int) -> list[int]:
-        """Where the older lines from `start` to `end` stand, one after another, in the newer version."""
+        """The first lines of the newer stretches that equal the older one from `start` to `end`."""
         wanted = self.before[start:end]
         if not self._all_lines.issuperset(wanted):
             return []
@@ -69,7 +69,7 @@ class Comparison:
         ]
 
     def room_for(self, start: int, end: int) -> tuple[int, int]:
-        """The newer lines between those that the neighbours of an older stretch became; blank edges are cut off."""
+        """The newer lines between those that the neighbors of an older stretch became; blank edges are cut off."""
         moved_to = self.moved_to
         low = next((moved_to[i] + 1 for i in range(start - 1, -1, -1) if moved_to[i] != NOWHERE and self.before[i]), 0)
         high = next(

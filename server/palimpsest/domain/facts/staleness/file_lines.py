@@ -1,4 +1,4 @@
-"""What is kept of a version of a file: one hash a line."""
+"""A version of a file as it is stored: one hash for each line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def split_lines(text: str) -> list[str]:
 
 
 def line_hash(line: str) -> int:
-    """0 for a blank line. White space at the ends, and how much of it stands between words, says nothing."""
+    """0 for a blank line. The amount of white space does not count."""
     return FileLines.of_lines([line]).hashes[0]
 
 
 @dataclass(frozen=True, slots=True)
 class FileLines:
-    """Shared by all facts of that version."""
+    """The hashes of one version, shared by all its facts."""
 
     hashes: tuple[int, ...]
 
@@ -46,7 +46,7 @@ class FileLines:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """ValueError if it is cut off."""
+        """Raises ValueError for a length that is no multiple of four."""
         if len(data) % 4:
-            raise ValueError("What is kept of a file's lines must be four bytes a line.")
+            raise ValueError("The stored lines of a file must have four bytes each.")
         return cls(struct.unpack(f"<{len(data) // 4}I", data))

@@ -1,4 +1,4 @@
-"""Which line of a file's older version is which line of its newer one."""
+"""The map from the lines of a file's older version to those of its newer one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 
 NOWHERE: Final = -1
 _MOST_EQUAL_PAIRS: Final = 60_000
-"""A stretch whose lines equal one another more often is not looked at line by line: that would take too long."""
+"""A stretch with more pairs of equal lines is not compared line by line: that would take too long."""
 
 
 def map_lines(old: Sequence[int], new: Sequence[int]) -> list[int]:
-    """For each older line the index of the newer one, or `NOWHERE`. Rising: it never crosses itself.
+    """For each older line the index of the newer one, or `NOWHERE`. The indexes rise.
 
-    Equal ends first, then lines that stand once on either side, and what is left between those line by line.
+    Equal ends are mapped first, then lines that occur once on either side, and the rest between those line by line.
     """
     found = [NOWHERE] * len(old)
     stretches = [(0, len(old), 0, len(new))]
@@ -59,7 +59,7 @@ def _once_on_either_side(
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest selection whose second members rise as their first do."""
+    """The longest selection of pairs whose second members rise with the first."""
     tails: list[int] = []
     last: list[int] = []
     before: list[int] = []

@@ -1,4 +1,4 @@
-"""Where something stands whose text is no longer the same, if it still stands anywhere."""
+"""Locates the lines that replaced those of an anchor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _MOST_LINES_COMPARED: Final = 120
 _MOST_BLOCKS_COMPARED: Final = 30
 
 Lines = tuple[int, int]
-"""Counted from 0, the end not included."""
+"""The first line and the line behind the last one, counted from 0."""
 
 
 def locate(
     comparison: Comparison, language: Language, anchor: Anchor, start: int, end: int, stayed: Sequence[int]
 ) -> Lines | None:
-    """`stayed`: the newer lines that the anchor's own older ones became, rising."""
+    """The lines that replaced the older ones from `start` to `end`; None when there are none. `stayed`: the newer lines
+    that those became, rising."""
     room = comparison.room_for(start, end)
     is_line = anchor.end == anchor.start
     if found := _same_definition(comparison, language, anchor, start, end, stayed, room):
@@ -50,15 +51,15 @@ def locate(
         blocks = [(i, block_end(language, lines, i)) for i in starts[:_MOST_BLOCKS_COMPARED]]
         enough = _LIKE_PROSE
     else:
-        column = indent_of(anchor_column(comparison, anchor, free))
+        column = indent_of(_least_indented(comparison, free))
         blocks = [_grown(language, lines, i) for i in free if indent_of(lines[i]) == column][:_MOST_BLOCKS_COMPARED]
         enough = _LIKE_BLOCK
     samples = ((sample_of(read_tokens(language, lines[i : min(j, i + 60)])), (i, j)) for i, j in blocks)
     return _most_like(anchor.sample, samples, enough)
 
 
-def anchor_column(comparison: Comparison, anchor: Anchor, free: Sequence[int]) -> str:
-    """The least indented line that is free: what replaces a block stands as deep as it did."""
+def _least_indented(comparison: Comparison, free: Sequence[int]) -> str:
+    """The least indented of the free lines: a block is replaced at its own depth."""
     return min((comparison.lines[i] for i in free), key=indent_of, default="")
 
 
@@ -105,7 +106,7 @@ def _grown(language: Language, lines: Sequence[str], idx: int) -> Lines:
 
 
 def _most_like(wanted: str, texts: Iterable[tuple[str, Lines]], enough: float) -> Lines | None:
-    """The first of those that are most like it, if any is like enough."""
+    """The place of the text that is most like `wanted`, the first of equals; None when none is like enough."""
     matcher = SequenceMatcher(None, "", wanted, autojunk=False)
     best: Lines | None = None
     for text, place in texts:

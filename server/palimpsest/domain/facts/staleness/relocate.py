@@ -1,4 +1,4 @@
-"""Finding a file again that was renamed or moved, by what it says."""
+"""Finds a file that was renamed or moved, by its lines."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from palimpsest.domain.facts.staleness.check import check_file
 from palimpsest.domain.facts.staleness.file_lines import FileLines
 
 _ENOUGH: Final = 0.5
-"""Share of the two files' lines that must be the same."""
+"""The smallest share of common lines."""
 _AHEAD: Final = 0.05
-"""By how much the best must be better than the next: files made from one template are not told apart by guessing."""
+"""The smallest lead of the best candidate: files made from one template are not told apart by guessing."""
 _FEWEST_LINES: Final = 3
 """Distinct lines that are not blank. Shorter files are alike by chance."""
 
 
 class Candidates:
-    """Files that lost ones may have become. Made once, asked for each file that is gone."""
+    """Files that a lost one may have become. Built once and used for each lost file."""
 
     def __init__(self) -> None:
         self._files: list[tuple[str, str, frozenset[int]]] = []
         """Path, text, and the distinct lines that are not blank."""
         self._with_line: dict[int, list[int]] = {}
-        """For each line the files that have it."""
+        """The files with each line."""
 
     @classmethod
     def of(cls, files: Iterable[tuple[str, str]]) -> Self:
-        """From (path, text)."""
+        """`files`: (path, text)."""
         made = cls()
         for path, text in files:
             made.add(path, text)
@@ -42,10 +42,10 @@ class Candidates:
         self._files.append((path, text, telling))
 
     def like(self, wanted: frozenset[int]) -> list[tuple[float, str, str]]:
-        """(share of lines in common, path, text) of those with enough of them, the best first.
+        """(share of common lines, path, text) of each file with enough of them, the best first.
 
-        A file with enough in common has at least a third of the wanted lines, so one at least of any that leave out
-        fewer than a third. Of the rarest ones, few files have any.
+        Such a file has at least a third of the wanted lines, so it has one of any two thirds of them: only files with
+        one of the rarest two thirds are compared.
         """
         by_rarity = sorted(wanted, key=lambda line: len(self._with_line.get(line, ())))
         rarest = by_rarity[: len(wanted) - (len(wanted) - 1) // 3]
@@ -59,10 +59,10 @@ class Candidates:
 
 
 def relocate(lost: FileLines, anchors: Sequence[Anchor], candidates: Candidates) -> str | None:
-    """The path of the candidate that the lost file became; None if none is, or more than one could be.
+    """The path of the candidate that the lost file became; None when there is none, or more than one.
 
-    Each anchor's place must stand in it for at least half of the anchors, because those are why it is looked for. A
-    caller leaves out candidates that were there before the file was lost: those are other files.
+    The candidate must hold the places of at least half of the anchors, which are the reason for the search. The caller
+    leaves out files that were there before the file was lost: those are other files.
     """
     wanted = _telling(lost)
     if len(wanted) < _FEWEST_LINES:
@@ -73,8 +73,8 @@ def relocate(lost: FileLines, anchors: Sequence[Anchor], candidates: Candidates)
     _, path, text = ranked[0]
     in_lines = [anchor for anchor in anchors if anchor.span is not None]
     verdicts = check_file(path, lost, in_lines, text)
-    n_standing = sum(verdict.state in (FactState.FRESH, FactState.MOVED) for verdict in verdicts)
-    return path if 2 * n_standing >= len(in_lines) else None
+    n_present = sum(verdict.state in (FactState.FRESH, FactState.MOVED) for verdict in verdicts)
+    return path if 2 * n_present >= len(in_lines) else None
 
 
 def _telling(lines: FileLines) -> frozenset[int]:
@@ -82,5 +82,5 @@ def _telling(lines: FileLines) -> frozenset[int]:
 
 
 def _overlap(left: frozenset[int], right: frozenset[int]) -> float:
-    """Of 1. Lines that stand often in a file (braces, `end`) count once."""
+    """0 to 1. Lines that occur often in a file (braces, `end`) count once."""
     return 2 * len(left & right) / (len(left) + len(right))

@@ -1,7 +1,7 @@
-"""The lines of a file that a statement speaks of, where it tells neither lines nor a symbol that is there.
+"""Finds the lines of a file that a statement is about, when it names neither lines nor a present symbol.
 
-A fact about one thing in a file must not be flagged because another thing in it changed, so the whole file is only what
-is left: where the statement names nothing that stands in one place.
+A change elsewhere in the file must not flag a fact about one thing in it, so the whole file is the last resort: for a
+statement that names nothing with one place.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _NAME: Final = re.compile(
     r"\b[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)+|\b\w*_\w+\b|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]\w*[A-Z]\w*"
     r"|\b[A-Z][A-Z0-9]{2,}\b|\b[A-Za-z_]\w*(?=\(\))"
 )
-"""What is surely a name: dotted, snake or camel case, capitals, or with brackets behind it."""
+"""A certain name: dotted, snake or camel case, capitals, or with brackets behind it."""
 _WORD: Final = re.compile(r"(?<![\w./-])[A-Za-z_]\w{2,}(?![\w/-]|\.\w)")
 _PATH: Final = re.compile(r"(?:[\w@~.-]*/)+[\w@.-]*|\b[\w-]+(?:\.[\w-]+)+")
 _LONGEST_SAID: Final = 2_000
 _MOST_NAMES: Final = 12
 _MOST_LINES: Final = 10_000
-"""Of a file whose lines are compared with the words of a statement."""
+"""A longer file is not compared line by line with the words of a statement."""
 _LONGEST_LINE: Final = 400
 _MOST_MENTIONS: Final = 500
-"""Of a name in a file: one that stands there more often tells no place, and each mention costs a look."""
+"""A name with more mentions in a file tells no place, and each mention takes time."""
 _SHORTEST_CODE: Final = 6
 _MOST_PLACES_OF_NAME: Final = 3
 _FEWEST_SHARED: Final = 2
@@ -41,10 +41,10 @@ _CLOSE: Final = 0.85
 
 
 def said_place(path: str, text: str, said: str) -> tuple[Span, str] | None:
-    """The place, and the symbol where it is all of one. None where nothing tells one place in the file.
+    """The place, and its symbol when it is the whole of one. None when nothing tells one place in the file.
 
-    In that order: code that is quoted and stands in one place; the first name that is defined there, or that stands in
-    few lines; a definition called as a word of the statement; the line that shares the most telling words.
+    In order: quoted code that occurs once; the first name that is defined in the file, or occurs in few lines; a
+    definition whose name is a word of the statement; the line that shares the most telling words.
     """
     said = said[:_LONGEST_SAID]
     lines = split_lines(text)
@@ -86,12 +86,12 @@ def _is_looked_for(name: str, text: str) -> bool:
 
 
 def _without_paths(said: str) -> str:
-    """Which name the file, not a place in it."""
+    """The statement without paths: they name the file, not a place in it."""
     return _PATH.sub(lambda found: " " if "/" in found[0] or is_file_name(found[0]) else found[0], said)
 
 
 def _names(said: str) -> Iterator[str]:
-    """As the statement has them, each once; no paths."""
+    """The names of the statement, each once, without paths."""
     bare = _without_paths(said)
     ticked = (match[1].removesuffix("()") for match in _TICKED.finditer(bare))
     found = dict.fromkeys(name for name in ticked if re.fullmatch(r"[\w$.:#-]+", name))
@@ -100,7 +100,7 @@ def _names(said: str) -> Iterator[str]:
 
 
 def _by_word(path: str, text: str, said: str) -> tuple[Span, str] | None:
-    """Where just one of the words is the name of something that is defined there."""
+    """The definition of the only word that is defined in the file."""
     words = dict.fromkeys(word for word in _WORD.findall(_without_paths(said)) if word.lower() not in STOP)
     looked_for = [word for word in list(words)[:40] if _is_looked_for(word, text)]
     found = [(span, word) for word in looked_for if (span := find_symbol(path, text, word)) is not None]
@@ -125,7 +125,7 @@ def _by_words(path: str, text: str, lines: Sequence[str], said: str) -> tuple[Sp
 
 
 def _one_of(path: str, text: str, numbers: Sequence[int]) -> tuple[Span, str] | None:
-    """The line; or where there are several what encloses them all."""
+    """The line itself; for several lines the symbol around all of them."""
     if len(numbers) == 1:
         return Span(numbers[0], numbers[0]), ""
     around = {enclosing_symbol(path, text, number) for number in numbers}

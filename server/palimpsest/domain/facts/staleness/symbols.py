@@ -1,4 +1,4 @@
-"""Definitions, headings and keys of a file, told by how their first line looks."""
+"""Definitions, headings and keys of a file, told by the form of their first line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from palimpsest.domain.facts.staleness.file_lines import split_lines
 from palimpsest.domain.facts.staleness.tokens.languages import Format, Language, language_of
 
 _LONGEST_HEAD: Final = 300
-"""Characters of a line that are looked at."""
+"""Characters; the rest of a line is not read."""
 _BEFORE: Final = (
     r"(?:(?:export|default|declare|async|pub(?:\([\w: ]+\))?|public|private|protected|internal|static|final|"
     r"abstract|sealed|open|override|virtual|inline|unsafe|extern|readonly|partial|data|inner|suspend|local|get|set|const)\s+)*"
@@ -72,11 +72,11 @@ _PARTS: Final = re.compile(r"::|[./#\s]+")
 class Definition:
     name: str
     is_block: bool
-    """A function, a class, a section: what other lines can lie in."""
+    """Whether other lines can lie in it: a function, a class, a section."""
 
 
 def definition_at(language: Language, lines: Sequence[str], idx: int) -> Definition | None:
-    """What the line at `idx` begins to define."""
+    """The definition that begins at the line `idx`; None for any other line."""
     line = lines[idx][:_LONGEST_HEAD]
     match language.format:
         case Format.MARKDOWN:
@@ -130,7 +130,7 @@ def _named(match: re.Match[str] | None, *, is_block: bool) -> Definition | None:
 
 
 def _has_body(lines: Sequence[str], idx: int, line: str) -> bool:
-    """Whether what looks like a call is a definition: a block follows."""
+    """Whether a block follows, so that the line is a definition and no call."""
     for below in lines[idx : idx + 30]:
         stripped = below.rstrip()
         if stripped.endswith("{") or stripped == "{" or stripped.endswith("{}"):
@@ -141,8 +141,8 @@ def _has_body(lines: Sequence[str], idx: int, line: str) -> bool:
 
 
 def enclosing_symbol(path: str, text: str, line: int) -> tuple[Span, str] | None:
-    """The innermost definition, section or key that the line (counted from 1) lies in, with its name under the names of
-    those around it. Assignments inside functions are not meant. None where nothing encloses it."""
+    """The innermost definition, section or key around a line (counted from 1), with its qualified name. Assignments
+    inside functions do not count. None when nothing is around the line."""
     language = language_of(path)
     lines = split_lines(text)
     idx = line - 1
@@ -191,9 +191,9 @@ def _qualified(language: Language, lines: Sequence[str], start: int, name: str) 
 
 
 def find_symbol(path: str, text: str, name: str) -> Span | None:
-    """Where something of that name is defined; the name may stand under others (`Store.open`, `store::open`).
+    """The definition of a name, which may be qualified (`Store.open`, `store::open`); None when there is none.
 
-    Of several the one under most of those names, then a function before an assignment, then the first.
+    Of several, the one with the most parts of the qualified name, then a block before an assignment, then the first.
     """
     language = language_of(path)
     lines = split_lines(text)

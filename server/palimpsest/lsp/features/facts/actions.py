@@ -21,7 +21,7 @@ from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.wording import counted
 
-_KEPT_RIGHT: Final = "palimpsest.fact.verify"
+_VERIFY: Final = "palimpsest.fact.verify"
 """The one action that an editor may carry out together with all other quick fixes: it deletes nothing, changes no text
 and can be reversed. Each other action has its command as its kind, so that users choose it themselves."""
 _TITLES: Final = {
@@ -72,7 +72,7 @@ def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) ->
     return [
         lsp.CodeAction(
             f"{_TITLES[name]}: {short}",
-            lsp.CodeActionKind.QuickFix if name == _KEPT_RIGHT else name,
+            lsp.CodeActionKind.QuickFix if name == _VERIFY else name,
             about or None,
             command=lsp.Command(_TITLES[name], name, arguments=[{"folderUri": folder, "factId": fact_id}]),
         )
@@ -148,7 +148,7 @@ async def _document(session: FolderSession) -> str:
     found = await session.folder.facts.keeper.select(Wanted(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]
     lines = [f"# Facts of {_plain(session.folder.root.name)}", ""]
-    for heading, facts in (("To look at", stale), ("Holding", [fact for fact in found if not fact.is_stale])):
+    for heading, facts in (("Stale", stale), ("Up to date", [fact for fact in found if not fact.is_stale])):
         if facts:
             lines += [f"## {heading}", "", *(_item(fact) for fact in facts), ""]
     if not found:

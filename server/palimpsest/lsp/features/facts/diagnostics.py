@@ -62,11 +62,11 @@ async def diagnostics_of(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]
 
 
 def _to_diagnostic(placed: PlacedFact) -> lsp.Diagnostic:
-    what = "changed" if placed.state is FactState.CHANGED else "is gone"
+    event = "has changed" if placed.state is FactState.CHANGED else "is gone"
     kind = placed.fact.fact.fact_type.value.replace("_", " ")
     return lsp.Diagnostic(
         placed.range,
-        f"A fact rests on what stood here, and it {what}. Does it still hold? {kind}: {placed.fact.fact.content}",
+        f"A fact rests on this place, which {event}. Does it still hold? {kind}: {placed.fact.fact.content}",
         lsp.DiagnosticSeverity.Warning,
         CODE,
         source=SOURCE,

@@ -68,7 +68,7 @@ async def pin_fact(ls: PalimpsestServer, params: PinFactParams) -> FactInfo:
         if params.start_line is not None:
             end = params.start_line if params.end_line is None else params.end_line
             if not 0 <= params.start_line <= end:
-                raise InvalidRequest("The lines are counted from 0, and the last one lies behind the first.")
+                raise InvalidRequest("Lines are counted from 0, and the last one must not come before the first.")
             span = Span(params.start_line + 1, end + 1)
         place = Place(path, span)
     fact = await session.folder.facts.keeper.pin_fact(params.content, params.entities or (), place)
