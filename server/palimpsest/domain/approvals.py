@@ -1,11 +1,12 @@
-"""What a user is asked before a tool changes something, what they may answer, and which later calls an answer covers.
+"""The user's approval before a tool changes something: the question, the answers, and the later calls that an answer
+covers.
 
-What is shown is what would happen, complete, with every character that shows nothing or changes how others are read
-written as its number: `⟨U+202E⟩`. Two commands that differ are never shown alike.
+The question shows the complete effect. Every character that is invisible or changes how others are displayed is written
+as its number: `⟨U+202E⟩`. Two different commands never look alike.
 
-An answer that is kept is a rule. It covers the calls of one tool whose words begin with the rule's words, each word
-exactly: for a command those are its folder and its arguments, for an edit the path; a tool of the editor has none, so
-a rule covers every call of it.
+An answer that is kept is a rule. It covers the calls of one tool whose words begin with the rule's words, each compared
+exactly. A command's words are its folder and its arguments, an edit's word is the path. An editor's tool has no words,
+so a rule covers every call of it.
 """
 
 from __future__ import annotations
@@ -23,35 +24,35 @@ PROPOSE_EDIT: Final = "propose_edit"
 
 
 class Answer(StrEnum):
-    """What a user says to a request."""
+    """The user's answer to a request."""
 
     ONCE = "once"
     """Yes, this time."""
     ALWAYS = "always"
-    """Yes, and to everything the request's rule would cover, until that is revoked."""
+    """Yes, and also to everything that the request's rule covers, until it is revoked."""
     DENY = "deny"
     """No, this time."""
     NEVER = "never"
-    """No, and to everything the request's rule would cover, until that is revoked."""
+    """No, and also to everything that the request's rule covers, until it is revoked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A call that waits for the user's word."""
+    """A call that waits for the user's answer."""
 
     tool: str
     words: tuple[str, ...]
-    """What rules are compared with."""
+    """The words that rules are compared with."""
     title: str
-    """A question of one line."""
+    """The question, on one line."""
     shown: str
-    """What would happen, complete; lines and tabs are the only characters in it that show nothing."""
+    """The complete effect. Line ends and tabs are its only invisible characters."""
     may_be_always: bool = True
-    """False where no kept answer can say yes: a shell may be given anything."""
+    """False when no rule may allow the call: the arguments of a shell may do anything."""
 
     @property
     def covers(self) -> str:
-        """What a rule made of the answer would cover, to stand behind "always" or "never"."""
+        """A description of the calls that a rule would cover, for display after "always" or "never"."""
         return describe(self.tool, self.words)
 
 
@@ -70,13 +71,13 @@ class Rule:
 
 
 def decide(rules: Iterable[Rule], request: ApprovalRequest) -> Literal[Answer.ALWAYS, Answer.NEVER] | None:
-    """What the rules say; None: the user has to be asked. One that says never wins."""
+    """The answer of the rules; None when the user must be asked. A rule that denies wins."""
     said = {rule.answer for rule in rules if rule.covers(request)}
     return Answer.NEVER if Answer.NEVER in said else Answer.ALWAYS if said else None
 
 
 def describe(tool: str, words: Sequence[str]) -> str:
-    """What a rule of these words covers."""
+    """A description of the calls that a rule with these words covers."""
     if tool == RUN_COMMAND and words:
         return f"commands in {_folder(words[0])} that begin with: {show_command(words[1:])}"
     if tool == PROPOSE_EDIT and words:
@@ -85,7 +86,7 @@ def describe(tool: str, words: Sequence[str]) -> str:
 
 
 def command_request(command: Sequence[str], cwd: str, timeout_s: int) -> ApprovalRequest:
-    """A command, its program first, in a folder below the workspace folder."""
+    """The request for a command, program first, in a folder below the workspace folder."""
     return ApprovalRequest(
         RUN_COMMAND,
         (cwd, *command),
@@ -100,7 +101,7 @@ def edit_request(path: str, diff: str) -> ApprovalRequest:
 
 
 def editor_tool_request(name: str, arguments: str) -> ApprovalRequest:
-    """A call of a tool that the editor brought; `arguments` is JSON of any layout."""
+    """The request for a call of an editor's tool; `arguments` is JSON in any layout."""
     return ApprovalRequest(name, (), f"Let the editor run {visible(name)}?", visible(arguments, keep="\n"))
 
 
@@ -114,16 +115,16 @@ _HIDDEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What shows nothing although its category says letter, mark or symbol: Default_Ignorable_Code_Point of Unicode 16
-(DerivedCoreProperties.txt) and characters whose glyph is blank."""
+"""Characters that are invisible although their category is letter, mark or symbol: Default_Ignorable_Code_Point of
+Unicode 16 (DerivedCoreProperties.txt), and characters with a blank glyph."""
 _UNSHOWN: Final = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"))
 _OPENING: Final = "\u27e8"
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """The text with every character in it that cannot be seen written as its number. Different texts stay different.
+    """The text with each invisible character written as its number. Different texts stay different.
 
-    `keep`: what stays as it is although it shows nothing. A blank always does.
+    `keep` lists invisible characters that stay. A blank always stays.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -131,13 +132,13 @@ def visible(text: str, *, keep: str = "") -> str:
 
 
 def show_command(command: Sequence[str]) -> str:
-    """A command on one line, quoted as a POSIX shell would read it. Different commands are shown differently."""
+    """A command on one line, quoted for a POSIX shell. Different commands look different."""
     return visible(shlex.join(command))
 
 
 def _shown(character: str) -> str:
     is_seen = unicodedata.category(character) not in _UNSHOWN and _HIDDEN.match(character) is None
-    # The bracket too, or a text could spell out a mark that stands for nothing.
+    # The bracket is escaped too, or a text could imitate a mark.
     if character == " " or (is_seen and character != _OPENING):
         return character
     return f"{_OPENING}U+{ord(character):04X}\u27e9"
@@ -164,7 +165,7 @@ _SUFFIXES: Final = (".bat", ".cmd", ".com", ".exe")
 
 
 def runs_what_it_is_given(command: Sequence[str]) -> bool:
-    """Whether the program is a shell, starts others, or is an interpreter that is not given a script or a module.
+    """Whether the program is a shell, starts other programs, or is an interpreter without a script or a module.
 
     A rule for the beginning of such a command would allow everything.
     """
@@ -179,7 +180,7 @@ def runs_what_it_is_given(command: Sequence[str]) -> bool:
 
 
 def _program(word: str) -> str:
-    """The name of a program, without folders, a suffix of Windows or a version."""
+    """The program's name without folders, a Windows suffix or a version."""
     name = re.split(r"[/\\]", word)[-1].casefold()
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)

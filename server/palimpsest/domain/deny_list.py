@@ -1,8 +1,8 @@
-"""Names of files and folders that are never read for a model or for a quote, whatever else allows it.
+"""Names of files and folders that are never read for a model or for a quote, even if other rules allow it.
 
-They hold secrets, or they are the machinery of git and of Palimpsest. A name is judged by how the most lenient file
-system would read it, so that no other spelling of a denied name slips through: without regard to case, to the Unicode
-form, to characters that show nothing, and to what Windows drops from the end of a name or takes for a stream.
+They hold secrets, or they belong to git or to Palimpsest. A name is compared as the most lenient file system would read
+it, so that no other spelling of a denied name gets through: ignoring case, the Unicode form, invisible characters, and
+the endings that Windows drops from a name or reads as a stream.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ DENIED_NAMES: Final = (
     "secrets*.y*ml",
     "service*account*.json",
 )
-"""Patterns of whole names, in lower case. `git~1` is what Windows calls `.git` where it keeps short names."""
+"""Patterns of whole names, in lower case. Windows calls `.git` `git~1` where it keeps short names."""
 
 ALLOWED_NAMES: Final = frozenset((".env.example", ".env.sample", ".env.template"))
-"""Names that a pattern above covers although they are made to be shown."""
+"""Names that match a pattern above but are made to be shared."""
 
 _DENIED: Final = re.compile("|".join(map(translate, DENIED_NAMES)))
 _PRIVATE_KEY: Final = re.compile(rb"^[ \t]*-----BEGIN [A-Z ]*PRIVATE KEY-----", re.MULTILINE)
 
 
 def is_denied(path: str) -> bool:
-    """Whether a path, with `/` or `\\`, names something denied or lies in a folder that is."""
+    """Whether a path, with `/` or `\\`, names something denied or is inside a denied folder."""
     return any(_is_denied_name(name) for name in path.replace("\\", "/").split("/"))
 
 
 def holds_private_key(data: bytes) -> bool:
-    """Whether a private key in text form begins in `data`, whatever its file is called."""
+    """Whether a private key in text form begins in `data`, whatever the file's name."""
     return _PRIVATE_KEY.search(data) is not None
 
 

@@ -1,19 +1,19 @@
-"""The one error tree. Everything a user may read about is raised as one of these.
+"""The error tree. Every failure that is reported to a user is one of these.
 
     PalimpsestError
-    ├── InvalidRequest      what was asked cannot be done as asked; says what to do instead
-    │   └── NotFound        the conversation, turn, model or folder named does not exist here
+    ├── InvalidRequest      the request cannot be carried out; the message says what to do instead
+    │   └── NotFound        the named conversation, turn, model or folder does not exist here
     ├── ConversationBusy    another writer holds the conversation
-    ├── LeaseLost           another server took the conversation over; re-read and try again
+    ├── LeaseLost           another server took over the conversation; read again and retry
     ├── ContextError        the context cannot be built within its limit
     │   ├── SummarizationNeeded
     │   ├── RecentMessagesTooLarge
     │   └── RulesTooLarge      pins take more than their share of the budget
     ├── StoreError          the folder's store cannot be opened, read or written
-    └── ProviderError       a model's service failed; its kind says how
+    └── ProviderError       a model's service failed; `kind` tells the reason
 
-Messages are full sentences for the person who asked. They hold no key, no message text and no file content,
-because they end up in logs and in editors.
+Messages are full sentences for the user. They contain no key, no message text and no file content, because they end up
+in logs and in editors.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from typing import Final
 
 from palimpsest.wording import counted
 
-CLOSED: Final = "The store is closed, because this server is ending or has let go of the folder."
+CLOSED: Final = "The store is closed, because this server is ending or has left the folder."
 NO_HANDLES: Final = (
-    "Palimpsest has no file handle left, so it could not open what it needs. Nothing stored is lost. Close some "
+    "Palimpsest has no file handle left, so it could not open its files. Nothing stored is lost. Close some "
     "windows, or raise the limit (`ulimit -n`) for the program that starts Palimpsest, then try again."
 )
 
 
 def is_out_of_handles(error: BaseException) -> bool:
-    """Whether the system said that this process, or the machine, has too many files open."""
+    """Whether the error means that this process, or the machine, has too many open files."""
     return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def system_sentence(error: OSError) -> str:
-    """What the system refused, without its numbers: `No such file or directory: a.txt.`"""
+    """The system's error without its numbers: `No such file or directory: a.txt.`"""
     what = error.strerror or type(error).__name__
     return f"{what}: {error.filename}." if error.filename else f"{what}."
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> str:
-    """Why nobody can listen there, and what to do. asyncio puts its own words around the system's."""
+    """The reason why nothing can listen at this address, and advice. asyncio's message would repeat the system's."""
     number = error.errno or 0
     if number == errno.EADDRINUSE:
         return (
@@ -52,12 +52,12 @@ def cannot_listen(host: str, port: int, error: OSError) -> str:
             "to be given a free one."
         )
     if number in (errno.EACCES, errno.EPERM):
-        return f"This system lets you not listen on port {port} of {host}. Choose one above 1023 with --port."
+        return f"This system does not allow you to listen on port {port} of {host}. Choose one above 1023 with --port."
     return f"Cannot listen on {host}:{port}: {error.strerror or type(error).__name__}."
 
 
 class ErrorKind(StrEnum):
-    """What went wrong, for programs. The names go over the wire."""
+    """The kind of an error, for programs. The names are part of the protocol."""
 
     INVALID_REQUEST = "invalid_request"
     NOT_FOUND = "not_found"
@@ -80,7 +80,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """The numbers and names that go with an error; None where they do not apply."""
+    """The numbers and names of an error; None where they do not apply."""
 
     provider: str | None = None
     model: str | None = None
@@ -90,7 +90,7 @@ class ErrorDetail:
 
 
 class PalimpsestError(Exception):
-    """Base of every expected failure. `str(error)` is a sentence for the user."""
+    """The base of all expected failures. `str(error)` is a sentence for the user."""
 
     kind: ErrorKind = ErrorKind.INTERNAL
     is_retryable: bool = False
@@ -123,11 +123,11 @@ class LeaseLost(PalimpsestError):
 
 
 class ContextError(PalimpsestError):
-    """No prepared context exists for what was asked."""
+    """The request's context cannot be prepared."""
 
 
 class SummarizationNeeded(ContextError):
-    """Older messages must be summarised before the context fits."""
+    """Older messages must be summarized before the context fits."""
 
     kind = ErrorKind.NEEDS_SUMMARIZATION
 
@@ -146,24 +146,24 @@ class SummarizationNeeded(ContextError):
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """The one message that is why a request cannot be sent. Tokens by the upper estimate."""
+    """The one message that makes a request too long. Tokens are upper estimates."""
 
     message_id: int
     is_newest: bool
     tokens: int
     room_tokens: int
-    """What it might take at most; 0 and more."""
+    """The most tokens that the message may take; at least 0."""
 
 
 class RecentMessagesTooLarge(ContextError):
-    """What must be sent verbatim is larger than the limit; summarising cannot help."""
+    """The messages that must be sent verbatim are larger than the limit; summarizing cannot help."""
 
     kind = ErrorKind.RECENT_MESSAGES_TOO_LARGE
 
     def __init__(
         self, required_tokens: int, budget_tokens: int, message_count: int, too_long: TooLong | None = None
     ) -> None:
-        """`too_long`: the message without which the rest would fit; None where it is several together."""
+        """`too_long` is the message without which the rest would fit; None when it takes several."""
         self.required_tokens = required_tokens
         self.budget_tokens = budget_tokens
         self.message_count = message_count
@@ -175,8 +175,8 @@ class RecentMessagesTooLarge(ContextError):
         else:
             which = "Your message" if too_long.is_newest else f"Your message {too_long.message_id}, which is answered,"
             said = (
-                f"{which} is too long for this model: it takes {too_long.tokens} tokens, and {too_long.room_tokens} of "
-                f"{budget_tokens} are free for it."
+                f"{which} is too long for this model: it takes {too_long.tokens} tokens, but only "
+                f"{too_long.room_tokens} of {budget_tokens} are free for it."
             )
         super().__init__(
             f"{said} Shorten the message, attach less, put the text into a file of the folder and ask about that, or "
@@ -195,7 +195,7 @@ class RulesTooLarge(ContextError):
         self.cap_tokens = cap_tokens
         super().__init__(
             f"The pins would take {required_tokens} tokens, but only {cap_tokens} of the budget are for standing "
-            "rules. Take a pin back, shorten it, or use a model with a larger window.",
+            "rules. Withdraw a pin, shorten it, or use a model with a larger window.",
             ErrorDetail(limit_tokens=cap_tokens, projected_tokens=required_tokens),
         )
 
@@ -205,7 +205,7 @@ class StoreError(PalimpsestError):
 
 
 class ProviderError(PalimpsestError):
-    """A failure of a model's service. Raised by model clients only, with the kind already decided."""
+    """A failure of a model's service. Only model clients raise it, and they set its kind."""
 
     def __init__(
         self, kind: ErrorKind, message: str, detail: ErrorDetail | None = None, *, is_retryable: bool = False

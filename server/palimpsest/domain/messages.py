@@ -1,7 +1,7 @@
-"""Messages and their parts, in the one form everything else derives from: storage, digests, requests, exports.
+"""Messages and their parts, the form from which storage, digests, requests and exports derive.
 
-A message is what a model saw or said. Its content never changes once stored, so it is a value, and its
-canonical JSON is defined here, once.
+A message is text or data that a model received or produced. Its content never changes once stored, so it is a value,
+and its canonical JSON is defined here only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, NewType
 
 MessageId = NewType("MessageId", int)
-"""0, 1, 2, … within a conversation, gapless, never reused."""
+"""0, 1, 2, … within a conversation, without gaps, never reused."""
 ConversationId = NewType("ConversationId", str)
 TurnId = NewType("TurnId", str)
 StepId = NewType("StepId", int)
@@ -32,13 +32,13 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """Whether the message is all that was to come."""
+    """Whether and how a message is incomplete."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
     ERRORED = "errored"
     INTERRUPTED = "interrupted"
-    """The server died while it was being written; what had been shown is kept."""
+    """The server died while the message was being written; the part that had been shown is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """Thinking that a model showed. Rendered only for the model family it came from."""
+    """Thinking that a model showed. It is rendered only for models of the same family."""
 
     text: str
     type: Literal["reasoning"] = "reasoning"
@@ -75,17 +75,17 @@ class ToolResultPart:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentPart:
-    """A snapshot of something the user attached: it stays as it was when it was sent."""
+    """A snapshot of an attachment, which never changes after the message was sent."""
 
     label: str
-    """How people name it, such as `src/a.py:10-20`."""
+    """The attachment's name for people, such as `src/a.py:10-20`."""
     text: str
     type: Literal["attachment"] = "attachment"
 
 
 @dataclass(frozen=True, slots=True)
 class OpaquePart:
-    """Bytes a provider wants back verbatim, such as a signature. Never counted as text, never shown."""
+    """Data that a provider wants back verbatim, such as a signature. It is never counted as text and never shown."""
 
     provider: str
     model: str
@@ -108,17 +108,17 @@ _PART_TYPES: Final[Mapping[str, type[Part]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is said: a role, parts in order, and how it ended. The part of a message that is hashed as content."""
+    """The content of a message: a role, parts in order, and how it ended. The content digest covers it."""
 
     role: Role
     parts: tuple[Part, ...]
     status: MessageStatus = MessageStatus.COMPLETE
     notes: tuple[str, ...] = field(default=())
-    """What was changed on entry, such as `removed 1 NUL character`."""
+    """The changes that were made on entry, such as `removed 1 NUL character`."""
 
     @property
     def text(self) -> str:
-        """The text parts, joined: what a person would read as the message."""
+        """The text parts, joined: the message as a person reads it."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     @property
@@ -130,7 +130,7 @@ class Content:
         return tuple(part for part in self.parts if isinstance(part, ToolResultPart))
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object that `from_json` turns back into an equal value."""
+        """The content as a JSON object; `from_json` is the inverse."""
         value: dict[str, Any] = {
             "role": self.role.value,
             "parts": [{name: getattr(part, name) for name in part.__slots__} for part in self.parts],
@@ -142,19 +142,19 @@ class Content:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Content:
-        """Raises ValueError (KeyError, TypeError) when `value` is not what `to_json` writes."""
+        """The inverse of `to_json`. Raises ValueError (KeyError, TypeError) for any other value."""
         parts = tuple(_PART_TYPES[part["type"]](**part) for part in value["parts"])
         status = MessageStatus(value["status"])
         return cls(Role(value["role"]), parts, status, tuple(value.get("notes", ())))
 
 
 def canonical_json(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, UTF-8 characters as they are, no NaN."""
+    """The canonical JSON text of a value: sorted keys, no spaces, UTF-8 characters unescaped, no NaN."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def is_clean(text: str) -> bool:
-    """Whether `clean_text` would leave the text as it is."""
+    """Whether `clean_text` would leave the text unchanged."""
     if "\0" in text:
         return False
     if text.isascii():
@@ -167,7 +167,7 @@ def is_clean(text: str) -> bool:
 
 
 def clean_text(text: str) -> tuple[str, tuple[str, ...]]:
-    """Text that every part of the system can store and send, and notes about what had to change.
+    """The text in a form that every part of the system can store and send, and notes about the changes.
 
     NUL characters are removed; lone surrogates, which no UTF-8 file or request can hold, become U+FFFD.
     """
@@ -185,12 +185,12 @@ def clean_text(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def user_message(text: str) -> Content:
-    """A user's message from what was typed."""
+    """A user's message with this text."""
     cleaned, notes = clean_text(text)
     return Content(Role.USER, (TextPart(cleaned),), notes=notes)
 
 
 def tool_result(call: ToolCallPart, text: str, *, is_error: bool = False) -> Content:
-    """The message that answers `call`."""
+    """The message with the result of `call`."""
     cleaned, notes = clean_text(text)
     return Content(Role.TOOL, (ToolResultPart(call.call_id, call.name, cleaned, is_error),), notes=notes)

@@ -1,4 +1,4 @@
-"""Tools as they are declared to a model."""
+"""The declaration of a tool to a model."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_a_provider_has_a_client_and_models_with_limits(entry: ProviderEntry) ->
 
 def test_the_protocol_and_the_extension_name_the_providers_that_take_a_key() -> None:
     source = Path(credentials.__file__).read_text("utf-8")
-    named = re.findall(r"`(\w+)`", re.search(r'"""The service: (.*?)\."""', source).group(1))  # type: ignore[union-attr]
+    named = re.findall(r"`(\w+)`", re.search(r'"""The provider: (.*?)\."""', source).group(1))  # type: ignore[union-attr]
     keys = (ROOT / "editors/vscode/src/native/keys.ts").read_text("utf-8")
     listed = re.findall(r'"(\w+)"', re.search(r"const PROVIDERS = \[(.*?)\]", keys).group(1))  # type: ignore[union-attr]
     assert [each.name for each in WITH_KEY] == named == listed

@@ -81,8 +81,8 @@ def _with(name: str, number: int, **changes: Any) -> Transfer:
 
 BROKEN = {
     "message ids are sequential": (_with("messages", 2, id=MessageId(3)), 4, "message ids count 0, 1, 2"),
-    "message ids begin at 0": (_messages(lambda lines: lines[1:]), 2, "here 0 is due"),
-    "no message is missing": (_messages(lambda lines: (*lines[:2], *lines[3:])), 4, "here 2 is due"),
+    "message ids begin at 0": (_messages(lambda lines: lines[1:]), 2, "this one must be 0"),
+    "no message is missing": (_messages(lambda lines: (*lines[:2], *lines[3:])), 4, "this one must be 2"),
     "contents match their digests": (_with("messages", 3, content=ODD), 5, "content does not match"),
     "digests follow from what is before": (_with("messages", 1, digest="0" * 64), 3, "does not follow"),
     "the time of a message participates": (_with("messages", 1, created_at="2027-01-01T00:00:00Z"), 3, "not follow"),
@@ -91,28 +91,28 @@ BROKEN = {
     "the number of messages is the header's": (replace(SOUND, header=header(C, 7)), 1, "announces 7"),
     "turns begin at messages": (_with("turns", 0, user_message=MessageId(6)), 8, "refers to a message that is not"),
     "turns have ended": (_with("turns", 0, state=TurnState.TOOLS), 8, "has not ended"),
-    "turns stand there once": (replace(SOUND, turns=(TURN, TURN)), 9, "not in order, or stand there twice"),
+    "turns stand there once": (replace(SOUND, turns=(TURN, TURN)), 9, "out of order or repeated"),
     "summary ids are sequential": (_with("summaries", 1, id=2), 10, "summary ids count 0, 1, 2"),
     "summary ranges reference valid messages": (_with("summaries", 2, end=MessageId(7)), 11, "messages that are not"),
     "summary ranges are not empty": (_with("summaries", 0, end=MessageId(0)), 9, "messages that are not"),
     "summary ranges begin at 0 or later": (_with("summaries", 0, start=MessageId(-1)), 9, "messages that are not"),
-    "summaries are made of earlier ones": (_with("summaries", 1, children=(2,)), 10, "does not stand before it"),
+    "summaries are made of earlier ones": (_with("summaries", 1, children=(2,)), 10, "does not come before it"),
     "summaries hold what they are made of": (_with("summaries", 2, end=MessageId(2)), 11, "reaches beyond"),
-    "summaries stand above what they are made of": (_with("summaries", 2, level=1), 11, "not below it"),
+    "summaries stand above what they are made of": (_with("summaries", 2, level=1), 11, "level is not lower"),
     "hidden ranges reference valid messages": (_with("hidden", 0, end=MessageId(9)), 12, "messages that are not"),
     "hidden ranges are in order": (
         replace(SOUND, hidden=(*SOUND.hidden, replace(SOUND.hidden[0], start=MessageId(1)))),
         13,
         "not in order",
     ),
-    "what is there is not purged": (_with("messages", 3, purged_role=Role.TOOL), 5, "said to be purged"),
+    "what is there is not purged": (_with("messages", 3, purged_role=Role.TOOL), 5, "marked as purged"),
     "hidden ranges count valid summaries": (_with("hidden", 0, n_summaries=4), 12, "counts summaries"),
     "expansions reference valid messages": (_with("expansions", 0, end=MessageId(9)), 13, "messages that are not"),
     "withdrawals reference valid messages": (_with("withdrawals", 0, message=MessageId(9)), 14, "message that is not"),
     "summarised messages reference valid summaries": (_with("cuts", 1, blocks=(3,)), 16, "a summary that is not in"),
     "the summaries of a cut do not overlap": (_with("cuts", 1, blocks=(0, 2)), 16, "overlap"),
     "cuts end at messages": (_with("cuts", 1, end=MessageId(7)), 16, "behind the last message"),
-    "cuts are in order": (_with("cuts", 1, version=1), 16, "not in order"),
+    "cuts are in order": (_with("cuts", 1, version=1), 16, "out of order"),
     "estimators are positive": (_with("cuts", 0, factor=0.0), 15, "out of its range"),
     "estimators are numbers that count": (_with("cuts", 0, sigma=1e308), 15, "out of its range"),
     "what is left out is there": (_with("cuts", 0, left_out=((0, 9),)), 15, "what is left out"),
@@ -201,7 +201,7 @@ def test_what_is_no_export_is_refused(text: str) -> None:
 
 def test_lines_stand_in_their_order() -> None:
     lines = encode(SOUND).splitlines()
-    assert "stands behind lines that come after it" in refusal("\n".join([*lines, lines[1]]))
+    assert "comes after lines that must follow it" in refusal("\n".join([*lines, lines[1]]))
 
 
 def test_a_fork_names_whose_messages_it_has() -> None:
@@ -210,9 +210,9 @@ def test_a_fork_names_whose_messages_it_has() -> None:
     fork = replace(SOUND, header=head, messages=chained(C, CONTENTS, TURNS, parents))
     assert decode(encode(fork)) == fork
     nameless = replace(fork, messages=SOUND.messages)
-    assert "name the conversation they stand in" in refusal(encode(nameless))
+    assert "name the conversation that they belong to" in refusal(encode(nameless))
     orphan = replace(fork, header=replace(head, parent=None))
-    assert "from which message on the fork" in refusal(encode(orphan))
+    assert "does not name the fork's first message" in refusal(encode(orphan))
 
 
 def test_a_copy_verifies_under_its_own_id_and_says_of_what_it_is_one() -> None:

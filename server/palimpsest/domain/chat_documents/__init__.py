@@ -1,1 +1,1 @@
-"""A conversation as a text document, and where text of ours goes in one that somebody types in."""
+"""A conversation as a text document, and the placement of our text in a document that the user is typing in."""

@@ -1,1 +1,1 @@
-"""Messages in their order: the chain of digests, and exchanges that stay whole."""
+"""Messages in order: the chain of digests, and exchanges that stay whole."""

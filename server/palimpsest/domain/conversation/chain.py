@@ -3,7 +3,7 @@
     content digest = H(canonical JSON of the content)
     digest         = H(canonical JSON of [predecessor's digest, header, content digest])
 
-Two levels, so that a purge can leave the digests as a tombstone and the chain still verifies without the text.
+With two levels, a purge can leave the digests as a tombstone, and the chain is still verifiable without the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIGEST_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as it is in the store, for ever: or what a purge has left of it."""
+    """A message in the store. It never changes, except that a purge leaves a tombstone."""
 
     conversation_id: ConversationId
     id: MessageId
@@ -30,7 +30,7 @@ class StoredMessage:
     turn_id: TurnId | None
     digest: Digest
     purged: Digest | None = None
-    """Of a tombstone: the digest of the content that was there. Its own content has no parts."""
+    """For a tombstone, the digest of the content that was purged; its own content has no parts. Else None."""
 
 
 def _hash(value: object) -> Digest:
@@ -61,7 +61,7 @@ def message_digest(
 
 
 def first_broken(messages: Iterable[StoredMessage]) -> MessageId | None:
-    """The first message whose digest or id does not follow from its predecessors; None when the chain verifies.
+    """The first message whose digest or id does not follow from its predecessors; None when the chain is intact.
 
     `messages` are all messages of one conversation, oldest first. Tombstones count with the digest they kept.
     """

@@ -1,7 +1,7 @@
-"""Exchanges: the smallest units that may be cut or aged.
+"""Exchanges: the smallest units that compaction may cut or age.
 
-A user message is an exchange. So is an assistant message with all results of its calls; where a recording splits one
-parallel batch into several assistant messages before the first result, they are one exchange together.
+A user message is an exchange. So is an assistant message with all results of its calls. Where a recording splits one
+parallel batch into several assistant messages before the first result, they form one exchange together.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from palimpsest.domain.messages import Content, Role
 
 
 def exchange_starts(contents: Sequence[Content]) -> list[int]:
-    """Indexes at which an exchange begins, ascending; empty for no contents.
+    """The indexes at which exchanges begin, ascending; empty without contents.
 
-    The first index always begins one, whatever stands there.
+    The first index always begins one, whatever its role.
     """
     starts: list[int] = []
     open_calls: list[str] = []
@@ -37,7 +37,7 @@ def exchange_starts(contents: Sequence[Content]) -> list[int]:
 
 
 def unanswered_calls(contents: Sequence[Content]) -> list[str]:
-    """Ids of calls that have no result among `contents`, oldest first."""
+    """The ids of calls without a result among `contents`, oldest first."""
     open_calls: list[str] = []
     for content in contents:
         open_calls.extend(call.call_id for call in content.calls)

@@ -1,4 +1,4 @@
-"""A conversation without its messages."""
+"""The record of a conversation, without its messages."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from palimpsest.domain.messages import ConversationId, MessageId
 
 @dataclass(frozen=True, slots=True)
 class ConversationRecord:
-    """A conversation as it stands."""
+    """The current state of a conversation."""
 
     id: ConversationId
     title: str
     model: str
     n_messages: int
-    """The next message's id: messages that were rolled back keep theirs."""
+    """The id of the next message. Messages that were rolled back keep their ids."""
     change_seq: int
     created_at: str
     updated_at: str
     parent: ConversationId | None
-    """The conversation it was forked from."""
+    """The conversation that this one was forked from; None when it is no fork."""
     fork_at: MessageId
-    """The first id that is its own; 0 when it is no fork."""
+    """The first message id that is not the parent's; 0 when it is no fork."""
     is_archived: bool
     draft: str
-    """What the user had typed and not sent, or rolled back."""
+    """Text that the user typed and did not send, or rolled back."""
     layout: str | None = None
-    """How its requests are laid out; None: as the settings say."""
+    """The layout of its requests; None for that of the settings."""

@@ -1,1 +1,1 @@
-"""Words as people write them: typed text without code and quotes, stems, and which words mean little."""
+"""Words as people write them: typed text without code and quotes, stems, and words of little meaning."""

@@ -1,6 +1,6 @@
-"""The little English the offline answers know: words that tell nothing, words that mean nearly the same, word forms.
+"""The English vocabulary of the offline answers: words without meaning, near synonyms, word forms.
 
-All entries are folded (lower case, no accents) and not stemmed; who uses a table stems it.
+All entries are folded (lower case, no accents) and not stemmed; the code that uses a table stems it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STOP: Final = frozenset(
     usually ve very want wants was wasn we well were weren what whats when where whether which while who whom
     whose why will wish with within without won would wouldn yes yet you your yours""".split()
 )
-"""Words that say how something is asked, not what."""
+"""Words that express how a question is asked, not its subject."""
 
 WEAK: Final = frozenset(
     """allow allowed amount answer app application become call called code come comes company configured current
@@ -31,7 +31,7 @@ WEAK: Final = frozenset(
     often old part period place possible program project put repo repository run runs said say service set
     sort start support supported system time type types use used uses using value way work working works""".split()
 )
-"""Words that help a little: they occur in many questions and in many lines that do not answer them."""
+"""Words of little help: they occur in many questions and in many lines that do not answer them."""
 
 PHRASES: Final[Mapping[str, str]] = {
     "at least": "minimum",
@@ -75,7 +75,7 @@ PHRASES: Final[Mapping[str, str]] = {
     "turn on": "enable",
     "up to": "maximum",
 }
-"""Two words that mean what one word means; the first in its base form."""
+"""Pairs of words that mean the same as one word; the first in its base form."""
 
 IRREGULAR: Final[Mapping[str, str]] = dict(
     pair.split(":")
@@ -122,7 +122,7 @@ KINDS: Final[Mapping[str, str]] = {
     "timezone": "utc gmt cet est pst",
     "weekday": _DAYS,
 }
-"""A word that asks for a kind of thing, and things of that kind. One direction only."""
+"""A word for a kind of thing, and words for things of that kind. One direction only."""
 
 _PRICE: Final = r"[$€£]\s?\d|\d\s?[$€£]|\b(?:euro|dollar|cent|pound|crown|franc)s?\b|\b(?:eur|usd|gbp|chf)\b"
 
@@ -140,4 +140,4 @@ PATTERNS: Final[Mapping[str, str]] = {
     "version": r"\bv?\d+\.\d+",
     "website": r"https?://|\bwww\.",
 }
-"""A word that asks for a kind of thing, and how things of that kind are written in folded text."""
+"""A word for a kind of thing, and the pattern of things of that kind in folded text."""

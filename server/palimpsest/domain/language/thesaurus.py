@@ -1,7 +1,7 @@
-"""Groups of words of which one may stand for another in an answer. Folded base forms; stemmed by who uses them.
+"""Groups of words that may replace each other in an answer. Folded base forms; the code that uses them stems them.
 
-A word may be in several groups; groups are not chained. Opposites stand together where an answer to a question about
-the one is often given with the other: what is *accepted* is told by what is *rejected*.
+A word may be in several groups; groups are not chained. Opposites share a group where an answer to a question about one
+often uses the other: *rejected* tells what is *accepted*.
 """
 
 from __future__ import annotations

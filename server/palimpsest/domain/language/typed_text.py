@@ -1,6 +1,6 @@
-"""What of a user's text was typed, in sentences: code, quotes, transcripts and tagged text are left out.
+"""The sentences of a user's text that were typed, without code, quotes, transcripts and tagged text.
 
-Spans are offsets into the text; nothing is rewritten. Bounded: of a very long text only both ends are read.
+Spans are offsets into the text; nothing is rewritten. Bounded: only both ends of a very long text are read.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final
 
 _HEAD_CHARS, _TAIL_CHARS = 16_000, 8_000
 _LONGEST_SENTENCE: Final = 4_000
-"""Characters; what is longer is data."""
+"""The length in characters above which a sentence counts as data."""
 _WRAPPED_FROM: Final = 55
-"""Characters from which a line that ends without a full stop may go on in the next."""
+"""The length in characters from which a line without a full stop may continue on the next line."""
 
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _OUTPUT = re.compile(
@@ -21,9 +21,9 @@ _OUTPUT = re.compile(
     r"|Traceback \(|\d{4}-\d\d-\d\d|\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL)\b|[\w./-]+:\d+(?::\d+)?:|#include"
     r"|(?:import|from \S+ import|def|class|return|const|let \w+ =|var|function) .*[:;({=])"
 )
-"""The beginning of a line that a machine wrote."""
+"""The beginnings of lines that a program printed."""
 _TRANSCRIPT = re.compile(r"\s*[\u273b\u273d\u2736\u2722\u23fa\u23bf\u25cf]")
-"""The marks by which terminal agents begin what they print; indented lines go on with it."""
+"""The marks that terminal agents print at the beginning of output; indented lines continue it."""
 _BULLET = re.compile(r"\s*(?:[-*\u2022+]|\(?\d{1,2}[.)]|[a-z]\))\s+(?:\[[ xX]\]\s+)?")
 _HEADING = re.compile(r"\s*#{1,6} ")
 _TAG = re.compile(r"\s*<([A-Za-z][\w-]*)\b[^>\n]*>")
@@ -36,12 +36,12 @@ _EDGE = " \t\r\n*_"
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of the sentences that were typed, in order, none empty, without bullets and outer white space."""
+    """The spans of the typed sentences, in order, none empty, without bullets and outer white space."""
     for paragraph_start, paragraph_end in _paragraphs(text):
         for first, last in _ends(paragraph_start, paragraph_end):
             start = first
             for match in _SENTENCE_END.finditer(text, first, last):
-                if start == paragraph_start or start > first:  # else it is the end of a sentence that was cut
+                if start == paragraph_start or start > first:  # else it ends a sentence that was cut
                     yield from _trimmed(text, start, match.end())
                 start = match.end()
             if last == paragraph_end and (start == paragraph_start or start > first):
@@ -49,7 +49,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _ends(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """What is read of a paragraph: a pattern is looked for in no more at a time: it holds the interpreter."""
+    """The parts of a paragraph that are read. They are short, because a search for a pattern holds the interpreter."""
     if last - first <= _HEAD_CHARS + _TAIL_CHARS:
         yield first, last
     else:
@@ -71,7 +71,7 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of typed lines that belong together. A line that is short, or closed, stands alone."""
+    """The spans of typed lines that belong together. A short or closed line is a paragraph of its own."""
     start: int | None = None
     end = n_previous = 0
     for first, last, is_typed in _lines(text):
@@ -91,7 +91,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Each line's span without its end, and whether it was typed."""
+    """The span of each line without its end, and whether it was typed."""
     fence: str | None = None
     in_transcript, after_blank, in_indented = False, True, False
     position = tagged_until = 0

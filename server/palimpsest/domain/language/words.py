@@ -1,7 +1,7 @@
-"""Words as the offline answers compare them: folded, split, stemmed.
+"""Words in the form in which the offline answers compare them: folded, split, stemmed.
 
-Two texts share a word when its stems are equal after case and accents are gone and after identifiers and paths were
-taken apart (`retryDelay`, `retry_delay` and `retry/delay` are all *retry delay*).
+Two texts share a word when its stems are equal after removing case and accents and splitting identifiers and paths
+(`retryDelay`, `retry_delay` and `retry/delay` are all *retry delay*).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SECONDS: Final = frozenset(phrase.split()[1] for phrase in PHRASES)
 
 
 class Stemmer(Protocol):
-    """What of snowballstemmer is used. An instance keeps state while it works: not to be shared between threads."""
+    """The part of snowballstemmer that is used. An instance has state, so threads must not share it."""
 
     def stemWord(self, word: str) -> str: ...
 
 
 def new_stemmer() -> Stemmer:
-    """A fresh English stemmer; the library is loaded at the first call."""
+    """A new English stemmer. The first call loads the library."""
     import snowballstemmer
 
     stemmer: Stemmer = snowballstemmer.stemmer("english")
@@ -38,7 +38,7 @@ def new_stemmer() -> Stemmer:
 
 
 def fold(text: str) -> str:
-    """Without case and accents. Line feeds stay where they are, other characters may change in number."""
+    """The text without case and accents. Line feeds stay in place; the number of other characters may change."""
     if text.isascii():
         return text.lower()
     return _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
@@ -50,44 +50,44 @@ def runs(text: str) -> Iterator[str]:
 
 
 def pieces(run: str) -> tuple[str, ...]:
-    """The folded words one run is made of, in order: `HTTPServer's` is *http server*."""
+    """The folded words in one run, in order: `HTTPServer's` is *http server*."""
     run = _APOSTROPHE.split(run)[0]
     if run.isascii():
         if run.islower() and run.isalpha():
             return (run,)
         return tuple(part.lower() for part in _INNER.split(run) if part)
     if _UNSPACED.search(run):
-        # These scripts put no space between words: pairs of characters stand for them.
+        # These scripts put no space between words, so pairs of characters replace them.
         return tuple(run[i : i + 2] for i in range(max(1, len(run) - 1)))
     return tuple(fold(part) for part in _INNER.split(run) if part)
 
 
 def all_pieces(text: str) -> list[str]:
-    """The folded words of a text, in order, stop words too."""
+    """The folded words of a text, in order, including stop words."""
     return [piece for run in runs(text) for piece in pieces(run)]
 
 
 def base(word: str) -> str:
-    """The base form of an irregular word; other words as they are."""
+    """The base form of an irregular word; other words unchanged."""
     return IRREGULAR.get(word, word)
 
 
 def phrase(first: str, second: str, stemmer: Stemmer) -> str | None:
-    """The one word that two neighbouring pieces mean together, such as *login* for *logged in*."""
+    """The one word with the meaning of two neighboring pieces, such as *login* for *logged in*; else None."""
     if second not in _SECONDS:
         return None
     return PHRASES.get(f"{base(first)} {second}") or PHRASES.get(f"{stemmer.stemWord(first)} {second}")
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The stems of a text's content words, in order, with repetitions; stop words left out."""
+    """The stems of a text's content words, in order, with repetitions, without stop words."""
     stemmer = new_stemmer()
     return tuple(stemmer.stemWord(base(piece)) for piece in all_pieces(text) if piece not in STOP)
 
 
 @lru_cache(maxsize=1)
 def stand_ins() -> Mapping[str, frozenset[str]]:
-    """For each stem the stems that mean nearly the same."""
+    """The stems of near synonyms, by stem."""
     stemmer = new_stemmer()
     result: dict[str, set[str]] = {}
     for group in ALIKE:
@@ -99,6 +99,6 @@ def stand_ins() -> Mapping[str, frozenset[str]]:
 
 @lru_cache(maxsize=1)
 def kinds() -> Mapping[str, frozenset[str]]:
-    """For the stem of each kind the stems of things of that kind."""
+    """The stems of things of a kind, by the kind's stem."""
     stemmer = new_stemmer()
     return {stemmer.stemWord(kind): frozenset(map(stemmer.stemWord, things.split())) for kind, things in KINDS.items()}

@@ -1,1 +1,1 @@
-"""What a model's service is to the server: requests, events, limits, and what must not reach it."""
+"""The server's view of a model's service: requests, events, limits, and secrets that must not reach it."""

@@ -1,4 +1,4 @@
-"""What a model can take: limits, where they come from, and the budget and wall that follow."""
+"""The limits of a model, their sources, and the budget and wall that follow from them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import InvalidRequest
 
 DEFAULT_BUFFER: Final = 256
-"""Tokens, when neither model nor provider nor user sets a buffer."""
+"""The tokens of the buffer when neither model nor provider nor user sets one."""
 MARGIN_SHARE: Final = 20
-"""The margin is at least one twentieth of what the reserve leaves."""
+"""The margin is at least this fraction (one twentieth) of the window without the reserve."""
 
 
 class LimitsSource(StrEnum):
-    """Where limits come from, in order of precedence; `learned` caps whatever was found."""
+    """The sources of limits, in order of precedence. `learned` caps the limits of any source."""
 
     OVERRIDE = "override"
     PROVIDER = "provider"
@@ -29,12 +29,12 @@ class LimitsSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """Tokens a model takes and gives."""
+    """The tokens that a model takes and gives."""
 
     window: int
     max_output: int
     max_input: int | None = None
-    """A limit on the input below the window, where the provider has one."""
+    """A limit on the input below the window; None where the provider has none."""
 
     def __post_init__(self) -> None:
         if self.window < 1 or self.max_output < 1 or (self.max_input is not None and self.max_input < 1):
@@ -45,42 +45,42 @@ class ModelLimits:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model as the table knows it, or as much as can be assumed of an unknown one."""
+    """A model in the table, or the assumptions about an unknown one."""
 
     name: str
     provider: str
     limits: ModelLimits
     source: LimitsSource
     tokenizer: str
-    """The public vocabulary that raw counts are made with."""
+    """The public vocabulary for raw counts."""
     estimator: Estimator
     service_name: str
-    """What its provider calls it: the name without the provider that was put before it."""
+    """The provider's name for the model, without a `PROVIDER/` prefix."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether raw counts are the model's own."""
+        """Whether raw counts equal the model's own counts."""
         return self.estimator == Estimator()
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one conversation may send with one model. All in the model's tokens."""
+    """The limits of one conversation's requests to one model, in the model's tokens."""
 
     window: int
     reserve: int
-    """Kept for the answer."""
+    """The tokens kept for the answer."""
     margin: int
     budget: int
-    """A turn's first request."""
+    """The limit of a turn's first request."""
     wall: int
-    """Its later requests."""
+    """The limit of a turn's later requests."""
 
 
 def compute_budget(
     limits: ModelLimits, *, output_limit: int | None = None, buffer: int = DEFAULT_BUFFER, cap: int = 0
 ) -> Budget:
-    """Budget and wall. `output_limit` is what the user wants kept for answers; `cap` 0 means none.
+    """The budget and wall. `output_limit` is the user's reserve for answers; a `cap` of 0 means none.
 
     Raises InvalidRequest when nothing is left for input.
     """
@@ -105,23 +105,24 @@ def compute_budget(
 
 
 def _likely_output(limits: ModelLimits) -> int:
-    """What an answer may take where nobody said: a model that may fill over half its window is given a quarter."""
+    """The reserve for an answer when the user sets none. A model whose output limit is over half its window gets a
+    quarter."""
     return limits.window // 4 if limits.max_output * 2 > limits.window else limits.max_output
 
 
 def within(limits: ModelLimits, window: int) -> ModelLimits:
-    """The limits of a model whose service says that `window` tokens are all it takes, question and answer together:
-    what an answer may take shrinks with it."""
+    """The limits of a model whose service reports `window` as the most for question and answer together. The output
+    limit shrinks with it."""
     smaller = ModelLimits(window, limits.max_output)
     return replace(smaller, max_output=max(_likely_output(smaller), 1))
 
 
 class ModelTable:
-    """The built-in models, by name prefix, and the defaults of providers.
+    """The built-in models by name prefix, and the defaults of providers.
 
-    Built from the data file `models.json`: `families` (name -> tokenizer, factor, sigma), `models` (prefix ->
-    provider, family, window, max_output, max_input?, is_shut_down?), `providers` (name -> window, max_output, family,
-    small?, librarian?: model and the max_input it is given).
+    Built from the data file `models.json`: `families` (name -> tokenizer, factor, sigma), `models` (prefix -> provider,
+    family, window, max_output, max_input?, is_shut_down?), `providers` (name -> window, max_output, family, small?,
+    librarian?: model and its max_input).
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -131,14 +132,14 @@ class ModelTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The prefixes the table knows, in its order, without models that were shut down. Each is also the name of a
-        model, but for those that end in `-`."""
+        """The prefixes in the table, in its order, without models that were shut down. Each is also a model's name,
+        unless it ends in `-`."""
         return tuple(name for name, entry in self._models.items() if not entry.get("is_shut_down"))
 
     def find(self, name: str) -> Model | None:
         """The model with the longest prefix of `name`, or None.
 
-        `PROVIDER/NAME` chooses the provider; NAME may hold slashes, as some services' names do.
+        `PROVIDER/NAME` chooses the provider; NAME may contain slashes, as some services' names do.
         """
         first, _, rest = name.partition("/")
         provider, service_name = (first, rest) if rest and first in self._providers else (None, name)
@@ -153,15 +154,15 @@ class ModelTable:
         return None
 
     def unknown(self, name: str) -> Model:
-        """What is assumed of a model nobody knows: a window of 8,192 tokens."""
+        """The assumptions about a model that is not in the table: a window of 8,192 tokens."""
         return self._model(name, "unknown", self._providers["unknown"], LimitsSource.DEFAULT_FALLBACK, name)
 
     def small_model(self, provider: str) -> tuple[str, int] | None:
-        """The provider's model for summaries, and the input it may be given; None when it has none."""
+        """The provider's model for summaries, and the most input for it; None when it has none."""
         return self._helper(provider, "small")
 
     def librarian_model(self, provider: str) -> tuple[str, int] | None:
-        """The same for extracting facts."""
+        """The provider's model for extracting facts, and the most input for it; None when it has none."""
         return self._helper(provider, "librarian")
 
     def _helper(self, provider: str, job: str) -> tuple[str, int] | None:
@@ -178,6 +179,6 @@ class ModelTable:
 
 
 def with_window(model: Model, window: int) -> Model:
-    """The same model with another window, as the user's own entry for it."""
+    """The same model with another window, as if the user had set it."""
     limits = replace(model.limits, window=window, max_output=min(model.limits.max_output, window), max_input=None)
     return replace(model, limits=limits, source=LimitsSource.OVERRIDE)

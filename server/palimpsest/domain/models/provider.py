@@ -1,6 +1,6 @@
-"""What a model's service is to the rest: something that takes a prepared context and streams events.
+"""The interface to a model's service, which takes a prepared context and streams events.
 
-A model client translates; it decides nothing about what is sent. The order of events within one stream:
+A model client only translates; it makes no decision about the request. The order of events within one stream:
 
     any mix of TextDelta, ThinkingDelta, ToolCallStart, ToolArguments
     (ToolCallStart of a call before its ToolArguments; calls may interleave)
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StopReason(StrEnum):
-    """Why a model stopped."""
+    """The reasons why a model stops."""
 
     END = "end"
     TOOL_CALLS = "tool_calls"
@@ -35,14 +35,14 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one model call as its provider counted them; 0 where it did not say."""
+    """The tokens of one model call as its provider counted them; 0 where it gave no count."""
 
     input_tokens: int = 0
-    """Sent and neither read from nor written to the provider's cache."""
+    """Sent, and neither read from nor written to the provider's cache."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     output_tokens: int = 0
-    """Received, reasoning included."""
+    """Received, including reasoning."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -62,7 +62,7 @@ class ThinkingDelta:
 @dataclass(frozen=True, slots=True)
 class ToolCallStart:
     call_id: str
-    """Unique within the stream; a client makes one up where its provider gives none."""
+    """Unique within the stream; a client creates one when its provider gives none."""
     name: str
 
 
@@ -78,7 +78,7 @@ class Finished:
     stop_reason: StopReason
     usage: TokenUsage
     opaque: tuple[OpaquePart, ...] = ()
-    """What must go back verbatim with this message."""
+    """Parts that must be sent back verbatim with this message."""
 
 
 StreamEvent = TextDelta | ThinkingDelta | ToolCallStart | ToolArguments | Finished
@@ -89,33 +89,33 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in settings and errors, such as `anthropic`."""
+        """The provider's name in settings and errors, such as `anthropic`."""
         ...
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        """One model call. Nothing happens before the first item is awaited."""
+        """Makes one model call. Nothing happens before the first item is awaited."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LiveModel:
-    """A model as its service lists it."""
+    """A model in its service's list."""
 
     service_name: str
-    """What the service calls it."""
+    """The service's name for it."""
     limits: ModelLimits | None
-    """None when the service names the model and not what it takes."""
+    """None when the service lists the model without its limits."""
 
 
 @runtime_checkable
 class LiveProvider(Provider, Protocol):
-    """A provider whose service can be asked about its models and its counting. Both calls go over the network, once:
-    a failure is a `ProviderError`, and nothing is tried again."""
+    """A provider whose service lists its models and counts tokens. Each call makes one network request: a failure is a
+    `ProviderError`, and there is no retry."""
 
     async def models(self) -> Sequence[LiveModel]:
-        """In the service's order; may be empty."""
+        """The models in the service's order; may be empty."""
         ...
 
     async def count_tokens(self, context: PreparedContext) -> int | None:
-        """The tokens of the request as the service counts them. None when it does not count."""
+        """The service's token count of the request; None when it does not count."""
         ...

@@ -1,4 +1,4 @@
-"""The providers that models are asked at: an entry for each, from which every list of them is made."""
+"""The providers of models. Every list of providers is made from these entries."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """A provider that Palimpsest has a client for. Its models and their limits stand in `data/models.json`."""
+    """A provider that Palimpsest has a client for. Its models and their limits are in `data/models.json`."""
 
     name: str
-    """Before the slash of its models' names, and in upper case before `_BASE_URL`."""
+    """The name before the slash in its models' names; in upper case, before `_BASE_URL`."""
     client: str
-    """`module:class` of its client."""
+    """The `module:class` of its client."""
     key_variables: tuple[str, ...] = ()
-    """The variables its key may stand in; the first that is set counts. Empty: it takes no key, and is asked where the
-    variable `NAME_HOST` or its address says."""
+    """The environment variables for its key; the first that is set counts. Empty for a provider without keys, whose
+    address is in `NAME_HOST` or in the settings."""
     compatible_client: str = ""
-    """`module:class` for services at other addresses that speak another dialect of it. Empty: they speak the same."""
+    """The `module:class` of the client for compatible services at other addresses; empty when `client` serves them
+    too."""
 
     @property
     def address_variable(self) -> str:
@@ -31,7 +32,7 @@ class ProviderEntry:
 
     @property
     def hint(self) -> str:
-        """What to do when it is not configured."""
+        """The advice for a user who has not configured it."""
         if not self.key_variables:
             return f"set {self.host_variable} (such as localhost:11434) in the environment and start again"
         other = f" (and {self.address_variable} for another service)" if self.compatible_client else ""
@@ -50,13 +51,13 @@ PROVIDERS: Final = (
     ProviderEntry("gemini", "palimpsest_clients.gemini:GeminiClient", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
     ProviderEntry("ollama", "palimpsest_clients.ollama:OllamaClient"),
 )
-"""In the order in which the first that is configured gives the default model."""
+"""All providers. The first one that is configured gives the default model."""
 
 BY_NAME: Final[Mapping[str, ProviderEntry]] = {each.name: each for each in PROVIDERS}
 WITH_KEY: Final = tuple(each for each in PROVIDERS if each.key_variables)
 
 
 def one_of_those_with_key(word: str = "or") -> str:
-    """`a, b or c`."""
+    """The names of the providers with keys, as `a, b or c`."""
     *first, last = (each.name for each in WITH_KEY)
     return f"{', '.join(first)} {word} {last}"

@@ -1,11 +1,11 @@
-"""Secrets by their form, taken out of text before a model's service sees it.
+"""Removal of secrets from text before a model's service gets it.
 
-Only what has the form of a key of a known service, a private key, a password in an address or an `Authorization` header
-is taken: nothing is judged by how random it looks, because hashes, ids and encoded images are not secrets. A pure
-function of the text, so a message reads the same in every request. Each rule looks for a fixed word first and has no
-unbounded choice behind it, so the time is linear in the text.
+Only text in the form of a known service's key, a private key, a password in an address or an `Authorization` header is
+removed. Randomness is no criterion, because hashes, ids and encoded images are not secrets. The result depends on the
+text alone, so a message is the same in every request. Each rule searches for a fixed word first and has no unbounded
+choice after it, so the time is linear in the text.
 
-The forms are those of the services' own documents, 2026-11.
+The forms are from the services' own documents, 2026-11.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from palimpsest.domain.messages import (
 )
 
 _REMEMBERED: Final = 8_192
-"""Texts of which it is known that they hold no secret: a conversation sends the same ones with every request."""
+"""The number of texts remembered to hold no secret: a conversation sends the same texts with every request."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
     name: str
-    """What stands in the placeholder."""
+    """The name in the placeholder."""
     words: tuple[str, ...]
-    """One of them is in every match."""
+    """Each match contains one of them."""
     pattern: re.Pattern[str]
-    """What it matches goes, but for the group `keep` at its start."""
+    """The match is replaced, except for the group `keep` at its start."""
 
 
 def _key(name: str, words: str, form: str) -> _Rule:
-    """A key that stands alone: not within a longer word, an id or a path, nor within base64."""
+    """The rule for a key that is on its own: not inside a longer word, an id, a path or base64."""
     found = re.compile(rf"(?<![A-Za-z0-9+/_-])(?P<keep>)(?:{form})(?![A-Za-z0-9+/_-])")
     return _Rule(name, tuple(words.split()), found)
 
 
 _NO_EXAMPLE: Final = r"(?!(?:password|passwd|pass|pwd|pw|secret|token|changeme|example|x{3,}|\*+|\.+)(?:@|\b(?!\w)))"
-"""What stands for a password in examples is none."""
+"""Excludes the usual placeholders for passwords in examples."""
 _RULES: Final = (
     _Rule(
         "private key",
@@ -105,14 +105,15 @@ _RULES: Final = (
 
 
 _without_secrets: Final[set[bytes]] = set()
-"""Digests."""
+"""The digests of texts without secrets."""
 
 
 def redact(text: str) -> str:
-    """The text with a placeholder such as `[redacted: AWS access key]` for each secret; the same object without one.
+    """The text with a placeholder such as `[redacted: AWS access key]` for each secret; the same object when there is
+    none.
 
-    Placeholders hold no quote and no backslash, so what was JSON stays JSON. Of what was asked only digests are kept:
-    what is purged, or a secret, must not stay in memory.
+    Placeholders contain no quote and no backslash, so JSON stays JSON. Only digests of the texts are remembered: a
+    secret, or purged text, must not stay in memory.
     """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     if digest in _without_secrets:
@@ -130,14 +131,14 @@ def redact(text: str) -> str:
 
 
 def redact_content(content: Content) -> Content:
-    """The same message without secrets; the same object where there are none."""
+    """The message without secrets; the same object when there are none."""
     parts = tuple(map(_redact_part, content.parts))
     return content if parts == content.parts else replace(content, parts=parts)
 
 
 def redact_context(context: PreparedContext) -> PreparedContext:
-    """The same request without secrets. What was proven of it holds: a placeholder is shorter than what it replaces,
-    or a few tokens, which the buffer below the limit is for."""
+    """The request without secrets. The proof that it fits still holds: a placeholder is shorter than the secret, or a
+    few tokens long, which the buffer below the limit allows for."""
     segments = tuple(
         replace(segment, contents=tuple(map(redact_content, segment.contents))) for segment in context.segments
     )
@@ -153,6 +154,6 @@ def _redact_part(part: Part) -> Part:
         case AttachmentPart():
             return replace(part, label=redact(part.label), text=redact(part.text))
         case OpaquePart():
-            return part  # a service takes it back as it was, or not at all
+            return part  # a service accepts it unchanged, or not at all
         case _:
             assert_never(part)

@@ -1,1 +1,1 @@
-"""A conversation as a file: what it holds, its format, and what makes one sound."""
+"""A conversation as a file: its content, its format, and the checks of an import."""

@@ -1,8 +1,8 @@
-"""What a file of a conversation must be for its import to lose nothing and to break no invariant.
+"""The checks of a conversation's file, so that its import loses nothing and breaks no invariant.
 
-Message ids count 0, 1, 2, … and every digest follows from what is before it. Summary ids count
-0, 1, 2, …; summaries stand for messages that are there, and what a cut summarises it summarises by summaries that are
-there. The newest cut separates no call from its result.
+Message ids count 0, 1, 2, … and every digest follows from the messages before. Summary ids count 0, 1, 2, …; summaries
+cover messages in the file, and a cut summarizes messages only by summaries in the file. The newest cut separates no
+call from its result.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from palimpsest.domain.transfer.conversation import (
 from palimpsest.wording import counted
 
 _MOST_FACTOR = 100
-"""Between a public vocabulary's tokens and a model's, either way; far beyond every model."""
+"""The largest ratio between the token counts of a public vocabulary and of a model, in either direction. No model comes
+near it."""
 _MOST_OVERHEAD = 1_000_000
 
 
 class Fault(ValueError):
-    """What is wrong with a line, as the rest of a sentence."""
+    """The fault of a line, as the rest of a sentence."""
 
     def __init__(self, what: str, line: int | None = None) -> None:
         super().__init__(what)
         self.line = line
-        """None for the line being read."""
+        """The line's number; None for the line that is being read."""
 
 
 class Rules:
-    """The lines read so far, and what the next one may be. Raises Fault for what may not be."""
+    """The lines read so far, and the checks of the next one. Raises Fault."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -57,10 +58,10 @@ class Rules:
         self._turn_ids: set[TurnId] = set()
 
     def add(self, number: int, line: Line) -> None:
-        """The line of that number, which is kept when nothing is wrong with it."""
+        """Checks line `number` and adds it."""
         rank = list(NAMES).index(type(line))
         if rank < self._rank:
-            raise Fault(f"a {NAMES[type(line)]} stands behind lines that come after it")
+            raise Fault(f"a {NAMES[type(line)]} comes after lines that must follow it")
         self._rank = rank
         match line:
             case MessageLine():
@@ -89,12 +90,12 @@ class Rules:
         self.lines[type(line)].append(line)
 
     def finish(self) -> None:
-        """What can be said only of the whole."""
+        """Checks that need the whole file."""
         header, messages = self.header, self.lines[MessageLine]
         if header.n_messages != len(messages):
-            raise Fault(f"it announces {counted(header.n_messages, 'message')}, and the file holds {len(messages)}")
+            raise Fault(f"it announces {counted(header.n_messages, 'message')}, but the file holds {len(messages)}")
         if (header.parent is None) != (header.fork_start == 0) or header.fork_start > header.n_messages:
-            raise Fault("it does not say from which message on the fork has messages of its own")
+            raise Fault("it does not name the fork's first message of its own")
         cut = self._last(CutLine)
         if cut is not None:
             self._check_newest(cut)
@@ -107,11 +108,11 @@ class Rules:
     def _check_message(self, line: MessageLine) -> None:
         due, last = len(self.lines[MessageLine]), self._last(MessageLine)
         if line.id != due:
-            raise Fault(f"message ids count 0, 1, 2, … without a gap, and here {due} is due")
+            raise Fault(f"message ids count 0, 1, 2, … without a gap, so this one must be {due}")
         if (line.conversation is None) == (line.id < self.header.fork_start):
-            raise Fault("the messages below a fork's start, and only those, name the conversation they stand in")
+            raise Fault("the messages below a fork's start, and only those, name the conversation that they belong to")
         if line.content is not None and line.purged_role is not None:
-            raise Fault("the message is there and said to be purged")
+            raise Fault("the message has content although it is marked as purged")
         if line.content is not None and content_digest(line.content) != line.content_digest:
             raise Fault("the message's content does not match its digest")
         derived = message_digest(
@@ -129,7 +130,7 @@ class Rules:
         self._check_id(line.user_message, "a turn")
         self._check_order(line, (line.user_message, line.id), lambda each: (each.user_message, each.id))
         if line.id in self._turn_ids:
-            raise Fault("the turn stands there twice")
+            raise Fault("the turn occurs twice")
         if not line.state.is_final:
             raise Fault("the turn has not ended")
         self._turn_ids.add(line.id)
@@ -137,16 +138,16 @@ class Rules:
     def _check_summary(self, line: SummaryLine) -> None:
         known: list[SummaryLine] = self.lines[SummaryLine]
         if line.id != len(known):
-            raise Fault(f"summary ids count 0, 1, 2, … without a gap, and here {len(known)} is due")
+            raise Fault(f"summary ids count 0, 1, 2, … without a gap, so this one must be {len(known)}")
         self._check_range(line.start, line.end, "a summary")
         if line.level < 1 or min(line.original_tokens, line.duration_ms, line.input_tokens, line.output_tokens) < 0:
             raise Fault("a number of the summary is too small")
         for child in line.children:
             if not 0 <= child < line.id:
-                raise Fault("the summary is made of one that does not stand before it")
+                raise Fault("the summary is made of one that does not come before it")
             lower = known[child]
             if lower.start < line.start or lower.end > line.end or lower.level >= line.level:
-                raise Fault("the summary is made of one that is not below it or reaches beyond its messages")
+                raise Fault("the summary is made of one whose level is not lower, or that reaches beyond its messages")
 
     def _check_cut(self, line: CutLine) -> None:
         if line.version < 1:
@@ -185,12 +186,12 @@ class Rules:
             raise Fault("the preview has another role, or other tool calls, than its message")
 
     def _check_newest(self, cut: CutLine) -> None:
-        """Its blocks begin and end where exchanges do."""
+        """The blocks of the newest cut begin and end where exchanges do."""
         gone = {message_id for each in self.lines[HiddenLine] for message_id in range(each.start, each.end)}
         visible = [message for message in self.lines[MessageLine] if message.id not in gone]
         ids = [message.id for message in visible]
         contents = [message.content for message in visible if message.content is not None]
-        is_whole = len(contents) == len(visible)  # where something was purged, exchanges cannot be told any more
+        is_whole = len(contents) == len(visible)  # a purge removes the roles, so exchanges cannot be found any more
         starts = {ids[index] for index in exchange_starts(contents)} if is_whole else set(ids)
         for block in cut.blocks:
             summary: SummaryLine = self.lines[SummaryLine][block]
@@ -204,7 +205,7 @@ class Rules:
     def _check_order(self, line: Line, key: Any, key_of: Callable[[Any], Any]) -> None:
         last = self._last(type(line))
         if last is not None and key_of(last) >= key:
-            raise Fault(f"lines of type {NAMES[type(line)]} are not in order, or stand there twice")
+            raise Fault(f"lines of type {NAMES[type(line)]} are out of order or repeated")
 
     def _check_id(self, message_id: int, what: str) -> None:
         if not 0 <= message_id < len(self.lines[MessageLine]):

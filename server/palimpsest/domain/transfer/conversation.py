@@ -1,9 +1,9 @@
-"""A conversation as it leaves one store and enters another: all of it, as values.
+"""All values of a conversation, for its move from one store to another.
 
-`transfer_format` makes a file of them and reads one, `transfer_rules` holds what is read to the rules.
+`file_format` writes and reads the file, and `checks` checks what was read.
 
-Left out because it follows from the rest: token counts, and when the conversation last changed. Left out because it
-belongs elsewhere: what steps cost, journals, the pins of the folder.
+Left out because they follow from the rest: token counts, and the time of the last change. Left out because they belong
+elsewhere: the costs of steps, journals, and the folder's pins.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Instant = NewType("Instant", str)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a conversation is a copy of."""
+    """The conversation that this one is a copy of."""
 
     id: ConversationId
     digest: Digest | None = None
-    """Of its last message."""
+    """The digest of the original's last message; None without messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Header:
     is_archived: bool
     draft: str
     fork_start: MessageId
-    """The first message that is its own; 0 when it is no fork."""
+    """The first message id that is not the parent's; 0 when it is no fork."""
     parent: ConversationId | None = None
     origin: Origin | None = None
 
@@ -56,12 +56,13 @@ class MessageLine:
     content_digest: Digest
     digest: Digest
     conversation: ConversationId | None = None
-    """Whose row holds it, which its digest covers; None for the conversation's own."""
+    """The conversation whose row holds the message, and whose id its digest covers; None for the exported
+    conversation."""
     turn: TurnId | None = None
     content: Content | None = None
     """None when it was purged: the digests are its tombstone."""
     purged_role: Role | None = None
-    """Of a tombstone, where it is known."""
+    """The role of a purged message, when it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class HiddenLine:
     start: MessageId
     end: MessageId
     n_summaries: int
-    """How many of the summaries there were then: those that overlap the range may speak of what is hidden."""
+    """The number of summaries at that time. Those that overlap the range may mention hidden messages."""
     created_at: Instant
 
 
@@ -115,7 +116,7 @@ class ExpansionLine:
 
 @dataclass(frozen=True, slots=True)
 class WithdrawalLine:
-    """A standing rule, by its number in its message, that the user took back by command."""
+    """A standing rule, by its number in its message, that the user withdrew by command."""
 
     message: MessageId
     rule: int
@@ -136,7 +137,7 @@ class CutLine:
     front: str
     left_out: tuple[tuple[MessageId, MessageId], ...]
     saved: tuple[tuple[str, int], ...]
-    """Tokens that each strategy saved, by its name."""
+    """The tokens that each strategy saved, by its name."""
     tokens_before: int
     tokens_after: int
     duration_ms: int
@@ -145,7 +146,7 @@ class CutLine:
 
 @dataclass(frozen=True, slots=True)
 class PreviewLine:
-    """What stands for a large message in the newest cut."""
+    """The preview that replaces a large message in the newest cut."""
 
     message: MessageId
     content: Content
@@ -163,37 +164,37 @@ KINDS: Final[Mapping[str, type[Line]]] = {
     "cut": CutLine,
     "preview": PreviewLine,
 }
-"""By the `type` of a line, in the order in which they stand."""
+"""The kinds of lines by their `type`, in the order of the file."""
 NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """All of a conversation, each list in the order of its file."""
+    """A whole conversation. Each list is in the order of the file."""
 
     header: Header
     messages: tuple[MessageLine, ...] = ()
-    """By id."""
+    """Ordered by id."""
     turns: tuple[TurnLine, ...] = ()
-    """By their user's messages, then by id. Those that had ended."""
+    """The ended turns, ordered by their user's messages, then by id."""
     summaries: tuple[SummaryLine, ...] = ()
-    """By id."""
+    """Ordered by id."""
     hidden: tuple[HiddenLine, ...] = ()
-    """By their start; they may overlap."""
+    """Ordered by start; they may overlap."""
     expansions: tuple[ExpansionLine, ...] = ()
-    """By range."""
+    """Ordered by range."""
     withdrawals: tuple[WithdrawalLine, ...] = ()
-    """By message and rule."""
+    """Ordered by message and rule."""
     cuts: tuple[CutLine, ...] = ()
-    """By version."""
+    """Ordered by version."""
     previews: tuple[PreviewLine, ...] = ()
-    """By message."""
+    """Ordered by message."""
 
 
 def as_copy(transfer: Transfer, conversation_id: ConversationId, turn_ids: Mapping[TurnId, TurnId]) -> Transfer:
-    """The same conversation under another id, with turns of its own (`turn_ids`: by the old), which is no fork.
+    """The conversation under another id, with new turn ids (`turn_ids`: new by old), as no fork.
 
-    Digests cover the ids, so they are derived anew; the header says what it is a copy of.
+    Digests cover the ids, so they are computed anew; the header names the original.
     """
     predecessor: Digest | None = None
     messages: list[MessageLine] = []

@@ -1,10 +1,9 @@
 """The file of a conversation: JSON lines, UTF-8.
 
-Line 1 is the header: `{"palimpsest": "conversation", "version": 1, …}`. A line each follows for the messages, turns,
-summaries, hidden ranges, expansions, withdrawals, cuts and previews, in that order, each with its `type`. A field that
-has no value is absent; one that is not declared is refused, because an import that skips what it does not know would
-lose it. Summaries are numbered 0, 1, 2, … within the file. What is encoded is canonical: decoded and encoded again it
-is the same text, byte for byte.
+Line 1 is the header: `{"palimpsest": "conversation", "version": 1, …}`. The lines for messages, turns, summaries,
+hidden ranges, expansions, withdrawals, cuts and previews follow in that order, each with its `type`. A field without a
+value is absent. An undeclared field is refused, because an import that skips it would lose it. Summaries are numbered
+0, 1, 2, … within the file. The encoding is canonical: decoding and encoding a file gives the same text, byte for byte.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 
 def encode(transfer: Transfer) -> str:
-    """The file's text. Ends with a newline."""
+    """The text of the file, which ends with a newline."""
     lines = [
         _dump({"type": NAMES[type(line)], **_to_json(line)})
         for name in (field.name for field in fields(Transfer)[1:])
@@ -41,13 +40,13 @@ def encode(transfer: Transfer) -> str:
 
 
 def is_export(text: str) -> bool:
-    """Whether the text says of itself that it is such a file, sound or not: a header begins with that key."""
+    """Whether the text claims to be such a file, valid or not: its header begins with that key."""
     return _OPENING.match(text) is not None
 
 
 def decode(text: str) -> Transfer:
-    """The conversation in a file. Raises InvalidRequest, naming the line and what is wrong with it, and never what
-    stands in it."""
+    """The conversation in a file. Raises InvalidRequest, which names the line and its fault but never quotes the
+    line."""
     numbered = ((number, line.strip()) for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1))
     lines = [(number, line) for number, line in numbered if line]
     number = 1
@@ -67,7 +66,7 @@ def decode(text: str) -> Transfer:
         number = head_number
         rules.finish()
         if head["body_digest"] != _body_digest([line for _, line in lines[1:]]):
-            raise Fault("the lines after this one are not those that were exported: their digest differs")
+            raise Fault("the lines after this one are not the exported ones: their digest differs")
         return rules.transfer()
     except Fault as fault:
         raise InvalidRequest(f"Line {fault.line or number}: {fault}. Nothing was imported.") from None
@@ -130,11 +129,11 @@ def _said(problem: values.Problem) -> str:
         return f"its field {field} is missing"
     if problem.expected == _MESSAGE:
         return f"its content is not {_MESSAGE}"
-    return f"its field {field} is not what it must be"
+    return f"its field {field} has an invalid value"
 
 
 def _to_content(value: Any) -> Content:
-    """Strictly what `Content.to_json` writes."""
+    """The content, if `value` is exactly what `Content.to_json` writes."""
     try:
         content = Content.from_json(value)
         texts = [item for part in value["parts"] for name, item in part.items() if name != "is_error"]

@@ -1,1 +1,1 @@
-"""One question and its answer: states, the journal of what was said, and recovery."""
+"""One question and its answer: states, the journal of the answer, and recovery."""

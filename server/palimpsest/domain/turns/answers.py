@@ -1,7 +1,7 @@
-"""What an answer of a model may be at most, and the form its pieces take before anything else sees them.
+"""Limits of a model's answer, and the cleaning of its pieces before any other code sees them.
 
 A service, a model and an editor that offers models can send anything. An answer that no store can hold, or whose calls
-no service would take back in the next request, would make its conversation unusable for good.
+no service would accept in the next request, would make its conversation unusable for good.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from palimpsest.domain.models.provider import (
 )
 
 MAX_ANSWER_CHARACTERS: Final = 12_000_000
-"""Text, thinking, calls and what must go back verbatim. The longest output that a model has is a tenth of it."""
+"""The characters of text, thinking, calls and opaque parts together. The longest output of any model is a tenth of
+that."""
 MAX_CALLS: Final = 4096
-"""Of one answer. Far fewer are run: see `palimpsest.services.turns.tool_batch`."""
+"""The calls of one answer. Far fewer are run: see `palimpsest.services.turns.tool_batch`."""
 MAX_TOKENS: Final = 10**9
-"""A larger count is a mistake of whoever told it."""
+"""A larger count is an error of its source."""
 
 _LONGEST_NAME: Final = 64
 _LONGEST_CALL_ID: Final = 200
@@ -39,12 +40,12 @@ _T = TypeVar("_T", TextDelta, ThinkingDelta, ToolArguments)
 
 
 def tool_name(written: str) -> str:
-    """The name of a tool that a model wrote, as every service takes it back: letters, digits, `_` and `-`."""
+    """The name of a tool in a form that every service accepts: letters, digits, `_` and `-`."""
     return _NOT_IN_A_NAME.sub("_", written[:_LONGEST_NAME]) or "unnamed"
 
 
 def token_count(told: object) -> int:
-    """A number of tokens as a service, an editor or a file told it; 0 when it told something else."""
+    """A number of tokens from a service, an editor or a file; 0 when the value is not a plausible count."""
     if isinstance(told, float) and told.is_integer():
         told = int(told)
     is_count = isinstance(told, int) and not isinstance(told, bool) and 0 < told <= MAX_TOKENS
@@ -53,14 +54,14 @@ def token_count(told: object) -> int:
 
 @dataclass(slots=True)
 class IncomingAnswer:
-    """One answer while it comes in."""
+    """The totals of one answer while it comes in."""
 
     _n_characters: int = 0
     _n_calls: int = 0
 
     def take(self, event: StreamEvent) -> StreamEvent:
-        """The event, cleaned. Raises ProviderError when the answer becomes too large, or a piece is not of its type;
-        what came before stays good."""
+        """The event, cleaned. Raises ProviderError when the answer becomes too large, or a piece has the wrong type;
+        earlier events stay valid."""
         match event:
             case TextDelta():
                 return self._text(event)
@@ -93,7 +94,7 @@ class IncomingAnswer:
 
 
 def _call_id(given: object) -> str:
-    """The id itself where it is printable and of bounded length, else one that follows from it."""
+    """The id itself when it is printable and short enough, else an id derived from it."""
     text = _string(given)
     if _CALL_ID.fullmatch(text):
         return text
@@ -102,9 +103,9 @@ def _call_id(given: object) -> str:
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
-        raise _refused("The model's service sent an event of an unknown shape")
+        raise _refused("The model's service sent an event of an unknown type")
     return value
 
 
 def _refused(what: str) -> ProviderError:
-    return ProviderError(ErrorKind.BAD_RESPONSE, f"{what}, so it was stopped there. What came before is kept.")
+    return ProviderError(ErrorKind.BAD_RESPONSE, f"{what}, so it was stopped. The text before that is kept.")

@@ -1,7 +1,7 @@
-"""What the journal of a step holds, and the messages that follow from it.
+"""The journal of a step, and the messages that follow from it.
 
 The same function turns a journal into messages when a step ends well, when it is cancelled or fails, and when its
-server died: so what an editor was shown is what is stored.
+server died. So the stored messages are what an editor was shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from palimpsest.domain.messages import (
 
 
 class EventType(StrEnum):
-    """Event types of the stream and tool journal."""
+    """The types of events of the stream and of tools."""
 
     TEXT = "text_delta"
     THINKING = "thinking_delta"
@@ -41,11 +41,11 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """One event of a running step, as it is written and shown."""
+    """One event of a running step, as it is stored and shown."""
 
     type: EventType
     text: str = ""
-    """The piece, the result, the error's sentence, or for `opaque` and `done` canonical JSON."""
+    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `opaque` and `done`."""
     call_id: str | None = None
     name: str | None = None
     is_error: bool = False
@@ -53,7 +53,7 @@ class JournalEvent:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An event with its place in the turn."""
+    """An event with its number in the turn."""
 
     seq: int
     event: JournalEvent
@@ -63,12 +63,12 @@ _MERGEABLE = frozenset((EventType.TEXT, EventType.THINKING, EventType.TOOL_ARGUM
 
 
 def merge(events: Iterable[JournalEvent]) -> list[JournalEvent]:
-    """Neighbouring pieces of the same thing as one event: one row, one message to the editor."""
+    """The events with adjacent pieces of the same text joined: one row each, and one message to the editor."""
     merged: list[JournalEvent] = []
     for (kind, call_id), neighbours in itertools.groupby(events, key=lambda event: (event.type, event.call_id)):
         if kind in _MERGEABLE:
             first, *rest = neighbours
-            text = "".join((first.text, *(event.text for event in rest)))  # at once: an answer has 100,000 pieces
+            text = "".join((first.text, *(event.text for event in rest)))  # one join for 100,000 pieces
             merged.append(JournalEvent(kind, text, call_id, rest[-1].name) if rest else first)
         else:
             merged += neighbours
@@ -76,12 +76,12 @@ def merge(events: Iterable[JournalEvent]) -> list[JournalEvent]:
 
 
 def shown_text(events: Iterable[JournalEvent]) -> str:
-    """The answer's text as an editor has seen it."""
+    """The text of the answer as an editor has shown it."""
     return "".join(event.text for event in events if event.type is EventType.TEXT)
 
 
 class Ending(StrEnum):
-    """How a step ended."""
+    """The ways in which a step ends."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
@@ -94,8 +94,8 @@ CUT_SHORT: Final = {
     Ending.ERRORED: "The step failed while the tool call ran; it is unknown whether it took effect.",
     Ending.INTERRUPTED: "The tool call was interrupted; it is unknown whether it took effect.",
 }
-"""The result of a call that was begun and whose end nobody saw. Nothing runs it again: the model may call again, and a
-tool that changes something asks the user first."""
+"""The result of a call that was started and whose end was not recorded. Nothing runs it again: the model may call
+again, and a tool that changes something asks the user first."""
 NEVER_RUN: Final = "The tool call was not run, because the turn ended first."
 
 
@@ -105,11 +105,10 @@ def is_done(events: Iterable[JournalEvent]) -> bool:
 
 
 def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]:
-    """The messages of a step: the assistant's, then a result for each of its calls; empty when nothing
-    was said.
+    """The messages of a step: the assistant's, then a result for each of its calls; empty when the model sent nothing.
 
-    A call whose arguments were still coming when the stream broke off is left out: it was never made. Calls that came
-    under one id get ids of their own, in order, and their results come under those.
+    A call whose arguments were incomplete when the stream broke off is left out: it was never made. Calls that share an
+    id get distinct ids, in order, and so do their results.
     """
     done = is_done(events)
     parts = _assistant_parts(events, keep_calls=done)
@@ -155,8 +154,8 @@ def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> lis
 
 
 def _with_distinct_calls(events: Sequence[JournalEvent]) -> list[JournalEvent]:
-    """What the model streamed, a call that repeats an earlier one's id under another: arguments belong to the newest
-    call of their id."""
+    """The model's events, with another id for a call that repeats an earlier one's. Arguments belong to the newest call
+    with their id."""
     taken = {event.call_id for event in events if event.type is EventType.TOOL_CALL}
     called: dict[str | None, str | None] = {}
     numbers: dict[str | None, Iterator[int]] = {}

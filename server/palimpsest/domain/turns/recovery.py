@@ -1,4 +1,4 @@
-"""What may be done about an answer that broke off, and how it is told what became of its tool calls."""
+"""The ways to resolve an answer that broke off, and the fates of its tool calls."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ GO_ON: Final = Content(
     Role.USER,
     (TextPart("[Your answer broke off here. Continue exactly where you stopped, and repeat nothing of it.]"),),
 )
-"""What stands behind a partial answer that is to be continued: it is sent and never stored, and nobody typed it. An
-answer cannot simply be left open for the model to go on with, because not every service takes a request that ends with
-the assistant."""
+"""The request that follows a partial answer that is to be continued. It is sent and never stored, and no user typed it.
+Not every service takes a request that ends with the assistant, so the answer cannot simply be left open."""
 
 
 class Resolution(StrEnum):
-    """What the user chose to do about an ended turn."""
+    """The user's choice for a turn that has ended."""
 
     CONTINUE = "continue"
     KEEP = "keep"
@@ -31,30 +30,30 @@ class Resolution(StrEnum):
 
 
 Rerun = Literal[Resolution.CONTINUE, Resolution.RETRY]
-"""Choices that make another turn."""
+"""The choices that begin another turn."""
 
 
 class Break(StrEnum):
-    """How an answer broke off."""
+    """The ways in which an answer breaks off."""
 
     COMPLETE = "complete"
-    """The model's message was whole, but the results of its tool calls were not all there."""
+    """The model's message was whole, but some results of its tool calls were missing."""
     ERRORED = "errored"
     INCOMPLETE = "incomplete"
 
 
 class CallFate(StrEnum):
-    """What is known of a tool call."""
+    """The state of a tool call as far as the journal shows it."""
 
     FINISHED = "finished"
     NOT_RUN = "not_run"
     UNKNOWN = "unknown"
-    """It was begun, and nobody saw its end."""
+    """It was started, and its end was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCall:
-    """A call of a batch, and its result as far as there is one."""
+    """A call of a batch, with its result if there is one."""
 
     call: ToolCallPart
     result: ToolResultPart
@@ -62,7 +61,7 @@ class BatchCall:
 
 
 def break_of(state: TurnState, answer: Sequence[Content]) -> Break:
-    """`answer`: what the turn said, oldest first; it may be empty."""
+    """The way in which a turn's answer broke off. `answer` holds its messages, oldest first; it may be empty."""
     if state is TurnState.ERRORED:
         return Break.ERRORED
     last = next((content for content in reversed(answer) if content.role is Role.ASSISTANT), None)
@@ -71,7 +70,7 @@ def break_of(state: TurnState, answer: Sequence[Content]) -> Break:
 
 
 def last_batch(answer: Sequence[Content]) -> tuple[BatchCall, ...]:
-    """The tool calls an answer ended in, with their results; empty when the model said something behind them."""
+    """The tool calls at the end of an answer, with their results; empty when the model wrote text after them."""
     start = max((i for i, content in enumerate(answer) if content.role is Role.ASSISTANT), default=len(answer))
     results = {result.call_id: result for content in answer[start:] for result in content.results}
     return tuple(
@@ -91,8 +90,8 @@ def _fate(result: ToolResultPart) -> CallFate:
 def with_go_on(
     context: PreparedContext, behind: Collection[MessageId], tokens: int, limit_tokens: int
 ) -> PreparedContext:
-    """The request with `GO_ON` behind each of those messages that stands in it. `tokens`: of one `GO_ON`, in the
-    model's. Raises OverLimit when the whole does not fit `limit_tokens`."""
+    """The request with `GO_ON` after each of these messages that it contains. `tokens` is the size of one `GO_ON` for
+    the model. Raises OverLimit when the whole exceeds `limit_tokens`."""
     segments: list[Segment] = []
     n_added = 0
     for segment in context.segments:

@@ -20,7 +20,7 @@ class TurnState(StrEnum):
     CANCELLED = "cancelled"
     ERRORED = "errored"
     INTERRUPTED = "interrupted"
-    """Its server died or ended, and the user had not asked for that: it is offered to be continued."""
+    """Its server died or ended without the user asking for it: the user is offered to continue it."""
 
     @property
     def is_final(self) -> bool:
@@ -49,10 +49,10 @@ ENDING_STATES: Final = {
     Ending.ERRORED: TurnState.ERRORED,
     Ending.INTERRUPTED: TurnState.INTERRUPTED,
 }
-"""What a turn becomes when its last step ends so."""
+"""The state of a turn after the ending of its last step."""
 
 
 def title_of(text: str) -> str:
-    """A conversation's title from its first message: the first line with text in it, at most 60 characters."""
+    """A conversation's title from its first message: the first line with text, at most 60 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= 60 else line[:59].rstrip() + "…"

@@ -1,1 +1,1 @@
-"""Values to and from JSON, and messages to and from bytes."""
+"""Conversion of values to and from JSON, and of messages to and from bytes."""

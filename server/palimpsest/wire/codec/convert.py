@@ -1,13 +1,14 @@
-"""Between `Wire` classes and JSON values: `from_json`, `to_json`, and `teach` for a cattrs converter that exists.
+"""Conversion between `Wire` classes and JSON values: `from_json`, `to_json`, and `teach` for an existing cattrs
+converter.
 
 Reading is strict (`palimpsest.values`), because a lenient reader turns a caller's mistake into wrong content in the
-history. Two more things are let through on purpose: fields nobody declared (a newer peer may send them), and null for
-an optional field (the same as leaving it out). Writing leaves out an optional field that is None, and nothing else.
+history. Two deviations are accepted on purpose: undeclared fields (a newer peer may send them), and null for an
+optional field (the same as leaving it out). Writing leaves out only optional fields that are None.
 
-Text that is no text is refused: half of a character (a lone surrogate, which JSON can escape and no file, store or
-request can hold) stands in no id, path or name. What people and models wrote may hold one (`PROSE`), because a message
-is not lost for it; the services clean it and note that. A value nobody declared the shape of (`Any`) is what every
-peer can hold: no infinity, no integer beyond `MAX_SAFE_INTEGER`, and at most `MAX_DEPTH` deep.
+A lone surrogate, which JSON can escape but no file, store or request can hold, is refused in ids, paths and names. Text
+written by people and models may contain one (`PROSE`), so that the message is not lost; the services clean it and note
+that. A value without a declared shape (`Any`) must be one that every peer can hold: no infinity, no integer beyond
+`MAX_SAFE_INTEGER`, and at most `MAX_DEPTH` levels.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 MAX_DEPTH: Final = 64
-"""Objects and arrays inside each other, in a value of no declared shape."""
+"""The most levels of objects and arrays in a value without a declared shape."""
 PROSE: Final = frozenset(("text", "title", "message", "query", "content", "jsonl", "arguments"))
-"""Fields of strings that people and models wrote."""
+"""The names of fields whose text is written by people and models."""
 
 
 def from_json(value: Any, hint: Any) -> Any:
-    """The value of the annotation `hint` that `value` stands for. Raises `Mismatch` when it does not fit, and TypeError
-    when a field of a `Wire` class may not be of that annotation."""
+    """The value of type `hint` that the JSON `value` encodes. Raises `Mismatch` when it does not fit, and TypeError
+    when a field of a `Wire` class may not have that annotation."""
     return _TYPES.of(hint).read(value)
 
 
 def to_json(value: Any) -> Any:
-    """Plain JSON values (dicts, lists, strings, numbers, booleans, None); TypeError names a type that has no such form.
+    """The value as plain JSON values (dicts, lists, strings, numbers, booleans, None). Raises TypeError for other
+    types.
 
     Tuples become lists, enums their values. NaN and infinities pass: the JSON encoder refuses them.
     """
@@ -61,7 +63,7 @@ def to_json(value: Any) -> Any:
 
 
 def teach(converter: Converter) -> None:
-    """Make `converter` read and write `Wire` classes by these rules, wherever they stand in its own values."""
+    """Makes `converter` read and write `Wire` classes by these rules, at any depth of its own values."""
     converter.register_structure_hook_factory(_is_wire, lambda cls: lambda value, _: from_json(value, cls))
     converter.register_unstructure_hook_factory(_is_wire, lambda _: to_json)
 

@@ -1,15 +1,15 @@
 """The base protocol's frames: header lines, an empty line, a body of `Content-Length` bytes. No I/O happens here.
 
-A stream whose frames are broken cannot be followed any further: nobody knows where the next message begins. So the
-decoder is strict, says at the earliest byte what is wrong, and stays broken. Its rules (LSP 3.17, "Base Protocol"):
+After a broken frame the beginning of the next message is unknown. So the decoder is strict, reports an error at the
+earliest byte, and stays broken. Its rules (LSP 3.17, "Base Protocol"):
 
-- A header line ends in CR LF and nothing else, reads `Name: value`, and is ASCII. A name is a token as in HTTP, so that
-  a line of JSON or a stray print is no header. Names are compared without case, unknown headers are skipped, blanks
-  around a value do not count.
-- `Content-Length` is needed, in decimal digits, at most `MAX_BODY_BYTES`. Said twice with one value it counts once;
-  said twice with two values it is an error. Zero is a frame with an empty body.
-- `Content-Type` may name a charset, and that must be UTF-8 (or `utf8`, as old editors write it).
-- The whole header block is at most `MAX_HEADER_BYTES` long.
+- A header line ends in CR LF, has the form `Name: value`, and is ASCII. A name is a token as in HTTP, so that a line of
+  JSON or a stray print is no header. Case is ignored in names, unknown headers are skipped, and blanks around a value
+  do not count.
+- `Content-Length` is required, in decimal digits, at most `MAX_BODY_BYTES`. It may be repeated with the same value;
+  two different values are an error. Zero is a frame with an empty body.
+- `Content-Type` may name a charset, which must be UTF-8 (or `utf8`, the spelling of old editors).
+- The whole header block has at most `MAX_HEADER_BYTES` bytes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _CHARSET = re.compile(rb""";\s*charset\s*=\s*["']?([^"';\s]*)""", re.IGNORECASE)
 
 
 class FramingError(Exception):
-    """The stream cannot be read any further; the message is a sentence that says why."""
+    """The stream cannot be read any further; the message is a sentence with the reason."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.bodies: list[bytes] = []
-        """The bodies that were complete before the break, in the call to `feed` that found it."""
+        """The bodies that the same call to `feed` completed before the break."""
 
 
 class FrameDecoder:
-    """Turns chunks of any size into bodies. One decoder serves one stream, from its first byte."""
+    """Splits chunks of any size into bodies. One decoder serves one stream, from its first byte."""
 
     def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self.max_body_bytes = max_body_bytes
-        """A header that announces more breaks the stream. It may be changed between calls to `feed`."""
+        """The largest `Content-Length` that does not break the stream. It may be changed between calls to `feed`."""
         self._buffer = bytearray()
         self._scanned = 0
-        """Bytes of the buffer that are known to hold no line feed."""
+        """The number of buffered bytes that are known to contain no line feed."""
         self._header_bytes = 0
         self._length: int | None = None
         self._in_body = False
@@ -49,14 +49,14 @@ class FrameDecoder:
 
     @property
     def is_inside_frame(self) -> bool:
-        """True when a stream that ended here would have lost the end of a message."""
+        """Whether the stream would lose part of a message if it ended here."""
         return self._in_body or self._header_bytes > 0 or len(self._buffer) > 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The bodies that `data` completes, oldest first.
 
-        FramingError when the stream is broken, with the bodies completed before the break; every later call raises
-        it again, without bodies.
+        Raises FramingError when the stream is broken, with the bodies completed before the break; every later call
+        raises it again, without bodies.
         """
         if self._broken is not None:
             raise FramingError(self._broken)
@@ -128,7 +128,7 @@ class FrameDecoder:
         if not _DIGITS.fullmatch(value):
             raise FramingError("The Content-Length of a message is not a number.")
         digits = value.lstrip(b"0")
-        # The count of digits first: int() of a very long number is slow, and refused by Python.
+        # The number of digits is checked first: int() of a very long number is slow, and Python refuses it.
         length = int(digits or b"0") if len(digits) <= len(str(MAX_BODY_BYTES)) else MAX_BODY_BYTES + 1
         if length > self.max_body_bytes:
             raise FramingError(f"A message is longer than {self.max_body_bytes >> 20} MiB.")
@@ -138,5 +138,5 @@ class FrameDecoder:
 
 
 def encode_frame(body: bytes) -> bytes:
-    """The body as one frame."""
+    """A frame with this body."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -1,12 +1,13 @@
-"""One JSON-RPC 2.0 message between bytes and values. No I/O and no state; both ends of the protocol use it.
+"""Conversion of one JSON-RPC 2.0 message between bytes and values. No I/O and no state; both ends of the protocol use
+it.
 
-`parse` sorts a body into a request, a notification or a reply, or says what is wrong with it and which id an error
-must carry. An id is a string or an integer and comes back exactly as it came, lone surrogates included. A message
-whose id cannot be used is answered with id null, and so is what is no message at all (JSON-RPC 2.0, section 5).
+`parse` returns a request, a notification or a reply, or raises the error to answer with. An id is a string or an
+integer and comes back exactly as it came, lone surrogates included. Messages with an unusable id, and bodies that are
+no message, are answered with id null (JSON-RPC 2.0, section 5).
 
-Outgoing text is UTF-8. Python strings can hold lone surrogates (a tool that cut an emoji in half, a file name), which
-UTF-8 cannot: two halves that belong together are joined, a half alone becomes U+FFFD. Writing them as `\\ud800` would
-be legal JSON, but several editors' parsers refuse the whole message for it.
+Outgoing text is UTF-8, which cannot hold lone surrogates; Python strings can (from a tool that split an emoji, or from
+a file name). Two halves that belong together are joined, and a single half becomes U+FFFD. Writing `\\ud800` would be
+legal JSON, but the parsers of several editors refuse the whole message for it.
 """
 
 from __future__ import annotations
@@ -44,27 +45,27 @@ class IncomingNotification:
 
 @dataclass(frozen=True, slots=True)
 class IncomingReply:
-    """The answer to a request of ours; it is never answered itself, however wrong it is."""
+    """The answer to one of our requests; it is never answered itself, even if it is invalid."""
 
     id: Any
-    """As it came; only an id we gave out is of use."""
+    """The id, unchecked; only an id that we assigned is of use."""
     result: Any
     error: Any
-    """None when it is a result; else whatever stood there, which need not be an error object."""
+    """None for a result; else the value of `error`, which need not be an error object."""
 
 
 class InvalidMessage(Exception):
-    """A body that must be answered with an error, because it is no message one could act on."""
+    """A body that must be answered with an error, because it is no valid message."""
 
     def __init__(self, code: int, message: str, message_id: MessageId | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message_id = message_id
-        """The id of the answer. None is null: the id is not known, or not usable."""
+        """The id of the answer. None means null: the id is unknown or unusable."""
 
 
 def parse(body: bytes) -> IncomingRequest | IncomingNotification | IncomingReply:
-    """The message that `body` holds; InvalidMessage says how to answer when it holds none."""
+    """The message in `body`. Raises InvalidMessage, which says how to answer."""
     try:
         message = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
@@ -91,7 +92,7 @@ def parse(body: bytes) -> IncomingRequest | IncomingNotification | IncomingReply
 
 
 def is_message_id(value: Any) -> bool:
-    """Whether a value may be the id of a request: a string, or an integer that is no boolean."""
+    """Whether a value may be the id of a request: a string, or an integer that is not a boolean."""
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
@@ -109,23 +110,24 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 Default = Callable[[Any], Any]
-"""What `json.dumps` asks for the JSON form of a value that has none of its own."""
+"""The function that `json.dumps` calls for values without a JSON form."""
 
 
 def encode_call(method: str, params: Any, default: Default, message_id: MessageId | None = None) -> bytes:
-    """A request, or without an id a notification. TypeError or ValueError when `params` have no JSON form."""
+    """A request, or a notification when `message_id` is None. Raises TypeError or ValueError when `params` have no JSON
+    form."""
     head = "" if message_id is None else f'"id":{json.dumps(message_id)},'
     tail = "" if params is None else f',"params":{_dump(params, default)}'
     return _encode(f'{{"jsonrpc":"2.0",{head}"method":{json.dumps(method)}{tail}}}')
 
 
 def encode_result(message_id: MessageId, result: Any, default: Default) -> bytes:
-    """The answer of a request that succeeded. TypeError or ValueError when the result has no JSON form."""
+    """The answer to a request that succeeded. Raises TypeError or ValueError when the result has no JSON form."""
     return _encode(f'{{"jsonrpc":"2.0","id":{json.dumps(message_id)},"result":{_dump(result, default)}}}')
 
 
 def encode_error(message_id: MessageId | None, code: int, message: str, data: Any, default: Default) -> bytes:
-    """The answer of a request that failed; without `data` the error has none. Raises as `encode_result`."""
+    """The answer to a request that failed; without `data` the error has none. Raises like `encode_result`."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return _encode(f'{{"jsonrpc":"2.0","id":{json.dumps(message_id)},"error":{_dump(error, default)}}}')
 
