@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import benchmarks.offline.__main__ as offline
 import benchmarks.rules.__main__ as rules
 from benchmarks import (
     busy,
@@ -10,7 +11,6 @@ from benchmarks import (
     first_token,
     journal,
     long_conversation,
-    offline_questions,
     prepare,
     retrieval,
     staleness,
@@ -19,7 +19,7 @@ from benchmarks import (
 
 if __name__ == "__main__":
     startup.main(15)
-    offline_questions.main([])
+    offline.main([])
     long_conversation.main()
     prepare.main()
     journal.main([])

@@ -75,8 +75,8 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "lsp/test_credentials.py::test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environment",
     ),
     "Tools stay inside the folder": (
-        "services/offline/test_folder_text.py::test_links_are_not_followed",
-        "services/offline/test_folder_text.py::test_a_link_put_in_place_after_the_look_is_not_followed",
+        "services/offline/test_folder_index.py::test_links_are_not_followed",
+        "services/offline/test_folder_index.py::test_a_link_put_in_place_after_the_look_is_not_followed",
         "services/workspace/test_workspace_files.py::test_a_link_put_in_place_while_a_path_is_opened_is_not_followed",
         "services/workspace/test_workspace_files.py::test_no_path_at_all_gets_a_byte_from_outside",
         "services/workspace/test_workspace_files.py::test_a_file_with_another_hard_link_is_refused",

@@ -43,7 +43,8 @@ async def test_a_turn_streams_what_it_then_stores(tmp_path: Path, folder: Path) 
         )
         assert "text" not in result, "a streamed text was repeated"
         assert (result["status"], result["messageIds"], result["stopReason"]) == ("committed", [0, 1], "end")
-        assert "README.md:3" in ed.shown_text("p")
+        assert ed.shown_text("p").startswith("This is a search, not the answer of a model. These places mention it:\n")
+        assert "\n`README.md:3`\n" in ed.shown_text("p")
         assert "soil moisture falls below 18 percent" in ed.shown_text("p")
         page = await ed.read(result["conversationId"])
         assert [(m["role"], m["state"]) for m in page["messages"]] == [("user", "complete"), ("assistant", "complete")]
@@ -72,7 +73,8 @@ async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_mes
         await ed.chat("And which host?", conversationId=first)
         assert [each["message"] for each in ed.client.received("window/showMessage")] == [
             "No model is set up, so Palimpsest only searches this folder and this conversation. "
-            "To set one up, run `palimpsest login anthropic` (or openai, gemini) in a terminal."
+            "To set one up, set ANTHROPIC_API_KEY (or OPENAI_API_KEY, GEMINI_API_KEY) in the environment of your "
+            "editor and start it again, or run `palimpsest login anthropic` (or openai, gemini) in a terminal."
         ]
         await ed.chat("Which port does it listen on?")
         assert len(ed.client.received("window/showMessage")) == 2

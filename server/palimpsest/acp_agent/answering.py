@@ -22,7 +22,7 @@ from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.chat.commands.table import parse
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folder.session import FolderSession
-from palimpsest.services.models.offline_notice import IN_TERMINAL, notice_of
+from palimpsest.services.models.offline_notice import ELSEWHERE, notice_of
 from palimpsest.services.turns.running import RunningTurn, begun
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -71,7 +71,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     finally:
         await sessions.tell_state(opened)
     turn = (await session.conversations.require_success(started.id)).turn
-    if (notice := await notice_of(session.folder.store, started.id, IN_TERMINAL)) is not None:
+    if (notice := await notice_of(session.folder.store, started.id, ELSEWHERE)) is not None:
         opened.outbox.put(note(notice))
         await opened.outbox.flush()
     if turn.state is TurnState.CANCELLED:

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
@@ -21,10 +20,9 @@ from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import ConversationId, Role
+from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelTable
 from palimpsest.domain.models.provider import Provider
-from palimpsest.domain.offline.passages import HistoryLine, Passage
 from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
@@ -51,8 +49,8 @@ from palimpsest.services.models.keys import Keys
 from palimpsest.services.models.live_limits import FILE_NAME as LIVE_LIMITS_FILE
 from palimpsest.services.models.live_limits import LiveLimits
 from palimpsest.services.models.tokenizers import Tokenizers
-from palimpsest.services.offline.finding import find_passages
-from palimpsest.services.offline.folder_text import FolderText
+from palimpsest.services.offline.answering import Search
+from palimpsest.services.offline.folder_index import FolderIndex
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.edit import EditTool
 from palimpsest.services.tools.facts import FactsTool
@@ -66,19 +64,15 @@ from palimpsest.services.turns.run import TurnServices
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.instructions import Instructions, read_instructions
 from palimpsest.services.workspace.trust import FolderTrust
-from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
 from palimpsest.storage.maintenance.set_aside import open_sound_store
 from palimpsest.storage.models import learned_limits
 from palimpsest.storage.store import Store
-from palimpsest.storage.turns import turn_records, turns
-from palimpsest_clients.offline import Find, OfflineProvider
+from palimpsest.storage.turns import turns
+from palimpsest_clients.offline import OfflineProvider
 
 log = logging.getLogger(__name__)
-
-_SEARCHED_MESSAGES: Final = 5_000
-"""The newest messages of a conversation that the offline provider looks through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +204,10 @@ class Composer:
     ) -> Models:
         learned = folder.learned_limits
         learned |= {**await folder.store.read(learned_limits, utc_now()), **learned}
+        search = Search(folder.store, FolderIndex(folder.root), has_facts=settings.librarian.enabled)
         return Models(
             self.table,
-            {**clients, "offline": OfflineProvider(_finder(folder.store, FolderText(folder.root)))},
+            {**clients, "offline": OfflineProvider(search.find)},
             HINTS,
             settings,
             model_entries=to_entries(settings.models),
@@ -311,30 +306,3 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
 def _without_offline(providers: Mapping[str, Provider]) -> dict[str, Provider]:
     """Those that the pool gave: the offline one is the folder's own."""
     return {name: provider for name, provider in providers.items() if name != "offline"}
-
-
-def _finder(store: Store, files: FolderText) -> Find:
-    """Finds passages for the offline provider: in the folder's files, and in what was said before the question."""
-
-    async def find(conversation_id: ConversationId, question: str) -> Sequence[Passage]:
-        def read() -> list[HistoryLine]:
-            n_messages = conversations.get(conversation_id).n_messages
-            said = message_log.read(conversation_id, max(0, n_messages - _SEARCHED_MESSAGES), n_messages - 1)
-            models = turn_records.models_of(conversation_id)
-            hidden = hidden_ranges.read(conversation_id)
-            return [
-                HistoryLine(
-                    message.id,
-                    message.content.role,
-                    message.content.text,
-                    models.get(message.turn_id) if message.turn_id and message.content.role is Role.ASSISTANT else None,
-                )
-                for message in said
-                if message.content.role is not Role.TOOL
-                and not any(each.start <= message.id < each.end for each in hidden)
-            ]
-
-        history = await store.read(read)
-        return await asyncio.to_thread(find_passages, question, files, history)
-
-    return find

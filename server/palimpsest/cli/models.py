@@ -17,7 +17,7 @@ from palimpsest.data import load_model_table
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelLimits
 from palimpsest.domain.models.provider import Provider
-from palimpsest.domain.offline.passages import Passage
+from palimpsest.domain.offline.places import Found
 from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.printing import say, say_json
 from palimpsest.services.models.catalog import ModelChoice, Models
@@ -71,9 +71,9 @@ async def _choices(environ: Mapping[str, str], settings: Settings, pool: ClientP
     return models.choices()
 
 
-async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Sequence[Passage]:
+async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Found:
     """There is no folder to search, and no model is asked here."""
-    return []
+    return Found((), 0)
 
 
 async def _fetch(

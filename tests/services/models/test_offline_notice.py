@@ -8,7 +8,7 @@ import pytest
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.messages import TurnId
-from palimpsest.services.models.offline_notice import IN_TERMINAL, IN_VS_CODE, next_step, notice_of, offer_of
+from palimpsest.services.models.offline_notice import ELSEWHERE, IN_TERMINAL, IN_VS_CODE, next_step, notice_of, offer_of
 from palimpsest.storage.sql import execute
 
 
@@ -61,8 +61,8 @@ async def test_a_model_that_was_set_up_since_is_offered(bench: Opener) -> None:
         ("Visual Studio Code - Insiders", IN_VS_CODE),
         ("VSCodium", IN_VS_CODE),
         ("palimpsest chat", IN_TERMINAL),
-        ("Neovim", IN_TERMINAL),
-        ("", IN_TERMINAL),
+        ("Neovim", ELSEWHERE),
+        ("", ELSEWHERE),
     ],
 )
 def test_the_next_step_is_one_of_the_editor_in_use(editor: str, step: str) -> None:

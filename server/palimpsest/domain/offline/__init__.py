@@ -1,1 +1,1 @@
-"""Answers without a model: quotes of what was said and of files."""
+"""What a search without a model looks for, which places it chooses, and how it shows them."""

@@ -11,15 +11,25 @@ from palimpsest.services.models.catalog import OFFLINE, Models
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turn_records
 
-_FIRST, *_OTHERS = (each.name for each in WITH_KEY)
-IN_TERMINAL: Final = f"To set one up, run `palimpsest login {_FIRST}` (or {', '.join(_OTHERS)}) in a terminal."
+_FIRST, *_OTHERS = WITH_KEY
+_LOGIN: Final = f"`palimpsest login {_FIRST.name}` (or {', '.join(each.name for each in _OTHERS)})"
+_VARIABLES: Final = f"{_FIRST.key_variables[0]} (or {', '.join(each.key_variables[0] for each in _OTHERS)})"
 IN_VS_CODE: Final = 'To set one up, run the command "Palimpsest: Set the Key of a Service".'
+IN_TERMINAL: Final = f"To set one up, run {_LOGIN}."
+ELSEWHERE: Final = (
+    f"To set one up, set {_VARIABLES} in the environment of your editor and start it again, or run {_LOGIN} in a "
+    "terminal."
+)
 _VS_CODE: Final = ("visual studio code", "vscodium", "code - oss", "cursor", "windsurf")
+_TERMINAL: Final = "palimpsest chat"
 
 
 def next_step(editor_name: str) -> str:
     """`editor_name`: as the editor introduced itself; empty where it did not."""
-    return IN_VS_CODE if editor_name.casefold().startswith(_VS_CODE) else IN_TERMINAL
+    name = editor_name.casefold()
+    if name.startswith(_VS_CODE):
+        return IN_VS_CODE
+    return IN_TERMINAL if name == _TERMINAL else ELSEWHERE
 
 
 async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:

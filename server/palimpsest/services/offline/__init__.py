@@ -1,1 +1,1 @@
-"""What is answered without a model."""
+"""A search for when no model is set up."""

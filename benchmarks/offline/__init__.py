@@ -1,0 +1,1 @@
+"""How well the search without a model finds the file that a question is about."""
