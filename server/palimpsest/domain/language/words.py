@@ -15,7 +15,7 @@ _MARKS = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe2
 
 
 def fold(text: str) -> str:
-    """The text without case and accents. Line feeds keep their order, other characters may change in number."""
+    """The text without case and accents. Line feeds stay in place; the number of other characters may change."""
     if text.isascii():
         return text.lower()
     return _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
@@ -27,18 +27,18 @@ def runs(text: str) -> Iterator[str]:
 
 
 def pieces(run: str) -> tuple[str, ...]:
-    """The folded words one run is made of, in order: `HTTPServer's` is *http server*."""
+    """The folded words in one run, in order: `HTTPServer's` is *http server*."""
     run = _APOSTROPHE.split(run)[0]
     if run.isascii():
         if run.islower() and run.isalpha():
             return (run,)
         return tuple(part.lower() for part in _INNER.split(run) if part)
     if _UNSPACED.search(run):
-        # These scripts put no space between words: pairs of characters stand for them.
+        # These scripts put no space between words, so pairs of characters replace them.
         return tuple(run[i : i + 2] for i in range(max(1, len(run) - 1)))
     return tuple(fold(part) for part in _INNER.split(run) if part)
 
 
 def all_pieces(text: str) -> list[str]:
-    """The folded words of a text, in order, stop words too."""
+    """The folded words of a text, in order, including stop words."""
     return [piece for run in runs(text) for piece in pieces(run)]
