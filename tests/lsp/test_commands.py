@@ -98,7 +98,7 @@ async def test_commands_are_answered_in_markdown_or_with_a_sentence(tmp_path: Pa
         for text, answer in (
             ("/help", "| /context |"),
             ("/usage", "2 messages"),
-            ("/context", "| message | 0-0 |"),
+            ("/context", "| message | 0 |"),
             ("/pin Never use tabs", "| holds | pin | Never use tabs |"),
             ("/search pump", "**When does the pump start?**"),
         ):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -21,6 +23,7 @@ from palimpsest.wording import counted
 
 _DIM = Style(dim=True)
 _RED = Style(color="red")
+_CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(slots=True)
@@ -49,16 +52,20 @@ class ConsoleView:
         self._line(text)
 
     def note(self, text: str) -> None:
-        self._line(text, _DIM)
+        self._line(self._wrapped(text), _DIM)
 
     def fail(self, sentence: str) -> None:
-        self._line(sentence, _RED)
+        self._line(self._wrapped(sentence), _RED)
 
     def answer(self, markdown: str) -> None:
         from rich.markdown import Markdown  # loaded with the first answer, not before the first prompt
 
+        with self._console.capture() as rendered:
+            self._console.print(Markdown(sanitise(markdown), hyperlinks=False))
+        # Without the blanks that fill every line, and with one empty line where a table has several around it.
+        lines = [line.rstrip() if _CODES.sub("", line).strip() else "" for line in rendered.get().splitlines()]
         self._to_left()
-        self._console.print(Markdown(sanitise(markdown), hyperlinks=False))
+        self._put(re.sub("\n{3,}", "\n\n", "\n".join(lines).strip("\n")) + "\n")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self._to_left()
@@ -155,6 +162,14 @@ class ConsoleView:
         self._to_left()
         self._write(text, style)
         self._to_left()
+
+    def _wrapped(self, text: str) -> str:
+        """The text with its lines broken at blanks: a terminal breaks them anywhere."""
+        width = max(self._console.width - 1, 1)
+        return "\n".join(
+            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False)
+            for line in text.split("\n")
+        )
 
     def _to_left(self) -> None:
         self._clear_status()

@@ -34,10 +34,10 @@ class ProviderEntry:
     def hint(self) -> str:
         """The advice for a user who has not configured it."""
         if not self.key_variables:
-            return f"set {self.host_variable} (such as localhost:11434) in the environment and start again"
+            return f"set {self.host_variable} in the environment (such as localhost:11434)"
         other = f" (and {self.address_variable} for another service)" if self.compatible_client else ""
         variable = self.key_variables[0]
-        return f"run `palimpsest login {self.name}`, or start again with {variable}{other} in the environment"
+        return f"run `palimpsest login {self.name}` or set {variable}{other}"
 
 
 PROVIDERS: Final = (

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from typing import Final
 
 from palimpsest.domain.context.model_switch import Expanding, Shrinking
+from palimpsest.domain.messages import MessageId
+from palimpsest.domain.models.limits import LimitsSource
 from palimpsest.services.chat.commands.markdown import minute, plain, seconds, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
 from palimpsest.services.context import reports
 from palimpsest.services.conversation.history import Recut
 from palimpsest.wording import counted
+
+_SOURCES: Final = {
+    LimitsSource.OVERRIDE: "your settings",
+    LimitsSource.PROVIDER: "your settings for the provider",
+    LimitsSource.LIVE: "the service's list of models",
+    LimitsSource.PREFIX: "the built-in table",
+    LimitsSource.LEARNED: "an error of the service",
+    LimitsSource.DEFAULT_FALLBACK: "a default, because the model is unknown",
+}
 
 
 async def context(scope: Scope, _: str) -> Reply:
@@ -17,7 +29,7 @@ async def context(scope: Scope, _: str) -> Reply:
     rows = [
         (
             segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
-            "" if segment.message_ids is None else f"{segment.message_ids[0]}-{segment.message_ids[1] - 1}",
+            "" if segment.message_ids is None else _span(*segment.message_ids),
             f"{segment.tokens:,}",
             "yes" if segment.is_in_prefix else "no",
             segment.reason,
@@ -40,7 +52,7 @@ async def usage(scope: Scope, _: str) -> Reply:
         f"{plain(model.name)} ({plain(model.provider)}): window {model.limits.window:,} tokens, "
         f"{report.budget.reserve:,} of them kept for the answer",
         f"{counted(report.n_messages, 'message')}, {counted(used.summarized_segments, 'summary')} in the context",
-        f"Source of the limits: {plain(model.source.value)}. Count of the tokens: {report.certainty.value}.",
+        f"The limits come from {_SOURCES[model.source]}. The count of tokens is {report.certainty.value}.",
     ]
     if report.last_summary_at is not None:
         lines.append(f"Last summary: {minute(report.last_summary_at)}")
@@ -137,6 +149,11 @@ async def _switch_model(scope: Scope, name: str) -> Reply:
 def _doubt(scope: Scope, name: str) -> str:
     doubt = scope.contexts.models.doubt(name)
     return "" if doubt is None else f" {plain(doubt)} `/model` lists those that are."
+
+
+def _span(start: MessageId, end: MessageId) -> str:
+    """The messages from `start` to the one before `end`: `3`, or `3-7`."""
+    return f"{start}" if start == end - 1 else f"{start}-{end - 1}"
 
 
 def _models(scope: Scope) -> str:
