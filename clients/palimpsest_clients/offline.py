@@ -1,7 +1,7 @@
-"""The provider for when no model is set up: it searches, says so, and shows the places it found.
+"""The provider that answers when no model is set up: it searches, says so, and shows the places that it found.
 
-No network, no model, nothing made up: every sentence that is not one of the fixed ones (`domain/offline_texts`) is cut
-out of a file, a message or a fact. The editor says once a conversation how to set a model up
+It uses no network and no model, and makes nothing up: every sentence but the fixed ones (`domain/offline_texts`) comes
+from a file, a message or a fact. The editor says once a conversation how to set up a model
 (`services/models/offline_notice`).
 """
 
@@ -21,7 +21,7 @@ OFFLINE: Final = "offline"
 """The provider's name, and the model's."""
 
 Find = Callable[[ConversationId, str], Awaitable[Found]]
-"""The places of the folder and the conversation that mention what a message is about."""
+"""Finds the places of the folder and the conversation that mention the words of a message."""
 
 _BYTES_PER_TOKEN: Final = 4
 _PIECE_CHARS: Final = 48

@@ -1,7 +1,7 @@
-"""A full-text index of files, in memory: it is gone with the process, and nothing of it is written anywhere.
+"""A full-text index of files in memory. It ends with the process, and no part of it is written to a disk.
 
-A file is indexed as passages of whole lines. Identifiers are taken apart by an invisible separator, which the index
-takes for a space: so what it highlights is the text as it stands.
+A file is indexed as passages of whole lines. An invisible separator takes identifiers apart: the index reads it as a
+space, and without it a highlighted passage is the text of the file again.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from palimpsest.domain.offline.places import MARK, UNMARK, Hit
 from palimpsest.storage.conversation.passage_search import to_expression
 
 LINES: Final = 20
-"""Of a passage."""
+"""Lines in a passage."""
 
 _SEPARATOR: Final = "\u2063"
 _LINE_CHARS: Final = 2_000
-"""The rest of a longer line is not looked at: it is data."""
+"""Characters of a line that are indexed. A longer line is data."""
 _PASSAGE_BITS: Final = 20
-"""The row of a passage is the number of its file, shifted by so many bits, and its own number."""
+"""The row id of a passage is the id of its file, shifted by so many bits, plus the number of the passage."""
 _TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
 _PATH, _WORDS, _NAMES = 2.0, 1.0, 0.5
-"""How much a word counts in the path of the file, in the text, and as an identifier of several words."""
+"""The weights of a word in the path of a file, in its text, and as an identifier of several words."""
 _INNER: Final = re.compile(
     f"{HUMP.pattern}|(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
 )
-"""Between the words of an identifier, and between characters of scripts that put no space between words."""
+"""The places between the words of an identifier, and between characters of scripts without spaces."""
 
 Identity = tuple[int, int, int]
-"""What tells that a file is unchanged: its size, its time of change and its inode."""
+"""Size, time of change in ns, and inode: a file with the same three is unchanged."""
 
 
 class TextIndex:
-    """To be used by one thread at a time."""
+    """The index of one folder. One thread at a time may use it; the caller keeps that."""
 
     def __init__(self) -> None:
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
@@ -47,10 +47,10 @@ class TextIndex:
         self._db.execute(f"CREATE VIRTUAL TABLE passage USING fts5 (path, words, names, tokenize = '{_TOKENIZE}')")
 
     def __del__(self) -> None:
-        self._db.close()  # Python would close it too, with a warning
+        self._db.close()  # else Python warns when it closes it
 
     def known(self) -> dict[str, tuple[Identity, bool]]:
-        """The files that are known by path, each with whether it is a text."""
+        """The indexed files by path: their identity, and whether they are texts."""
         found = self._db.execute("SELECT path, size, mtime_ns, inode, is_text FROM file")
         return {path: ((size, mtime_ns, inode), bool(is_text)) for path, size, mtime_ns, inode, is_text in found}
 
@@ -59,7 +59,7 @@ class TextIndex:
         return int(n_texts)
 
     def put(self, path: str, identity: Identity, text: str | None) -> None:
-        """Indexes a file, instead of what it was before. `text` is None for a file that is no text."""
+        """Indexes a file in place of its earlier content. `text` is None for a file that is no text."""
         with self._db:
             self._remove(path)
             row = self._db.execute("INSERT INTO file VALUES (NULL, ?, ?, ?, ?, ?)", (path, *identity, text is not None))
@@ -84,7 +84,7 @@ class TextIndex:
             self._db.execute("DELETE FROM file WHERE id = ?", (file_id,))
 
     def matches(self, terms: Terms, limit: int) -> list[Hit]:
-        """The passages in which a word of `terms` occurs, best first."""
+        """The passages that hold a word of `terms`, best first; empty when there is no word."""
         expression = _expression(terms)
         if not expression:
             return []
@@ -99,7 +99,7 @@ class TextIndex:
         return [Hit(row_id, path, (row_id & passages) * LINES + 1, score) for row_id, path, score in found]
 
     def marked_lines(self, hit: Hit, terms: Terms) -> list[str]:
-        """The lines of a passage that matches, each matching word between MARK and UNMARK."""
+        """The lines of a matching passage, with each matching word between MARK and UNMARK."""
         found = self._db.execute(
             "SELECT highlight(passage, 1, ?, ?) FROM passage WHERE passage MATCH ? AND rowid = ?",
             (MARK, UNMARK, _expression(terms), hit.row_id),
@@ -108,7 +108,7 @@ class TextIndex:
 
 
 def marked_texts(texts: Sequence[str], terms: Terms) -> dict[int, list[str]]:
-    """By their position the lines of those texts in which a word of `terms` occurs, marked like those of a passage."""
+    """The texts that hold a word of `terms`, by their position in `texts`, as lines marked like those of a passage."""
     expression = _expression(terms)
     if not expression:
         return {}
@@ -124,7 +124,7 @@ def marked_texts(texts: Sequence[str], terms: Terms) -> dict[int, list[str]]:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines as they are indexed: without line ends, NUL and the marks of ours, cut where they are too long."""
+    """The lines as they are indexed: without line ends, NUL and our marks, and cut when they are too long."""
     return [line.rstrip("\r")[:_LINE_CHARS] for line in _cleaned(text).split("\n")]
 
 
@@ -135,7 +135,7 @@ def _cleaned(text: str) -> str:
 
 
 def _passages(text: str) -> Iterator[tuple[int, tuple[str, str]]]:
-    """The number of each passage that is not blank, and its columns behind the path."""
+    """The passages that are not blank: the number of each, from 0, and its columns after the path."""
     lines = lines_of(text)
     for number, start in enumerate(range(0, len(lines), LINES)):
         passage = "\n".join(lines[start : start + LINES])

@@ -90,6 +90,11 @@ def test_a_fence_is_longer_than_those_inside() -> None:
     assert "\n> ````\n> # ```x```\n>\n>     a*b\n> ````\n" in text
 
 
+def test_a_backtick_in_a_path_does_not_end_the_label() -> None:
+    text, _ = render(Found((Place("a`b``.md:1", ("x",), path="a`b``.md"),), 1), 4_000)
+    assert "\n```a`b``.md:1```\n" in text
+
+
 def test_where_nothing_was_found_it_is_said_with_what_to_do() -> None:
     assert render(Found((), 7), 4_000) == (f"{NOTHING}\n", False)
     assert render(Found((), 0), 4_000) == (f"{EMPTY}\n", False)

@@ -1,1 +1,1 @@
-"""What a search without a model looks for, which places it chooses, and how it shows them."""
+"""The search without a model: its words, the places it chooses, and the answer that shows them."""

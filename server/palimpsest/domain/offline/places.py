@@ -1,4 +1,4 @@
-"""Places that a search found: which of them are shown, and how."""
+"""The places that a search found: the choice of those to show, and the answer that shows them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MARK, UNMARK = "\2", "\3"
 MOST_FILES: Final = 5
 _QUOTED_LINES: Final = 4
 _QUOTED_CHARS: Final = 200
-"""Of a line, around its first match."""
+"""Characters of a line that are shown, around its first match."""
 _NEXT: Final = 0.5
-"""How much the next best passage of a file counts beside the one before it, for the rank of the file."""
+"""The weight of a passage in the score of its file, relative to the next better passage of the file."""
 _MOST_PASSAGES: Final = 4
-"""Of a file, that count for its rank."""
+"""Passages of a file that count for its score."""
 _SECONDARY: Final = 0.7
-"""For files that speak of everything and explain nothing: tests and data."""
+"""The weight of files that mention everything and explain nothing: tests and data."""
 _LEAST: Final = 0.4
-"""A file whose score is a smaller part of the best file's is not shown."""
+"""Files with a smaller share of the best score are not shown."""
 _TESTS: Final = re.compile(r"(?:^|/)(?:tests?|e2e|spec|fixtures|benchmarks?)/|(?:^|/)test_|[._](?:test|spec)\.")
 _DATA: Final = (".json", ".lock")
 
@@ -48,18 +48,19 @@ class Place:
     """`docs/ops.md:12`, `message 4` or `fact 7`."""
     lines: tuple[str, ...]
     note: str = ""
-    """Behind the label."""
+    """Text after the label."""
     path: str | None = None
-    """The file the lines are cut out of; None for a message or a fact."""
+    """The file that holds the lines; None for a message or a fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, best first."""
+    """The result of a search."""
 
     places: tuple[Place, ...]
+    """Best first."""
     n_files: int
-    """How many files of the folder were searched."""
+    """The number of files that were searched."""
     is_partial: bool = False
     """Whether the folder is so large that not all of it was searched."""
 
@@ -83,14 +84,15 @@ def _score(hits: Sequence[Hit], *, wants_tests: bool) -> float:
 
 
 def file_place(hit: Hit, marked: Sequence[str]) -> Place:
-    """Where a passage mentions it, and what it says there. `marked` are the lines of the passage."""
+    """The place of the best lines of a passage. `marked` are the lines of the whole passage."""
     first, lines = quote(marked)
     return Place(f"{hit.path}:{hit.line + first}", lines, path=hit.path)
 
 
 def quote(marked: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-    """Four lines from the one where the most words begin, each cut to 200 characters, and its position. Where no word
-    is marked, the first lines that are not blank."""
+    """The position of the first line of the quote, and the quote: at most four lines, each cut to 200 characters. It
+    begins at the marked line from which on four lines hold the most different words; without marked words it begins at
+    the first line that is not blank."""
     words = [{word.casefold() for word in re.findall(f"{MARK}([^{UNMARK}]*){UNMARK}", line)} for line in marked]
     starts = [n for n, found in enumerate(words) if found] or [n for n, line in enumerate(marked) if line.strip()]
     first = max(starts, key=lambda n: (len(set().union(*words[n : n + _QUOTED_LINES])), -n), default=0)
@@ -114,8 +116,8 @@ def _cut(line: str) -> str:
 
 
 def render(found: Found | None, limit_bytes: int) -> tuple[str, bool]:
-    """The answer in Markdown, in at most `limit_bytes` of UTF-8, and whether something had to be left out. `found` is
-    None where the message has no word to look for."""
+    """The answer in Markdown, in at most `limit_bytes` of UTF-8, and whether a part was left out. `found` is None when
+    the message has no word to look for."""
     parts = _parts(found)
     answer, is_cut = _fit(next(parts), limit_bytes)
     for part in parts:
@@ -126,7 +128,7 @@ def render(found: Found | None, limit_bytes: int) -> tuple[str, bool]:
 
 
 def _parts(found: Found | None) -> Iterator[str]:
-    """What is shown whole or not at all, except the first of it."""
+    """The parts of an answer. All but the first are shown whole or not at all."""
     if found is None:
         yield f"{HELLO}\n"
         return
@@ -137,14 +139,19 @@ def _parts(found: Found | None) -> Iterator[str]:
 
 
 def _quote(place: Place) -> str:
-    """A block quote under the label; what is cut out of a file is fenced, so that Markdown shows it as it is."""
+    """A block quote under the label. Lines of a file are fenced, so that Markdown shows them as they are."""
     lines: Sequence[str] = place.lines
     if place.path is not None:
-        longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-        fence = "`" * max(3, longest + 1)
+        fence = "`" * max(3, _longest_run(lines) + 1)
         lines = [fence, *lines, fence]
     body = "".join(f"> {line}\n" if line else ">\n" for line in lines)
-    return f"\n`{place.label}`{place.note}\n\n{body}"
+    ticks = "`" * (_longest_run([place.label]) + 1)
+    return f"\n{ticks}{place.label}{ticks}{place.note}\n\n{body}"
+
+
+def _longest_run(lines: Iterable[str]) -> int:
+    """The length of the longest run of backticks."""
+    return max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
 
 
 def _fit(text: str, limit_bytes: int) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""What a user's message asks a search for."""
+"""The words that a search looks for in answer to a user's message."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 _LONGEST_GREETING: Final = 200
 """Characters."""
 _FEWEST_WORDS: Final = 4
-"""A user's message of fewer words asks or answers something; alone it says nothing."""
+"""A user's message of fewer words says nothing by itself."""
 _LOOKED_AT: Final = 1_000
-"""Characters of an earlier message that tell whether it asks."""
+"""Characters of an earlier message that are read to see whether it asks something."""
 _GREETINGS: Final = frozenset(
     """bye cheers ciao cool danke day evening everyone friend good goodbye great hallo hello help hey hi howdy merci
     moin morning nice night perfect ping super test testing thank thanks there thx welcome wow yo""".split()
@@ -31,7 +31,7 @@ _ASKING: Final = frozenset(
 
 
 def search_terms(question: str) -> Terms:
-    """The words to look for; none where the message is only a greeting, or says nothing that can be looked for."""
+    """The words to look for. Empty when the message is only a greeting, or has none but stop words."""
     if len(question) <= _LONGEST_GREETING and _says_nothing(all_pieces(question)):
         return Terms((), ())
     terms = to_terms(question)
@@ -44,14 +44,14 @@ def _says_nothing(pieces: Sequence[str]) -> bool:
 
 
 def _parts(word: str) -> list[str]:
-    """The word, or each pair of neighbors where it is written without spaces."""
+    """The word itself; of a word in a script without spaces, each pair of neighboring characters."""
     if not _UNSPACED.search(word):
         return [word]
     return [run[i : i + 2] for run in _UNSPACED.findall(word) for i in range(len(run) - 1)]
 
 
 def states_something(text: str, question: str) -> bool:
-    """Whether a user's earlier message may answer `question`: it is not that question, and asks nothing itself."""
+    """Whether an earlier message of the user may answer `question`: it is not that question and asks nothing itself."""
     pieces = all_pieces(text[:_LOOKED_AT])
     if len(pieces) < _FEWEST_WORDS or text.strip() == question.strip():
         return False

@@ -1,4 +1,4 @@
-"""What a user is told, once a conversation, when Palimpsest only searches. It is part of no message."""
+"""The notice that Palimpsest only searches, shown once a conversation. It is part of no message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TERMINAL: Final = "palimpsest chat"
 
 
 def next_step(editor_name: str) -> str:
-    """`editor_name`: as the editor introduced itself; empty where it did not."""
+    """How to set up a model in this editor. `editor_name` is the name that the editor gave, empty for none."""
     name = editor_name.casefold()
     if name.startswith(_VS_CODE):
         return IN_VS_CODE
@@ -33,16 +33,16 @@ def next_step(editor_name: str) -> str:
 
 
 async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:
-    """The one line to show with that turn, ending in the next step; None where a model answers, or where an earlier
-    turn of the conversation has had it. The same from every editor, and after a restart."""
+    """The line to show with a turn, which ends in the next step. None when a model answers, or when an earlier turn of
+    the conversation was answered by the search too; that holds for every editor, and after a restart."""
     if not await store.read(turn_records.is_first_with, turn_id, OFFLINE):
         return None
     return f"No model is set up, so Palimpsest only searches this folder and this conversation. {step}"
 
 
 async def offer_of(store: Store, turn_id: TurnId, models: Models) -> str | None:
-    """What to say where a model has been set up since the conversation was begun without one; None where the turn was
-    a model's, or there is none that could be used."""
+    """The line to show when a model has been set up since the conversation began without one. None when a model
+    answered the turn, or when no model can be used."""
     if (await store.read(turn_records.find, turn_id)).model != OFFLINE:
         return None
     try:

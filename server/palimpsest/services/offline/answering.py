@@ -1,4 +1,4 @@
-"""What the offline provider shows: places in the folder's files, in the conversation and among the facts."""
+"""The search behind the offline provider: places in the folder's files, in the conversation and among the facts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from palimpsest.storage.turns import turn_records
 from palimpsest_clients.offline import OFFLINE
 
 _MOST_LOOKED_AT: Final = 30
+"""Messages and facts that the retrieval finds."""
 _MOST_SHOWN: Final = 3
 """Messages and facts together."""
 _SPEAKERS: Final = {Role.USER: "you", Role.ASSISTANT: "the assistant"}
@@ -33,16 +34,16 @@ _SPEAKERS: Final = {Role.USER: "you", Role.ASSISTANT: "the assistant"}
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Searches one folder. Nothing it reads leaves the process."""
+    """The search of one folder. Nothing that it reads leaves the process."""
 
     store: Store
     index: FolderIndex
     has_facts: bool
-    """Whether facts are looked up."""
+    """Whether facts are searched."""
 
     async def find(self, conversation_id: ConversationId, question: str) -> Found:
-        """The best places, files first. Never among them are the question itself, messages in which the user only
-        asked something, and answers of earlier searches. Raises NotFound for the conversation."""
+        """The best places, files first. The question itself, messages in which the user only asked something, and
+        answers of earlier searches are never among them. Raises NotFound for the conversation."""
         terms, is_given_up = search_terms(question), Event()
         try:
             in_files = await asyncio.to_thread(self.index.search, terms, is_given_up)
@@ -54,7 +55,8 @@ class Search:
         return replace(in_files, places=(*in_files.places, *said))
 
     def _said(self, asked: Question, found: Sequence[Turn | StoredFact], terms: Terms) -> list[Place]:
-        """The best messages and facts that mention it themselves: a message is found by its neighbors' words too."""
+        """The best messages and facts that hold a word of the question themselves. The retrieval also finds messages by
+        the words of their neighbors."""
         models = turn_records.models_of(asked.conversation_id)
         texts: list[tuple[Place, str]] = []
         for each in found:

@@ -1,7 +1,7 @@
-"""A full-text index of the text files of one workspace folder, brought up to date at each search.
+"""A full-text index of the text files of one workspace folder. Each search brings it up to date first.
 
-`workspace.files` decides what may be read at all; left out besides are binary, empty and large files, and private
-keys. The index is in memory, and bounded by the limits below.
+`workspace.files` decides which files may be read. The index leaves out binary, empty and large files and private keys
+as well. It is in memory, and the limits below bound it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 """Larger files are left out."""
 MAX_FILES: Final = 5_000
 MAX_TOTAL_BYTES: Final = 32 * 1024 * 1024
-"""The index takes three to four times as much memory as the texts."""
+"""The index takes a little more than twice as much memory as the texts: about 70 MiB at the limit."""
 MAX_ENTRIES: Final = 200_000
-"""Names looked at, so that a folder of a million pictures does not take minutes."""
+"""The most names that a search looks at, so that a folder of a million pictures does not take minutes."""
 _BINARY_PROBE_BYTES: Final = 8 * 1024
 _MOST_HITS: Final = 300
 
 
 class FolderIndex:
-    """Blocking, and safe between threads: one searches at a time, the others wait."""
+    """The index of one folder. Its method blocks and is safe between threads: one search runs, the others wait."""
 
     def __init__(self, root: Path) -> None:
         self._files = WorkspaceFiles(root)
@@ -37,8 +37,9 @@ class FolderIndex:
         self._lock = Lock()
 
     def search(self, terms: Terms, is_given_up: Event) -> Found:
-        """The best places of the folder as it is now, one for each file. What cannot be read is left out; a folder
-        that is gone is empty. Once `is_given_up` is set it finds nothing, and what was indexed is kept for the next."""
+        """The best places of the folder as it is now, one for each file, best first. Files that cannot be read are left
+        out; a folder that is gone counts as empty. Once `is_given_up` is set, the search stops and finds nothing, and
+        the next search goes on with the part that is indexed."""
         with self._lock:
             is_partial = self._update(is_given_up)
             if is_given_up.is_set():
@@ -50,7 +51,7 @@ class FolderIndex:
             return Found(shown, self._index.n_texts(), is_partial)
 
     def _update(self, is_given_up: Event) -> bool:
-        """Makes the index one of the folder as it is; whether a limit left out a part of it."""
+        """Brings the index up to date. True when a limit left out a part of the folder."""
         known = self._index.known()
         gone = set(known)
         n_texts = n_bytes = 0
@@ -83,7 +84,7 @@ class FolderIndex:
             return None
 
     def _place(self, hit: Hit, terms: Terms) -> Place | None:
-        """What is shown of a passage; None where the file has changed or gone since it was indexed."""
+        """The place to show for a passage; None when the file has changed or gone since it was indexed."""
         marked = self._index.marked_lines(hit, terms)
         text = self._read(tuple(hit.path.split("/")))
         now = [] if text is None else lines_of(text)[hit.line - 1 : hit.line - 1 + LINES]
@@ -97,7 +98,7 @@ def _identity(found: files.Found) -> Identity:
 
 
 def _decode(data: bytes) -> str | None:
-    """The text of a file; None when it is binary, or a private key under another name."""
+    """The text of a file; None when the file is binary or holds a private key."""
     head = data[:_BINARY_PROBE_BYTES]
     if b"\0" in head or holds_private_key(head):
         return None
