@@ -197,8 +197,8 @@ MUTANTS: Final = (
         "a discarded answer keeps its facts and its summaries",
         "storage/turns/recovery.py",
         "return visibility.hide(conversation_id, start, end, now)",
-        "return Hid(hidden_ranges.add(conversation_id, start, end, now) or hidden_ranges.last_hidden(conversation_id),"
-        " False, False)",
+        "hidden_ranges.add(conversation_id, start, end, now)\n"
+        "    return HidingEffect(hidden_ranges.last_hidden(conversation_id), False, False)",
         profile="answers",
     ),
     Mutant(

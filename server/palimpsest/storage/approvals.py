@@ -1,4 +1,4 @@
-"""The rules a user's answers have made, for one folder."""
+"""The approval rules of one folder, made by the user's answers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from palimpsest.storage import sql
 @dataclass(frozen=True, slots=True)
 class KeptRule:
     number: int
-    """Names the rule for as long as it is kept; never used again."""
+    """Identifies the rule for as long as it is kept; never used again."""
     rule: Rule
     created_at: str
 
 
 def keep(rule: Rule, now: str) -> None:
-    """In the place of an earlier answer about the same calls."""
+    """Stores the rule in the place of an earlier one about the same calls."""
     words = json.dumps(rule.words, ensure_ascii=False)
     sql.execute("DELETE FROM approval_rule WHERE tool = ? AND words = ?", rule.tool, words)
     sql.execute(
@@ -32,14 +32,14 @@ def keep(rule: Rule, now: str) -> None:
 
 
 def revoke(number: int) -> bool:
-    """False when there is no such rule."""
+    """Removes a rule. False when there is no such rule."""
     found = list(sql.execute("SELECT 1 FROM approval_rule WHERE number = ?", number))
     sql.execute("DELETE FROM approval_rule WHERE number = ?", number)
     return bool(found)
 
 
 def rules() -> list[KeptRule]:
-    """Oldest first."""
+    """The rules, oldest first."""
     found = sql.execute("SELECT number, tool, words, answer, created_at FROM approval_rule ORDER BY number")
     return [
         KeptRule(number, Rule(tool, tuple(json.loads(words)), _answer(answer)), created_at)

@@ -1,8 +1,7 @@
-"""Whole copies of a store, made while others use it.
+"""Whole copies of a store, made while servers use it.
 
-Every copy is checked before it gets its name, and nothing is overwritten. The ones that are made without being asked
-for lie in `backups/` beside the database; of each occasion the newest two are kept. They hold text, so a purge has to
-remove them (`kept`).
+Every copy is checked before it gets its name, and nothing is overwritten. Automatic copies are in `backups/` beside the
+database; the newest two of each occasion stay. Copies hold text, so a purge has to remove them (`kept`).
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ _KEPT_OF_EACH: Final = 2
 _BUSY_TIMEOUT_S: Final = 10
 
 Occasion = Literal["migration", "repair", "request"]
-"""What a copy is made before: a change of an older schema, a repair; or because the user asked."""
+"""The reason for a copy: a change of an older schema, a repair, or the user's request."""
 
 
 def now_in_names() -> str:
-    """The moment as it stands in names of files: later ones sort behind."""
+    """The present moment in the form of file names: later names sort behind."""
     return machine.now().strftime("%Y%m%dT%H%M%S%fZ")
 
 
 def back_up(database: Path, target: Path) -> int:
-    """A copy of the database as of one moment, with all that is committed, in one file that only its owner may read;
-    its size in bytes.
+    """Copies the database as of one moment, with everything committed, into one file that only its owner may read.
+    Returns its size in bytes.
 
-    Raises InvalidRequest when `target` exists, StoreError when the copy does not hold together; sqlite3.Error and
-    OSError as they come. Then there is no file.
+    Raises InvalidRequest when `target` exists, StoreError when the copy is damaged, sqlite3.Error and OSError as they
+    come. Then there is no file.
     """
     partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -68,14 +67,14 @@ def _copy(database: Path, partial: Path) -> None:
         found = copy.execute("PRAGMA integrity_check(1)").fetchone()
     if found != ("ok",):
         raise StoreError(
-            f"The copy of {database} does not hold together, so it was not kept: the store itself is damaged. "
-            "`palimpsest rescue` reads what is left of it."
+            f"The copy of {database} is damaged, as the store itself is, so it was not kept. "
+            "`palimpsest rescue` reads the part that is left of it."
         )
 
 
 def keep(database: Path, occasion: Occasion) -> Path:
-    """A copy in `backups/`, named after the occasion, the version of its schema and the moment. Of copies that nobody
-    asked for, the newest two of the occasion stay. Raises as `back_up` does."""
+    """Makes a copy in `backups/`, named after the occasion, the version of its schema and the moment. Of automatic
+    copies, the newest two of the occasion stay. Returns its path. Raises as `back_up`."""
     folder = database.parent / FOLDER_NAME
     folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / f"{occasion}-{_schema(database)}-{now_in_names()}.db"
@@ -94,7 +93,7 @@ def _schema(database: Path) -> str:
 
 
 def kept(directory: Path) -> Iterator[Path]:
-    """The copies in a store's folder, those that were asked for among them."""
+    """The copies in the folder of a store, those made on request among them, oldest first."""
     yield from sorted((directory / FOLDER_NAME).glob("*.db"), key=_moment)
 
 

@@ -1,4 +1,4 @@
-"""Failures of SQLite and of the disk: what they mean, in words for the user."""
+"""Failures of SQLite and of the disk: their meaning, in words for the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import peewee
 from palimpsest.domain.errors import NO_HANDLES, is_out_of_handles
 
 _HANDLES_OF_SQLITE: Final = 8
-"""At least as many as it opens for a database: the file, its log, the log's index, and what it sorts in."""
+"""The least number of handles that SQLite needs for a database: the file, its log, the log's index, and temporary
+files."""
 
 
 def is_damage(error: Exception) -> bool:
@@ -43,14 +44,15 @@ def explain(error: Exception, directory: Path) -> str:
         # SQLite's words for a shared-memory file that cannot grow as well.
         return f"The disk that holds {directory} is full or failing. Check it, then try again."
     if "locked" in text or "busy" in text:
-        return f"The store in {directory} is in use by another program that does not let go. Try again."
+        return f"The store in {directory} is in use by another program that does not release it. Try again."
     if isinstance(error, (peewee.DatabaseError, sqlite3.Error)) and _are_handles_short():
         return NO_HANDLES
     return f"The store in {directory} could not be used ({type(error).__name__})."
 
 
 def _are_handles_short() -> bool:
-    """Whether SQLite could not have opened what it needs. It does not say so, and has let go of some since."""
+    """Whether too few handles are left for SQLite to open a database. Its error does not say so, and it has closed some
+    since."""
     taken: list[int] = []
     try:
         while len(taken) < _HANDLES_OF_SQLITE:

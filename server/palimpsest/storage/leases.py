@@ -1,7 +1,7 @@
-"""One writer of a conversation at a time, fenced by an epoch.
+"""Leases: one writer of a conversation at a time, fenced by an epoch.
 
-No clock is involved: a lease belongs to a server, and the server's lock file proves whether it is alive. Every write
-of a turn checks server and epoch in its own transaction, so a server that lost its lease can write nothing more.
+No clock is involved: a lease belongs to a server, and the server's lock file proves whether it is alive. Every write of
+a turn checks server and epoch in its own transaction, so a server that lost its lease can write nothing more.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.sql import execute
 
 TURN: Final = "a turn"
-"""The holder of a lease that a turn has."""
+"""The holder's name in the lease of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes a conversation, and when: `Store.writer` makes one for each unit of work."""
+    """The server that writes a conversation, and the time: `Store.writer` makes one for each unit of work."""
 
     server_id: str
     is_alive: Callable[[str | None], bool]
-    """Whether the server of an id still runs; False for None."""
+    """Whether the server with that id still runs; False for None."""
     now: str
-    """In UTC, as every time in the store is written."""
+    """In UTC, as every time in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,11 @@ class HeldLease:
 
 
 def acquire(writer: Writer, conversation_id: ConversationId, holder: str) -> HeldLease:
-    """The lease for `holder` (words for people, such as `a turn`).
+    """Takes the lease for `holder` (words for people, such as `a turn`).
 
-    Raises ConversationBusy, naming the first holder, while a live server holds it. The lease of a dead server is
-    taken over with a new epoch; `turns.take`, by which conversations are taken, closes what the dead one left open.
+    Raises ConversationBusy, with the name of the other holder, while a live server holds it. The lease of a dead server
+    is taken over with a new epoch; `turns.take`, through which every caller takes conversations, closes the turns that
+    the dead one left open.
     """
     row = execute("SELECT server, holder, epoch FROM lease WHERE conversation = ?", conversation_id).fetchone()
     server, last_holder, last_epoch = row or (None, None, 0)
@@ -63,7 +64,8 @@ def check(lease: HeldLease) -> None:
 
 
 def release(lease: HeldLease) -> None:
-    """Lets the next writer in. The epoch stays, so it is never used twice."""
+    """Lets the next writer in. The epoch stays, so it is never used twice. A no-op when another writer has the lease
+    now."""
     execute(
         "UPDATE lease SET server = NULL, holder = NULL WHERE conversation = ? AND server = ? AND epoch = ?",
         *(lease.conversation_id, lease.server_id, lease.epoch),
@@ -71,6 +73,6 @@ def release(lease: HeldLease) -> None:
 
 
 def holder_of(conversation_id: ConversationId) -> HeldLease | None:
-    """The lease as it is held now; None when the conversation is free."""
+    """The lease that is held now; None when the conversation is free."""
     row = execute("SELECT server, epoch FROM lease WHERE conversation = ?", conversation_id).fetchone()
     return None if row is None or row[0] is None else HeldLease(conversation_id, *row)

@@ -1,7 +1,7 @@
-"""What was learned about models: how their providers count, and what they refused.
+"""Knowledge about models from their use: how their providers count, and which limits they have refused to exceed.
 
 Both belong to a model of a service, not to a conversation, so no lease guards them: the last writer wins, and either
-answer is a good one.
+value is good.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from palimpsest.domain.errors import ErrorKind
 from palimpsest.storage.sql import execute
 
 LEARNED_DAYS: Final = 30
-"""How long a limit counts that was learned from an error."""
+"""How long a limit from an error counts."""
 
 
 def read_calibration(key: ModelKey, family: Estimator) -> Calibration:
-    """What was learned for `key`, within the bounds of `family`; the family's start when nothing was."""
+    """The stored calibration of `key`, within the bounds of `family`; the family's start when nothing is stored."""
     start = Calibration.start(key, family)
     row = execute(
         """SELECT overhead, factor, sigma, weight, mean_raw, variance_raw FROM calibration
@@ -35,7 +35,7 @@ def read_calibration(key: ModelKey, family: Estimator) -> Calibration:
 
 
 def write_calibration(calibration: Calibration, now: str) -> None:
-    """Replaces what was known of the same key."""
+    """Stores the calibration in the place of an earlier one of the same key."""
     key = calibration.model_key
     execute(
         """INSERT OR REPLACE INTO calibration
@@ -48,7 +48,8 @@ def write_calibration(calibration: Calibration, now: str) -> None:
 
 
 def learned_limits(now: str) -> dict[str, int]:
-    """Limits in tokens learned in the 30 days before `now`, by `PROVIDER/MODEL`, MODEL as its provider calls it.
+    """The limits in tokens from errors in the 30 days before `now`, by `PROVIDER/MODEL`, with the provider's name of
+    the model.
 
     `now` is UTC in ISO 8601, as every stored time is.
     """
@@ -63,7 +64,7 @@ def learned_limits(now: str) -> dict[str, int]:
 
 
 def learn_limit(provider: str, model: str, max_input: int, now: str) -> None:
-    """`max_input` is what an error of the provider named. The newest word replaces an older one, larger or smaller."""
+    """Stores the limit that an error of the provider named, in the place of an earlier one, larger or smaller."""
     if max_input < 1:
         raise ValueError("a learned limit is at least one token")
     execute(
@@ -73,7 +74,8 @@ def learn_limit(provider: str, model: str, max_input: int, now: str) -> None:
 
 
 def newest_error(model: str) -> ErrorKind | None:
-    """How the newest turn that ended was failed by the model of that name; None when it was not, or there is none."""
+    """The kind of error in which the newest ended turn with that model failed; None when it did not fail, or there is
+    none."""
     row = execute(
         "SELECT error_kind FROM turn WHERE model = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1", model
     ).fetchone()

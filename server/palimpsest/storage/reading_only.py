@@ -1,8 +1,8 @@
 """Reading a database in a place where nothing can be written: a full disk, or one that may only be read.
 
-SQLite needs to write beside a database to share it, so what is read depends on what stands there: the database itself
-where SQLite can do that; the file alone where no log stands beside it, because then nobody has it open; else a copy of
-both in the folder for temporary files, made for this and removed afterwards.
+SQLite needs to write beside a database to share it. So the rows are read from the database itself where SQLite can do
+that; from the file alone where no log is beside it, because then nobody has it open; else from a copy of both in the
+folder for temporary files, which is removed afterwards.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ReadingSource:
-    """Where the rows are read from."""
+    """The database that is read."""
 
     uri: str
-    """As SQLite wants it."""
+    """The address in SQLite's form."""
     copy: tempfile.TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
-        """After its connections."""
+        """Removes the copy, if there is one. Called after its connections were closed."""
         if self.copy is not None:
             self.copy.cleanup()
 
 
 def find_source(database: Path) -> ReadingSource | None:
-    """How the database can be read; None when it cannot. Blocking."""
+    """The source that the database can be read from; None when it cannot be read. Blocking."""
     log = database.with_name(f"{database.name}-wal")
     try:
         if not database.stat().st_size:
@@ -55,7 +55,7 @@ def find_source(database: Path) -> ReadingSource | None:
 
 
 def is_writable(directory: Path) -> bool:
-    """Whether a file can be made there that takes some room. Blocking."""
+    """Whether a file of some size can be made there. Blocking."""
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(1 << 18))

@@ -1,8 +1,8 @@
-"""One store: the SQLite file of a workspace folder, its threads, its liveness lock.
+"""One store: the SQLite file of a workspace folder, with its threads.
 
-One writer thread owns the writing connection, and one call of `run` is one transaction: nothing awaits inside it, so
-no other task's rows can be rolled back with it. Two read-only connections on threads of their own serve reads, one of
-them those that may take long. Every file is 0600 in a folder that is 0700.
+One writer thread owns the writing connection, and one call of `run` is one transaction: nothing awaits inside it, so no
+other task's rows can be rolled back with it. Two read-only connections on threads of their own serve reads, one of them
+the reads that may take long. Every file is 0600 in a folder that is 0700.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ T = TypeVar("T")
 MIGRATIONS = Path(__file__).with_name("migrations")
 _BUSY_TIMEOUT_S = 10
 _CACHE_KIB = -4_000
-"""Of each connection, as SQLite wants it said. The system caches the file as well, and a server runs for weeks."""
+"""For each connection; SQLite takes kibibytes as a negative number. The system caches the file as well, and a server
+runs for weeks."""
 
 
 class Store:
@@ -50,16 +51,16 @@ class Store:
     def __init__(self, directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> None:
         self.directory = directory
         self.server_id = machine.new_id()
-        """Names this process in leases; its lock file is held for life, which proves it is alive."""
+        """Identifies this process in leases; its lock file is held for life, which proves that it is alive."""
         self._lock = ServerLock(directory, self.server_id)
         self.notes: tuple[str, ...] = ()
-        """What the user should know about the place, in sentences."""
+        """Sentences for the user about the place of the store."""
         self.mended = HiddenWords()
-        """What was taken back when it was opened."""
+        """The hidden words that were taken out of use when the store was opened."""
         self.refusal: str | None = None
-        """Why this server may not write; None when it may."""
+        """The reason why this server may not write, as a sentence; None when it may."""
         self._file: tuple[int, int] | None = None
-        """What the file system calls the database that is open."""
+        """The device and inode of the open database."""
         self._writer = machine.call_thread("store-writer")
         self._reader = machine.call_thread("store-reader")
         self._searcher = machine.call_thread("store-searcher")
@@ -78,7 +79,7 @@ class Store:
             },
         )
         self._source: ReadingSource | None = None
-        """What is read instead of the database itself, where that cannot be written."""
+        """The source of rows where the database itself cannot be written; None elsewhere."""
         self._read_db, self._search_db = (self._reading_database() for _ in range(2))
 
     def _reading_database(self) -> SqliteDatabase:
@@ -92,8 +93,8 @@ class Store:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of `function` on the writer thread, in one transaction.
 
-        A caller that is cancelled meanwhile leaves no doubt: the transaction goes on to its end. Raises StoreError
-        when the database cannot be written; whatever `function` raises rolls back and passes through.
+        The transaction goes on to its end even if the caller is cancelled meanwhile. Raises StoreError when the
+        database cannot be written; an error of `function` rolls back and passes through.
         """
         future = self.begin(function, *args, **kwargs)
         future.add_done_callback(_take_notice)
@@ -101,8 +102,8 @@ class Store:
 
     async def commit(self, function: Callable[[], T], then: Callable[[T], None]) -> T:
         """As `run`, for a transaction that something in memory must follow: `then` is called with the result on the
-        event loop as soon as the commit is heard of, before the caller goes on, and also when the caller was cancelled
-        meanwhile. It is not called when the transaction failed."""
+        event loop as soon as the loop learns of the commit, before the caller goes on, and even if the caller was
+        cancelled meanwhile. It is not called when the transaction failed."""
         heard: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         heard.add_done_callback(_take_notice)
 
@@ -119,28 +120,29 @@ class Store:
         return await asyncio.shield(heard)
 
     def begin(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """As `run`, for who cannot wait for the loop to come by: the call is with the writer thread when this returns.
+        """As `run`, for callers that cannot wait for the event loop: the writer thread has the call when this returns.
         Cancelling the future does not stop it."""
         if self.refusal is not None:
             raise StoreError(self.refusal)
         return self._writer.run(functools.partial(self._in_transaction, self._write_db, function, *args, **kwargs))
 
     async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `function` on the reader thread, in one read transaction; it sees what was committed before."""
+        """The result of `function` on the reader thread, in one read transaction; it sees every earlier commit."""
         call = functools.partial(self._in_transaction, self._read_db, function, *args, **kwargs)
         return await asyncio.shield(self._reader.run(call))
 
     async def search(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `read`, on a thread of its own: for what may look at much of the store. Nothing else waits behind it."""
+        """As `read`, on a thread of its own, for calls that may read much of the store. No other read waits for it."""
         call = functools.partial(self._in_transaction, self._search_db, function, *args, **kwargs)
         return await asyncio.shield(self._searcher.run(call))
 
     async def data_version(self) -> int:
-        """Another number whenever another server has written; this one's own transactions do not change it."""
+        """A number that changes whenever another server has written; this server's own transactions do not change
+        it."""
         return await asyncio.shield(self._writer.run(self._data_version))
 
     def _data_version(self) -> int:
-        # On the writing connection, because SQLite does not count a connection's own commits; outside a transaction,
+        # On the writing connection, because SQLite does not count a connection's own commits; outside of a transaction,
         # because ours would take the write lock.
         sql.bind_thread(self._write_db)
         try:
@@ -150,29 +152,29 @@ class Store:
         return int(version)
 
     def is_alive(self, server_id: str | None) -> bool:
-        """Whether the server of that id still runs: whether its lock is held. Its own id is alive."""
+        """Whether the server with that id still runs, which its lock proves; False for None."""
         return server_id is not None and self._lock.is_alive(server_id)
 
     def writer(self, now: str) -> Writer:
-        """This server, as who writes at the time `now`."""
+        """This server as the writer of a unit of work at the time `now`."""
         return Writer(self.server_id, self.is_alive, now)
 
     async def close(self) -> None:
-        """Waits for running transactions, then closes. A closed store is not opened again."""
+        """Waits for running transactions, then closes the store, which cannot be opened again."""
         await asyncio.to_thread(self._reader.end, self._read_db.close)
         await asyncio.to_thread(self._searcher.end, self._search_db.close)
         await asyncio.to_thread(self._writer.end, self._write_db.close)
         self._release()
 
     def _release(self) -> None:
-        """What it holds of the place, after its threads."""
+        """Releases the lock and the copy. Called after the threads have ended."""
         self._lock.release()
         if self._source is not None:
             self._source.close()
 
     @property
     def reads_until_writable(self) -> bool:
-        """Whether it was opened for reading only because nothing could be written in its place then."""
+        """Whether the store was opened for reading only, because nothing could be written in its place then."""
         return self._source is not None
 
     def is_writable(self) -> bool:
@@ -199,8 +201,8 @@ class Store:
             raise
 
     def _require_file(self) -> None:
-        """Raises StoreError when the database was deleted, moved or replaced: what is written then is in no file that
-        anybody finds again."""
+        """Raises StoreError when the database was deleted, moved or replaced: nobody would find what is written
+        then."""
         try:
             status = os.stat(self.directory / DATABASE_NAME)
         except OSError:
@@ -212,7 +214,8 @@ class Store:
             )
 
     def _open(self) -> None:
-        """On the writer thread: schema brought up to date, under a lock, because several servers may start at once."""
+        """Brings the schema up to date, on the writer thread and under a lock, because several servers may start at
+        once."""
         self._lock.take()
         if not self._lock.locks_work:
             self._say_that_locks_fail()
@@ -238,8 +241,8 @@ class Store:
         self.mended = self._take_back_hidden_words()
 
     def _take_back_hidden_words(self) -> HiddenWords:
-        """What earlier versions left of hidden and purged words goes out of use, and what was purged out of the files.
-        A store in which that cannot be done is opened all the same."""
+        """Takes hidden and purged words out of use that earlier versions left, and purged ones out of the files. If
+        that fails, the store is opened all the same."""
         try:
             if not hidden_words.find():
                 return HiddenWords()
@@ -254,7 +257,7 @@ class Store:
         return found
 
     def _say_that_locks_fail(self) -> None:
-        """Where nothing proves that a server is alive, one of them writes, and the others read."""
+        """Says in notes, and in the refusal, that locks do not work: one server writes, the others read."""
         place = f"File locks do not work in {self.directory}, so only one Palimpsest server at a time can write there."
         if self._lock.is_only:
             self.notes = (f"{place} Set storage.path to a folder on a local disk to open several windows.",)
@@ -267,14 +270,15 @@ class Store:
             self.notes = (self.refusal,)
 
     def _abandon(self) -> None:
-        """Leaves a store that could not be opened as it is, and lets go of it."""
+        """Releases a store that could not be opened."""
         self._writer.end(self._write_db.close)
         self._reader.end(self._read_db.close)
         self._searcher.end(self._search_db.close)
         self._release()
 
     def _open_to_read(self, source: ReadingSource, why: str) -> None:
-        """On the writer thread, instead of `_open`. Raises StoreError for a store of another version."""
+        """Opens the store for reading, on the writer thread, instead of `_open`. Raises StoreError for a store of
+        another version."""
         self._source = source
         self.refusal = f"{why} Until then conversations can be read, searched and exported."
         self.notes = (self.refusal,)
@@ -292,15 +296,18 @@ def _mend_hidden_words() -> HiddenWords:
 
 
 def _take_notice(future: asyncio.Future[T]) -> None:
-    """An error that nobody waits for any more is logged here, by its kind, instead of when the collector finds it."""
+    """Logs the kind of an error that no caller waits for any more. Otherwise the garbage collector would log the error
+    itself."""
     if not future.cancelled() and isinstance(error := future.exception(), StoreError):
         log.debug("a transaction failed: %s", error.kind)
 
 
 class _Transaction:
-    """What `database.atomic()` is, without what that does for nested ones: every delta of an answer is one of these.
+    """A transaction without the nesting that `database.atomic()` supports and pays for: every delta of an answer is one
+    of these.
 
-    A full disk or a failing one makes SQLite roll back by itself, and then there is nothing left to end."""
+    SQLite rolls back by itself when the disk is full or fails, and then there is nothing left to end.
+    """
 
     __slots__ = ("_begin", "_connection")
 
@@ -321,9 +328,9 @@ class _Transaction:
 
 
 async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "NORMAL") -> Store:
-    """The store in `directory`, made when there is none.
+    """Opens the store in `directory`, and makes it when there is none.
 
-    Raises StoreError, with what to do, when the folder cannot be used or belongs to somebody else.
+    Raises StoreError, with advice, when the folder cannot be used or belongs to another user.
     """
     try:
         secure(directory)
@@ -341,7 +348,7 @@ async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "
 
 
 async def _opened(store: Store, opens: Callable[[Store], None]) -> Store:
-    """The store, or nothing held of it."""
+    """The store after `opens` was called for it. When that fails, nothing of the store stays held."""
     try:
         await store._writer.run(lambda: opens(store))
     except BaseException as error:
@@ -352,9 +359,9 @@ async def _opened(store: Store, opens: Callable[[Store], None]) -> Store:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Of the cursors that tracebacks hold. A statement that was not read to its end outlives ROLLBACK: until it is
-    dropped, the connection reads the store as it was when the statement began, and a closed one keeps its lock, for
-    which the next to open the store would wait in vain."""
+    """Drops the cursors that tracebacks hold. A statement that was not read to its end outlives ROLLBACK: until it is
+    dropped, the connection reads the store as it was when the statement began, and a closed connection keeps its lock,
+    for which the next server to open the store would wait in vain."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__

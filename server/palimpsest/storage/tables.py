@@ -1,6 +1,6 @@
 """The tables as peewee models, for code that copies or repairs whole rows. The schema itself is made by `migrations/`.
 
-Models mean the database of the thread they are used on (`sql.bind_thread`).
+A model means the database of the thread it is used on (`sql.bind_thread`).
 """
 
 from __future__ import annotations

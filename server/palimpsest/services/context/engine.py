@@ -245,7 +245,7 @@ class ContextEngine:
         """Tells the state what was stored, after the transaction."""
         state.append(stored, accepted.tokens, accepted.previews_of(stored))
 
-    def hid(self, state: ContextState, start: MessageId, hid: visibility.Hid) -> None:
+    def hid(self, state: ContextState, start: MessageId, hid: visibility.HidingEffect) -> None:
         """Tells the state what was hidden from `start` on, after the transaction."""
         if hid.has_new_cut:
             self.forget(state.id)

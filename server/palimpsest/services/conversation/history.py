@@ -23,7 +23,7 @@ from palimpsest.services.context.state import ContextState, block, ensure_counts
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.storage import leases
 from palimpsest.storage.context import cuts, summary_tree, visibility
-from palimpsest.storage.context.visibility import Hid
+from palimpsest.storage.context.visibility import HidingEffect
 from palimpsest.storage.conversation import conversations, message_log
 
 _LONGEST_EXCHANGE: Final = 500
@@ -72,7 +72,7 @@ class HistoryEditor:
         start, end = await self._exchange_start(state, to), MessageId(state.n_messages)
         store = self.engine.store
 
-        def hide() -> tuple[Hid, str]:
+        def hide() -> tuple[HidingEffect, str]:
             leases.check(context.lease)
             gone = message_log.read_visible(state.id, start)
             draft = next((message.content.text for message in gone if message.content.role is Role.USER), "")
@@ -85,7 +85,7 @@ class HistoryEditor:
         await self.cut_without_hidden(context, hid)
         return RolledBack(start, end, draft)
 
-    async def cut_without_hidden(self, context: WritableContext, hid: Hid) -> None:
+    async def cut_without_hidden(self, context: WritableContext, hid: HidingEffect) -> None:
         """The best cut for what is left after something was hidden. What is hidden is in no context any more when this
         begins, so nothing is lost when it is cut off."""
         await self.engine.read_again(context)

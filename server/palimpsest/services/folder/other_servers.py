@@ -22,7 +22,7 @@ from palimpsest.machine import utc_now
 from palimpsest.services.turns.running import Listener, RunningTurn
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import stream_journal, turn_records, turns
-from palimpsest.storage.turns.turn_records import Standing
+from palimpsest.storage.turns.turn_records import ConversationState
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Following:
     """Whether an editor is attached."""
     interval_s: float = INTERVAL_S
     _version: int = 0
-    _standings: Mapping[ConversationId, Standing] = field(default_factory=dict)
+    _states: Mapping[ConversationId, ConversationState] = field(default_factory=dict)
     _cancelled: frozenset[TurnId] = frozenset()
     """Running turns that were asked to stop, as another server wished: a second cancel would hit their cleaning up."""
     _buried: set[str] = field(default_factory=set)
@@ -73,7 +73,7 @@ class Following:
     async def start(self) -> None:
         """From now on, what others do is noticed."""
         self._version = await self.store.data_version()
-        self._standings = await self.store.read(turn_records.standings)
+        self._states = await self.store.read(turn_records.conversation_states)
         self._watching = asyncio.create_task(self._watch(), name="following")
 
     async def close(self) -> None:
@@ -98,7 +98,7 @@ class Following:
         try:
             while True:
                 news = self._news
-                said = await self.store.read(stream_journal.said_after, turn_id, last)
+                said = await self.store.read(stream_journal.progress_after, turn_id, last)
                 for step_id, last_seq, text in said.committed:
                     if rest := text[n_shown if step_id == of_step else 0 :]:
                         show(Numbered(last_seq, JournalEvent(EventType.TEXT, rest)))
@@ -166,7 +166,7 @@ class Following:
         if version != self._version:
             await self._take_in()
             self._version = version
-        holders = {each.holder for each in self._standings.values() if each.holder is not None}
+        holders = {each.holder for each in self._states.values() if each.holder is not None}
         others = holders - self._buried - {self.store.server_id}
         # A server that dies writes nothing, so its lock is asked each time.
         if others and (dead := await asyncio.to_thread(self._dead_of, others)):
@@ -185,17 +185,17 @@ class Following:
         """Reads what has changed, and tells it."""
         own = list(self.running)
 
-        def read() -> tuple[dict[ConversationId, Standing], list[TurnId]]:
-            return turn_records.standings(), turn_records.cancels_among(own) if own else []
+        def read() -> tuple[dict[ConversationId, ConversationState], list[TurnId]]:
+            return turn_records.conversation_states(), turn_records.cancels_among(own) if own else []
 
-        standings, cancels = await self.store.read(read)
+        states, cancels = await self.store.read(read)
         for turn_id in cancels:
             if turn_id not in self._cancelled and (turn := self.running.get(turn_id)) is not None:
                 turn.cancel()
         self._cancelled = frozenset(cancels)
-        before, self._standings = self._standings, standings
+        before, self._states = self._states, states
         news, self._news = self._news, asyncio.Event()
         news.set()
-        for conversation_id, standing in standings.items():
-            if before.get(conversation_id) != standing:
+        for conversation_id, state in states.items():
+            if before.get(conversation_id) != state:
                 self.changed(conversation_id)

@@ -1,1 +1,1 @@
-"""Cuts, summaries, previews and rules by command in SQLite."""
+"""The context of a conversation: cuts, summaries, injections, and rules given by command."""

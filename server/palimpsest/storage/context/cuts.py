@@ -1,6 +1,6 @@
-"""The cuts of a conversation, with their previews and with what the user expanded.
+"""The cuts of a conversation, with their previews, and the ranges that the user expanded.
 
-A cut is never changed: choosing a new one adds a version. Messages behind its end are live without being named.
+A cut is never changed: choosing a new one adds a version. The messages behind its end are live without being named.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from palimpsest.storage.sql import execute, execute_many
 
 @dataclass(frozen=True, slots=True)
 class CutRecord:
-    """A stored cut: its blocks, and what it was chosen with."""
+    """A stored cut: its blocks, and the model, estimator and frame it was chosen for."""
 
     version: int
     cause: CutCause
@@ -30,28 +30,29 @@ class CutRecord:
     estimator: Estimator
     frame_digest: str
     end: MessageId
-    """One more than the last message it was chosen over."""
+    """The id after the last message that the cut was chosen over."""
     blocks: tuple[SummaryId, ...]
-    """The summaries that stand in it, oldest first. Every message they do not cover is live, unless it is left out."""
+    """The summaries in the cut, oldest first. Every message they do not cover is live, unless it is left out."""
     front: str = ""
-    """What stands before the conversation: pins, and what else the user ruled by command."""
+    """The text in front of the conversation: pins, and the other rules that the user gave by command."""
     left_out: tuple[tuple[MessageId, MessageId], ...] = ()
-    """[start, end) of messages that are not sent at all, oldest first; only where nothing is summarised."""
+    """Ranges [start, end) of messages that are not sent at all, oldest first; empty unless `context.infinity` is off.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class RecutReport:
-    """What a re-cut did. Tokens are the model's."""
+    """The effect of a compaction, in tokens of the model."""
 
     saved: Mapping[str, int] = field(default_factory=dict)
-    """Tokens that each strategy saved, by its name."""
+    """The tokens that each strategy saved, by its name."""
     tokens_before: int = 0
     tokens_after: int = 0
     duration_ms: int = 0
 
 
 def latest_version(conversation_id: ConversationId) -> int:
-    """Of the conversation's cuts; 0 when none was stored."""
+    """The version of the conversation's newest cut; 0 when it has none."""
     ((version,),) = execute("SELECT COALESCE(MAX(version), 0) FROM cut WHERE conversation = ?", conversation_id)
     return int(version)
 
@@ -62,13 +63,13 @@ def latest_cut(conversation_id: ConversationId) -> CutRecord | None:
 
 
 def read_cut(conversation_id: ConversationId, version: int) -> CutRecord | None:
-    """A cut as it was; None for a version that was never stored, such as 0."""
+    """The cut of that version; None for a version that was never stored, such as 0."""
     row = execute(f"{_CUTS} WHERE conversation = ? AND version = ?", conversation_id, version).fetchone()
     return None if row is None else _cut(row)
 
 
 def cut_history(conversation_id: ConversationId) -> CutHistory:
-    """The conversation's cuts, as a person walks through them."""
+    """The conversation's cuts, as undo walks through them."""
     rows = execute("SELECT cause, blocks, left_out FROM cut WHERE conversation = ? ORDER BY version", conversation_id)
     return CutHistory.of(
         (
@@ -87,7 +88,7 @@ _CUTS: Final = """SELECT version, cause, model, factor, sigma, overhead, frame_d
 
 
 def _cut(row: tuple[Any, ...]) -> CutRecord:
-    """Of a row of `_CUTS`."""
+    """The record of a row of `_CUTS`."""
     version, cause, model, factor, sigma, overhead, frame_digest, end, blocks, front, left_out = row
     return CutRecord(
         version,
@@ -105,8 +106,8 @@ def _cut(row: tuple[Any, ...]) -> CutRecord:
 def write_cut(
     lease: HeldLease, cut: CutRecord, previews: Mapping[MessageId, Content], report: RecutReport, now: str
 ) -> None:
-    """A new version, and with it the conversation's model. Its previews are written whole, so one version can be read
-    without another."""
+    """Stores a new version, and with it the conversation's model. Every version has all of its previews, so it can be
+    read without another. Raises LeaseLost."""
     leases.check(lease)
     conversation_id = lease.conversation_id
     if conversations.get(conversation_id).model != cut.model:
@@ -131,9 +132,9 @@ def insert_cut(conversation_id: ConversationId, cut: CutRecord, report: RecutRep
 def add_cut_without(
     conversation_id: ConversationId, gone: Collection[int], now: str, *, has_front: bool = True
 ) -> None:
-    """The newest cut again without those blocks, as a version of its own, so that every server loads it. What was
-    added behind messages goes, as with every cut; without its front, what the user ruled is told to the next turn. Of a
-    conversation that has none: one without a frame, so that the next request takes everything up anew."""
+    """Adds a version: the newest cut without the blocks `gone`, so that every server loads the context anew. Injections
+    end with it, as with every cut. Without its front, the next turn is told the user's rules again. A conversation
+    without a cut gets one without a frame, so that its next request takes everything up anew."""
     latest = latest_cut(conversation_id)
     if latest is None:
         model = conversations.get(conversation_id).model
@@ -150,7 +151,7 @@ def add_cut_without(
 
 
 def write_previews(conversation_id: ConversationId, cut_version: int, previews: Mapping[MessageId, Content]) -> None:
-    """What stands for large messages, from `cut_version` until the next."""
+    """Stores the previews of large messages, which hold from `cut_version` until the next version."""
     execute_many(
         "INSERT INTO preview (conversation, cut_version, message_id, content) VALUES (?, ?, ?, ?)",
         [
@@ -169,7 +170,7 @@ def read_previews(conversation_id: ConversationId, cut_version: int) -> dict[Mes
 
 
 def expand(conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
-    """The user wants the messages [start, end) to stand as originals, as long as they fit."""
+    """Notes that the user wants the originals of the messages [start, end), as long as they fit."""
     execute(
         "INSERT OR IGNORE INTO expansion (conversation, start_message_id, end_message_id) VALUES (?, ?, ?)",
         *(conversation_id, start, end),
@@ -177,7 +178,7 @@ def expand(conversation_id: ConversationId, start: MessageId, end: MessageId) ->
 
 
 def keep_expansions(conversation_id: ConversationId, kept: Collection[tuple[MessageId, MessageId]]) -> None:
-    """The user wants these, each [start, end), to stand as originals, and no others any more."""
+    """Makes `kept`, each [start, end), the only ranges of which the user wants the originals."""
     for start, end in set(expansions(conversation_id)).difference(kept):
         execute(
             "DELETE FROM expansion WHERE conversation = ? AND start_message_id = ? AND end_message_id = ?",
@@ -188,6 +189,6 @@ def keep_expansions(conversation_id: ConversationId, kept: Collection[tuple[Mess
 
 
 def expansions(conversation_id: ConversationId) -> list[tuple[MessageId, MessageId]]:
-    """What the user expanded: [start, end), oldest first."""
+    """The ranges that the user expanded: [start, end), oldest first."""
     found = execute("SELECT start_message_id, end_message_id FROM expansion WHERE conversation = ?", conversation_id)
     return sorted((MessageId(start), MessageId(end)) for start, end in found)

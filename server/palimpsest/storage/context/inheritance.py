@@ -1,4 +1,4 @@
-"""What a fork takes over from its parent's context."""
+"""Inheritance: the part of its parent's context that a fork begins with."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from palimpsest.storage.conversation import hidden_ranges
 
 
 def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: str) -> None:
-    """Gives a fork the summaries of its parent that end at or before `at`, the cut made of them, and what is hidden."""
+    """Gives a fork its parent's hidden ranges, the summaries that end at or before `at`, and the cut made of them."""
     new_ids: dict[int, int] = {}
     hidden = sorted(
         (each for each in hidden_ranges.read(parent) if each.start < at), key=lambda each: each.last_summary
     )
     summaries = [each for each in summary_tree.read(parent) if each.end <= at]
     for old in summaries:
-        # In the order it happened: a summary written after something was hidden rightly reaches over it.
+        # In the order of the events: a summary that was written after a range was hidden may reach over it.
         while hidden and hidden[0].last_summary < old.id:
             each = hidden.pop(0)
             hidden_ranges.add(child, each.start, min(each.end, at), now)
@@ -50,8 +50,7 @@ def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: s
 
 
 def _may_quote_from(conversation_id: ConversationId, cut: CutRecord, at: MessageId) -> bool:
-    """Whether what stands in front of the conversation may say rules of its messages from `at` on: of those that were
-    taken back by command, and of messages that are left out. What is missing then of the others the next turn is told.
-    """
+    """Whether the front of the cut may quote rules of the messages from `at` on: the front repeats rules that were
+    withdrawn, and rules of messages that are left out. Without the front, the next turn is told the other rules."""
     is_told = any(entry.message_id >= at for entry in ledger.withdrawals(conversation_id))
     return is_told or any(end > at for _, end in cut.left_out)

@@ -9,8 +9,8 @@ from palimpsest.storage.sql import execute
 
 
 def write(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> int:
-    """What is added to the request of a turn behind the user's text, until the cut after `cut_version`. Returns what
-    `last_injection` is now."""
+    """Adds a text behind the user's message of a turn, until the cut after `cut_version`. Returns the new
+    `last_injection`. Raises LeaseLost."""
     leases.check(lease)
     execute(
         """INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at)
@@ -21,15 +21,15 @@ def write(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: 
 
 
 def last_injection(conversation_id: ConversationId) -> int:
-    """A number for what was added behind messages, under any cut: another one when something was added or taken away,
-    0 when there is nothing. Memory that knows another one is not in step."""
+    """A number that changes whenever an injection of the conversation is added or removed, under any cut; 0 when there
+    is none. A context in memory that has another number is out of date."""
     query = "SELECT COALESCE(MAX(id), 0), COUNT(*) FROM injection WHERE conversation = ?"
     ((newest, n),) = execute(query, conversation_id)
     return int(newest) << 20 | int(n)
 
 
 def read(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
-    """What stands behind the user's messages under that cut, by message."""
+    """The texts behind the user's messages under that cut, by message."""
     rows = execute(
         """SELECT user_message_id, text FROM injection JOIN turn ON turn.id = injection.turn
         WHERE injection.conversation = ? AND cut_version = ? ORDER BY injection.id""",

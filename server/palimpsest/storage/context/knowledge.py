@@ -1,7 +1,8 @@
-"""What can be recalled in a folder, as a version: a decision that was made from it is stored only while it is the same.
+"""The version of a folder's knowledge: a decision that was made from it is stored only while the version is the same.
 
-What works between reading and storing takes its time: another conversation may teach a fact, another server may purge
-or roll back what was read. So the transaction that stores asks once more, and whoever decided decides again.
+Between reading and storing, another conversation may teach a fact, and another server may purge or roll back the
+messages that were read. So the transaction that stores compares the version, and a decision that is out of date is made
+anew.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ Version = tuple[int, tuple[int, int, int], tuple[int, int, int]]
 
 
 class Changed(Exception):
-    """Something was learned, closed, forgotten, hidden, purged or ruled by command since."""
+    """A fact was learned, closed or forgotten, messages were hidden or purged, or a rule was given by command."""
 
 
 def version() -> Version:
-    """To be read with what the decision is made from, in one transaction or before it."""
+    """The version now. Read it in the transaction that reads the basis of the decision, or before."""
     return hidden_ranges.last_hidden_anywhere(), facts.version(), ledger.version()
 
 
 def require(known: Version) -> None:
-    """In the transaction that stores. Raises Changed; nothing is stored then."""
+    """Raises Changed, in the transaction that stores, when `known` is not the version now."""
     if version() != known:
         raise Changed

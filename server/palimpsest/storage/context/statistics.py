@@ -1,4 +1,4 @@
-"""Figures about a conversation's context: re-cuts, the cost of summaries, and both over time."""
+"""Figures about a conversation's context: the compactions, the cost of summaries, and the size over time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from palimpsest.storage.context.cuts import RecutReport
 from palimpsest.storage.sql import execute
 
 REFUSED: Final = "refused"
-"""Stands for the kind of texts that could not be used."""
+"""The kind under which refused texts are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryCost:
-    """What the summaries of one kind took to write."""
+    """The cost of the summaries of one kind."""
 
     kind: str
     n_summaries: int
@@ -27,7 +27,7 @@ class SummaryCost:
 
 
 def recut_reports(conversation_id: ConversationId) -> list[tuple[CutCause, RecutReport]]:
-    """Every re-cut of the conversation with its cause, oldest first."""
+    """Every compaction of the conversation with its cause, oldest first."""
     rows = execute(
         """SELECT cause, saved, tokens_before, tokens_after, duration_ms FROM cut
         WHERE conversation = ? ORDER BY version""",
@@ -38,19 +38,21 @@ def recut_reports(conversation_id: ConversationId) -> list[tuple[CutCause, Recut
 
 @dataclass(frozen=True, slots=True)
 class ContextMoment:
-    """A request, or a re-cut, as the time line of a context shows it."""
+    """A point on the time line of a context: a request or a compaction."""
 
     at: str
     tokens: int
-    """Of a request, as its service counted them, or else as they were estimated; of a context behind its re-cut."""
+    """The size of a request, as its service counted it or else as it was estimated, or the size of the context behind a
+    compaction."""
     cause: CutCause | None
-    """Why the cut was taken anew; None: it is a request."""
+    """Why the cut was chosen anew; None for a request."""
     tokens_before: int | None
-    """Of a re-cut."""
+    """The size of the context before a compaction; None for a request."""
 
 
 def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]:
-    """The newest, oldest first. By the clock, because requests and re-cuts are numbered apart: for showing only."""
+    """The newest points, oldest first. Requests and compactions are ordered by the clock, because their numbers cannot
+    be compared: good enough to show, and for nothing else."""
     found = execute(
         """SELECT at, tokens, cause, tokens_before FROM (
             SELECT step.started_at AS at, step.id AS number, NULL AS cause, NULL AS tokens_before, COALESCE(
@@ -69,7 +71,7 @@ def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]
 
 
 def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
-    """By kind, those that were never adopted included, and last what was refused: they were paid for."""
+    """The costs by kind, with those of summaries that were never adopted; the cost of refused texts comes last."""
     costs = execute(
         """SELECT kind, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(duration_ms) FROM summary
         WHERE conversation = ? GROUP BY kind ORDER BY kind""",
@@ -86,7 +88,7 @@ def summary_costs(conversation_id: ConversationId) -> list[SummaryCost]:
 def write_refused(
     conversation_id: ConversationId, input_tokens: int, output_tokens: int, duration_ms: int, now: str
 ) -> None:
-    """What a model took for a text that could not be used."""
+    """Stores the cost of a text by a model that was refused as a summary."""
     execute(
         """INSERT INTO refused_summary (conversation, input_tokens, output_tokens, duration_ms, created_at)
         VALUES (?, ?, ?, ?, ?)""",

@@ -1,4 +1,4 @@
-"""The summaries of a conversation. A summary is never changed; a cut names those in use."""
+"""The summaries of a conversation. A summary is never changed; a cut names the ones in use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from palimpsest.storage.sql import execute
 
 @dataclass(frozen=True, slots=True)
 class NewSummary:
-    """A summary that was written and has no id yet."""
+    """A written summary that has no id yet."""
 
     start: MessageId
     end: MessageId
@@ -28,12 +28,12 @@ class NewSummary:
     children: tuple[SummaryId, ...]
     duration_ms: int
     input_tokens: int = 0
-    """What the model that wrote it was sent, cached or not; 0 for a deterministic one."""
+    """The input of the model that wrote it, cached or not; 0 for a summary without a model."""
     output_tokens: int = 0
 
 
 def write(conversation_id: ConversationId, new: NewSummary, now: str) -> Summary:
-    """A node of the forest. Whether it is used is for a cut to say."""
+    """Stores a summary. It is not in use before a cut names it."""
     summary_id = execute(
         """INSERT INTO summary (
             conversation, start_message_id, end_message_id, level, kind, text, original_tokens, author, children,
@@ -57,15 +57,16 @@ def write(conversation_id: ConversationId, new: NewSummary, now: str) -> Summary
 
 
 def write_later(conversation_id: ConversationId, new: NewSummary, last_hidden: int, now: str) -> Summary | None:
-    """As `write`, for a text of pieces that were chosen when `last_hidden` had been hidden last; None, and
-    nothing is stored, when what it speaks of was hidden since."""
+    """As `write`, for a summary of pieces that were chosen when `hidden_ranges.last_hidden` was `last_hidden`. Returns
+    None and stores nothing when a message of its range was hidden since."""
     if hidden_since(conversation_id, new.start, new.end, last_hidden):
         return None
     return write(conversation_id, new, now)
 
 
 def hidden_since(conversation_id: ConversationId, start: int, end: int, last_hidden: int) -> bool:
-    """Whether any of the messages [start, end) was hidden or purged since. `last_hidden`: as `conversations`' was."""
+    """Whether any of the messages [start, end) was hidden or purged since `hidden_ranges.last_hidden` was
+    `last_hidden`."""
     found = execute(
         """SELECT 1 FROM hidden
         WHERE conversation = ? AND id > ? AND start_message_id < ? AND end_message_id > ? LIMIT 1""",
@@ -75,7 +76,7 @@ def hidden_since(conversation_id: ConversationId, start: int, end: int, last_hid
 
 
 def find_written(conversation_id: ConversationId, start: MessageId, end: MessageId) -> list[Summary]:
-    """Summaries by a model that begin at `start`, end at or before `end` and speak of nothing hidden, newest first."""
+    """The usable summaries by a model that begin at `start` and end at or before `end`, newest first."""
     rows = execute(
         f"""{_SUMMARIES} WHERE conversation = ? AND start_message_id = ? AND end_message_id <= ? AND author <> ?
         ORDER BY id DESC""",
@@ -86,14 +87,14 @@ def find_written(conversation_id: ConversationId, start: MessageId, end: Message
 
 
 def is_usable(summary: Summary, hidden: Sequence[HiddenRange]) -> bool:
-    """Whether it speaks of nothing that was hidden when it was written or since."""
+    """Whether no message of the summary's range was hidden when it was written, or since."""
     return not any(
         summary.id <= each.last_summary and summary.start < each.end and each.start < summary.end for each in hidden
     )
 
 
 def read(conversation_id: ConversationId, ids: Sequence[SummaryId] | None = None) -> list[Summary]:
-    """The summaries of those ids, or all of the conversation, by id."""
+    """The summaries with those ids, or all of the conversation, by id."""
     if ids is None:
         rows = execute(f"{_SUMMARIES} WHERE conversation = ? ORDER BY id", conversation_id)
     else:
@@ -109,7 +110,7 @@ _SUMMARIES: Final = """SELECT id, start_message_id, end_message_id, level, kind,
 
 
 def _summary(row: tuple[Any, ...]) -> Summary:
-    """Of a row of `_SUMMARIES`."""
+    """The summary of a row of `_SUMMARIES`."""
     summary_id, start, end, level, kind, text, original_tokens, author, created_at, children = row
     return Summary(
         SummaryId(summary_id),

@@ -1,4 +1,4 @@
-"""Taking words out of every context: of messages that are hidden, and of facts that are removed."""
+"""Removing words from every context: the words of hidden messages, and of facts that are removed."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from palimpsest.storage.facts import facts
 
 
 @dataclass(frozen=True, slots=True)
-class Hid:
-    """What hiding messages did."""
+class HidingEffect:
+    """The effect of hiding messages."""
 
     last_hidden: int
-    """See `hidden_ranges.last_hidden`."""
+    """`hidden_ranges.last_hidden` now."""
     has_new_cut: bool
-    """Whether something left the context with them: memory is to be read anew."""
+    """Whether a text left the context with the messages, so that the context in memory is out of date."""
     has_lost_summaries: bool
-    """Whether summaries did, so that other messages are live again."""
+    """Whether summaries left the context, so that other messages are live again."""
 
 
-def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> Hid:
-    """Hides the messages [start, end), closes the facts of them, and takes out of every context what speaks of them:
-    summaries of this conversation, what stands in front of it, which may say rules of theirs, and what others were told
-    of those facts. Nothing hidden is sent, whatever becomes of the caller. A better cut may be chosen afterwards.
+def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> HidingEffect:
+    """Hides the messages [start, end), closes the facts that rest on them, and removes from every context the texts
+    that may repeat them: summaries of this conversation, its front, and injections of those facts in other
+    conversations. From then on no hidden word is sent, even if the caller is cancelled. A better cut may be chosen
+    afterwards.
 
-    A turn that runs in another conversation keeps what it was told before; the next one there is told it no more."""
+    A turn that runs in another conversation keeps its injections; the next turn there has them no more.
+    """
     hidden_ranges.add(conversation_id, start, end, now)
     closed = facts.close_from(conversation_id, start, end, now)
     _end_telling(facts.told_in(closed) - {conversation_id}, now)
@@ -43,13 +45,12 @@ def hide(conversation_id: ConversationId, start: MessageId, end: MessageId, now:
     has_new_cut = cut is not None and bool(gone or cut.front)
     if has_new_cut:
         cuts.add_cut_without(conversation_id, gone, now, has_front=False)
-    return Hid(hidden_ranges.last_hidden(conversation_id), has_new_cut, bool(gone))
+    return HidingEffect(hidden_ranges.last_hidden(conversation_id), has_new_cut, bool(gone))
 
 
 def untell(ids: Sequence[FactId], now: str) -> None:
-    """The facts are about to be removed: no turn was told them any more. Once they are gone, nobody could find what was
-    told of them, and a purge of the words they rest on would leave it. As with `hide`, a turn that runs keeps what it
-    was told."""
+    """Removes the injections of facts that are about to be removed: afterwards nobody could find those injections, and
+    a purge of the messages behind the facts would leave them. A turn that runs keeps its injections, as with `hide`."""
     tellers = facts.told_in(ids)
     for teller in tellers:
         injections.forget_recall(teller)
@@ -57,8 +58,8 @@ def untell(ids: Sequence[FactId], now: str) -> None:
 
 
 def _end_telling(tellers: Collection[ConversationId], now: str) -> None:
-    """Their next requests say it no more. Whoever writes at the moment owns the cuts, and goes on with what was told;
-    the next turn finds something taken away, and reads the context anew."""
+    """Ends the recall of facts in those conversations. A server that writes one of them owns its cuts and keeps its
+    injections for the turn; the next turn notices the removal and reads the context anew."""
     for teller in sorted(tellers):
         if leases.holder_of(teller) is None:
             cuts.add_cut_without(teller, (), now)

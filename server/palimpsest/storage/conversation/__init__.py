@@ -1,1 +1,1 @@
-"""Conversations and messages in SQLite, and the indexes that find them."""
+"""Conversations and their messages, and the indexes that find them."""

@@ -1,4 +1,4 @@
-"""Conversations without their messages, and which conversation's rows hold which message."""
+"""Conversations without their messages, and the lineage of forks: which conversation's rows hold which message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from palimpsest.storage.sql import execute
 
 
 def create(conversation_id: ConversationId, title: str, model: str, now: str) -> ConversationRecord:
-    """A new conversation. An empty title is filled by the first message."""
+    """Makes a conversation. The first message of the user fills an empty title."""
     execute(_CREATE, conversation_id, title, bool(title), model, 0, None, now, now, None, 0)
     return get(conversation_id)
 
@@ -25,7 +25,7 @@ _CREATE: Final = """INSERT INTO conversation (
 def fork(
     conversation_id: ConversationId, parent: ConversationRecord, at: MessageId, title: str, now: str
 ) -> ConversationRecord:
-    """A conversation that has the parent's messages below `at` and goes on with its own, chained to them."""
+    """Makes a conversation that has the parent's messages below `at` and goes on with its own, chained to them."""
     owner = owner_of(parent.id, MessageId(at - 1))
     last = execute("SELECT digest FROM message WHERE conversation = ? AND message_id = ?", owner, at - 1).fetchone()
     digest = None if last is None else last[0]
@@ -34,20 +34,20 @@ def fork(
 
 
 class Switched(Exception):
-    """A conversation has another model, or another layout, than what was decided for it was decided by."""
+    """The conversation got another model, or another layout, after a decision for it was made."""
 
 
 def require_same(record: ConversationRecord) -> None:
-    """Raises Switched where what is to be stored was decided by another model or layout than the conversation has."""
+    """Raises Switched when the conversation has another model or layout now than `record` says."""
     now = get(record.id)
     if (now.model, now.layout) != (record.model, record.layout):
         raise Switched
 
 
 def lineage(conversation_id: ConversationId, start: int = 0, end: int | None = None) -> list[tuple[str, int, int]]:
-    """Which conversation's rows hold the messages [start, end): (conversation, first, after), oldest first.
+    """The conversations whose rows hold the messages [start, end): (conversation, first, after), oldest first.
 
-    A conversation that is no fork holds all its own.
+    A conversation that is no fork holds all of its messages. Raises NotFound.
     """
     next_id, parent, fork_at = _place(conversation_id)
     owner, after = str(conversation_id), next_id if end is None else min(end, next_id)
@@ -77,8 +77,8 @@ def owner_of(conversation_id: ConversationId, message_id: MessageId) -> str:
 
 
 def readers(owner: str, start: int, end: int) -> list[tuple[ConversationId, int, int]]:
-    """Who reads the rows [start, end) that `owner` holds: itself first, then its forks and theirs, each with the part
-    of them it has."""
+    """The conversations that read the rows [start, end) of `owner`: itself first, then its forks and theirs, each with
+    the part of the range that it has."""
     found = [(ConversationId(owner), start, end)]
     for parent, first, after in found:
         forks = execute(
@@ -89,7 +89,7 @@ def readers(owner: str, start: int, end: int) -> list[tuple[ConversationId, int,
 
 
 def holds(conversation_id: ConversationId) -> bool:
-    """Whether there is such a conversation."""
+    """Whether there is a conversation with that id."""
     return execute("SELECT 1 FROM conversation WHERE id = ?", conversation_id).fetchone() is not None
 
 
@@ -114,7 +114,7 @@ def raise_missing(conversation_id: str) -> NoReturn:
 
 
 def list_all() -> list[ConversationRecord]:
-    """The last changed first."""
+    """All conversations, the last changed first."""
     return [_record(row) for row in execute(f"{_RECORDS} ORDER BY updated_at DESC, id")]
 
 
@@ -123,7 +123,7 @@ def rename(conversation_id: ConversationId, title: str, now: str) -> None:
 
 
 def retitle(conversation_id: ConversationId, title: str, now: str) -> None:
-    """A title that came from a message, or none: then the next message gives one."""
+    """Sets a title that was made from a message; an empty one is filled by the next message of the user."""
     touch(conversation_id, now, title=title, has_user_title=False)
 
 
@@ -144,7 +144,7 @@ def set_model(conversation_id: ConversationId, model: str, now: str) -> None:
 
 
 def touch(conversation_id: ConversationId, now: str, **changes: object) -> None:
-    """Changes the row, and tells those who follow that there is something new."""
+    """Changes columns of the row, and its `change_seq`, by which other servers see the change."""
     columns = "".join(f", {column} = ?" for column in changes)
     execute(
         f"UPDATE conversation SET change_seq = change_seq + 1, updated_at = ?{columns} WHERE id = ?",
@@ -153,7 +153,7 @@ def touch(conversation_id: ConversationId, now: str, **changes: object) -> None:
 
 
 def _record(row: tuple[Any, ...]) -> ConversationRecord:
-    """Of a row of `_RECORDS`."""
+    """The record of a row of `_RECORDS`."""
     owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, draft, layout = row
     return ConversationRecord(
         ConversationId(owner),

@@ -16,18 +16,19 @@ class HiddenRange:
     start: MessageId
     end: MessageId
     last_summary: int
-    """The newest summary then: it and older ones that overlap the range may speak of what is hidden."""
+    """The newest summary when the range was hidden: it and older ones that overlap the range may repeat hidden words.
+    """
 
 
 def add(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
-    """Hides the messages [start, end): they stay readable, their ids are never used again. `context.visibility.hide`
-    also takes out of the contexts what speaks of them."""
+    """Hides the messages [start, end). They stay readable, and their ids are never used again.
+    `context.visibility.hide` also removes from the contexts the texts that may repeat them."""
     add_unindexed(conversation_id, start, end, now)
     passages.refresh(conversation_id, start, end)
 
 
 def add_unindexed(conversation_id: ConversationId, start: MessageId, end: MessageId, now: str) -> None:
-    """As `add`, for messages that are taken out of the indexes altogether."""
+    """As `add`, for messages that the caller removes from the indexes."""
     execute(
         """INSERT INTO hidden (conversation, start_message_id, end_message_id, last_summary, created_at)
         VALUES (?, ?, ?, (SELECT COALESCE(MAX(id), 0) FROM summary WHERE conversation = ?), ?)""",
@@ -38,19 +39,20 @@ def add_unindexed(conversation_id: ConversationId, start: MessageId, end: Messag
 
 
 def last_hidden(conversation_id: ConversationId) -> int:
-    """Which of the hidden ranges was hidden last; 0 when nothing was. Memory that knows another one is not in step."""
+    """The id of the range that was hidden last; 0 when there is none. A context in memory that has another one is out
+    of date."""
     ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM hidden WHERE conversation = ?", conversation_id)
     return int(newest)
 
 
 def last_hidden_anywhere() -> int:
-    """As `last_hidden`, of all conversations of the folder."""
+    """As `last_hidden`, over all conversations of the folder."""
     ((newest,),) = execute("SELECT COALESCE(MAX(id), 0) FROM hidden")
     return int(newest)
 
 
 def read(conversation_id: ConversationId) -> list[HiddenRange]:
-    """By their start; they may overlap. What was purged is hidden too."""
+    """The ranges that were rolled back or purged, by start; they may overlap."""
     found = execute(
         """SELECT start_message_id, end_message_id, last_summary FROM hidden
         WHERE conversation = ? ORDER BY start_message_id""",

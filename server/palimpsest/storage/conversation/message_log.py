@@ -1,4 +1,4 @@
-"""The messages of a conversation: append, read, count."""
+"""The messages of a conversation: appending, reading and counting them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from palimpsest.storage.sql import execute, execute_many
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Raw token counts of messages that are being stored, by one tokenizer, in their order."""
+    """The raw token counts of messages that are being stored, by one tokenizer, in the order of the messages."""
 
     tokenizer: str
     tokens: Sequence[int]
 
 
 def append_many(conversation_id: ConversationId, contents: Sequence[Content], now: str) -> None:
-    """As `append`, for more messages than a transaction should index: they are made findable piece by piece."""
+    """As `append`, for more messages than one transaction should index: pending work makes them findable piece by
+    piece."""
     tail = _tail(conversation_id)
     messages = _chained(tail, contents, now, None)
     execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
@@ -40,7 +41,7 @@ def append(
     step_id: StepId | None = None,
     counts: Counts | None = None,
 ) -> list[StoredMessage]:
-    """Messages at the end of the conversation, chained to what is there. The ids are gapless."""
+    """Stores messages at the end of the conversation, chained to the last one. The ids have no gap. Raises NotFound."""
     tail = _tail(conversation_id)
     messages = _chained(tail, contents, now, turn_id)
     added: list[passages.Added] = []
@@ -58,13 +59,13 @@ def append(
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """Where a conversation goes on."""
+    """The end of a conversation, behind which messages are appended."""
 
     conversation_id: ConversationId
     title: str
     next_id: int
     digest: Digest | None
-    """The last message's; None when there is none."""
+    """The digest of the last message; None when there is none."""
 
 
 def _tail(conversation_id: ConversationId) -> _Tail:
@@ -76,7 +77,7 @@ def _tail(conversation_id: ConversationId) -> _Tail:
 def _chained(
     tail: _Tail, contents: Sequence[Content], now: str, turn_id: TurnId | None
 ) -> list[tuple[StoredMessage, Digest]]:
-    """Messages behind the conversation's last one, each with the digest of its content."""
+    """The contents as messages behind the last one, each with the digest of its content."""
     predecessor = tail.digest
     messages: list[tuple[StoredMessage, Digest]] = []
     for message_id, content in enumerate(contents, MessageId(tail.next_id)):
@@ -93,7 +94,7 @@ _APPEND: Final = """INSERT INTO message
 
 
 def _columns(message: StoredMessage, own: Digest, step_id: StepId | None) -> tuple[object, ...]:
-    """Of a row, as `_APPEND` wants them."""
+    """The columns of a row, in the order of `_APPEND`."""
     return (
         *(message.conversation_id, message.id, message.created_at, message.turn_id, step_id, DIGEST_VERSION),
         *(own, message.digest, canonical_json(message.content.to_json())),
@@ -101,7 +102,7 @@ def _columns(message: StoredMessage, own: Digest, step_id: StepId | None) -> tup
 
 
 def _extend(tail: _Tail, messages: Sequence[tuple[StoredMessage, Digest]], now: str) -> None:
-    """The conversation ends behind the messages, and has a title when its user has said something."""
+    """Moves the end of the conversation behind the messages. The first text of the user fills an empty title."""
     first = next((message.content.text for message, _ in messages if message.content.role is Role.USER), "")
     conversations.touch(
         tail.conversation_id,
@@ -117,7 +118,7 @@ _MESSAGES: Final = """SELECT conversation, message_id, created_at, turn, digest,
 
 
 def read(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
-    """Messages with `start <= id < end`, oldest first; `end` None means to the last."""
+    """The messages with `start <= id < end`, oldest first; without `end`, to the last one. Raises NotFound."""
     found: list[StoredMessage] = []
     for owner, first, after in conversations.lineage(conversation_id, start, end):
         going = pending_work.being_purged(owner)
@@ -126,7 +127,7 @@ def read(conversation_id: ConversationId, start: int, end: int | None = None) ->
 
 
 def read_visible(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
-    """As `read`, without what was rolled back or purged."""
+    """As `read`, without the messages that were rolled back or purged."""
     ranges = hidden_ranges.read(conversation_id)
     found = read(conversation_id, start, end)
     return [message for message in found if not any(each.start <= message.id < each.end for each in ranges)]
@@ -135,7 +136,7 @@ def read_visible(conversation_id: ConversationId, start: int, end: int | None = 
 def read_user_messages(
     conversation_id: ConversationId, start: int, end: int | None = None, among: Sequence[MessageId] | None = None
 ) -> list[StoredMessage]:
-    """The visible messages of the user in [start, end), oldest first. `among`: only those; at most some hundred."""
+    """The visible messages of the user in [start, end), oldest first. `among`: only these ids, some hundred at most."""
     ranges = hidden_ranges.read(conversation_id)
     found: list[StoredMessage] = []
     for owner, first, after in conversations.lineage(conversation_id, start, end):
@@ -156,7 +157,7 @@ def read_user_messages(
 
 
 _OF_USER: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"') ORDER BY message_id"""
-"""A quick look at the canonical JSON: also what only speaks of such a role."""
+"""Selects by a quick look at the canonical JSON, so it may find other messages that quote such a role."""
 
 
 _OF_USER_AMONG: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"')
@@ -164,7 +165,7 @@ _OF_USER_AMONG: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"')
 
 
 def read_counts(conversation_id: ConversationId, tokenizer: str, start: int) -> dict[MessageId, int]:
-    """Raw tokens of the messages from `start` on that were counted with `tokenizer`."""
+    """The raw tokens of the messages from `start` on that were counted with `tokenizer`."""
     counts: dict[MessageId, int] = {}
     for owner, first, after in conversations.lineage(conversation_id, start):
         found = execute(
@@ -177,7 +178,7 @@ def read_counts(conversation_id: ConversationId, tokenizer: str, start: int) -> 
 
 
 def write_counts(conversation_id: ConversationId, tokenizer: str, counts: dict[MessageId, int]) -> None:
-    """Counts of messages that had none by this tokenizer."""
+    """Stores counts of messages that have none by this tokenizer. `counts` must not be empty."""
     for owner, first, after in conversations.lineage(conversation_id, min(counts), max(counts) + 1):
         found = execute(
             "SELECT id, message_id FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?",
@@ -188,14 +189,14 @@ def write_counts(conversation_id: ConversationId, tokenizer: str, counts: dict[M
 
 
 def purged_role(role: str | None, content: str | None) -> Role | None:
-    """Of a message that is or is being purged, by its columns; None for an imported one that may have lost it."""
+    """The role of a message that is or is being purged, by its columns; None for an imported one that lost its role."""
     if role is not None:
         return Role(role)
     return None if content is None else Content.from_json(json.loads(content)).role
 
 
 def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMessage:
-    """Of a row of `_MESSAGES`. `going`: ids whose content is being purged, so that nobody reads it any more."""
+    """The message of a row of `_MESSAGES`. `going`: ranges of ids whose content is being purged: nobody may read it."""
     owner, message_id, created_at, turn, digest, text, own, role = row
     purged: Digest | None = None
     if text is None or any(first <= message_id < after for first, after in going):

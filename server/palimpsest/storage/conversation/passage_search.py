@@ -1,4 +1,4 @@
-"""Reads the index of passages: what matches a question, and what scoring needs of it."""
+"""Reading the index of passages: the matches of a question, and the data that scoring needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palimpsest.storage.conversation.passages import PROSE
 from palimpsest.storage.sql import execute
 
 Stretch = tuple[str, int, int]
-"""Messages [first, after) that a conversation holds: (conversation, first, after)."""
+"""Messages [first, after) in the rows of a conversation: (conversation, first, after)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,16 @@ class Hit:
     """A passage, or a fact, in which words of a question occur."""
 
     row_id: int
-    """Of the message; 0 for a fact."""
+    """The row of the message; 0 for a fact."""
     passage: int
-    """Counted from 0."""
+    """The number of the passage in its message, from 0."""
     fact: FactId | None
     score: float
-    """The greater the better; facts and messages have one scale."""
+    """Higher is better. Facts and messages have the same scale."""
 
 
 def matches(terms: Terms, stretches: Sequence[Stretch], limit: int) -> list[Hit]:
-    """Best first. `stretches` are the messages that may match; facts always may."""
+    """The best matches first. Messages match only within `stretches`; facts always may."""
     expression = to_expression(terms)
     if not expression:
         return []
@@ -48,7 +48,8 @@ def matches(terms: Terms, stretches: Sequence[Stretch], limit: int) -> list[Hit]
     kept = [hit for hit in hits if hit.fact is not None or hit.row_id in known]
     if len(kept) == len(hits) or len(hits) < limit:
         return kept
-    # Others' messages took places: now each row is looked up before it is scored, which costs as much again.
+    # Rows outside of the stretches took places, so each row is looked up before it is scored, which costs as much
+    # again.
     rest = f"""AND (rowid < 0 OR EXISTS (SELECT 1 FROM indexed_message
         WHERE message = passage_search.rowid / {MOST_PASSAGES} AND ({condition})))"""
     return _matches(expression, rest, values, limit)
@@ -73,34 +74,34 @@ def _hit(key: int, score: float) -> Hit:
 
 
 def to_expression(terms: Terms) -> str:
-    """Any of the words, quoted, so that no word can be syntax. The index adds up the words of an expression, so one
-    that stands twice counts twice: asking words count half."""
+    """An expression that matches any of the words, quoted, so that no word can be syntax. The index adds up the scores
+    of the words in an expression, so a word that occurs twice counts twice, and question words count half."""
     telling = [f'"{word}"' for word in terms.telling]
     return " OR ".join([*telling, *telling, *(f'"{word}"' for word in terms.asking)] if terms.asking else telling)
 
 
 def _within(stretches: Sequence[Stretch]) -> tuple[str, list[object]]:
-    """A condition on rows of `indexed_message`, and its values."""
+    """A condition on rows of `indexed_message`, and the values for its placeholders."""
     each = "conversation = ? AND message_id >= ? AND message_id < ?"
     return " OR ".join([f"({each})"] * len(stretches)) or "0", [value for stretch in stretches for value in stretch]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedMessage:
-    """What the index knows of a message."""
+    """The row of a message in the index."""
 
     row_id: int
     owner: str
-    """The conversation that holds it."""
+    """The conversation whose rows hold the message."""
     message_id: MessageId
     role: Role
     name: str
     n_words: int
     is_rule: bool
     session: int
-    """The id of the message that begins it."""
+    """The id of the first message of its session."""
     day: int | None
-    """As an ordinal."""
+    """The day as an ordinal."""
 
 
 _SELECT: Final = """SELECT message, conversation, message_id, role, name, n_words, is_rule, session, day
@@ -108,20 +109,20 @@ _SELECT: Final = """SELECT message, conversation, message_id, role, name, n_word
 
 
 def read(row_ids: Iterable[int]) -> list[IndexedMessage]:
-    """Those of the rows that are there."""
+    """The rows with those ids, as far as they exist."""
     return _indexed(
         f"{_SELECT} WHERE message IN (SELECT value FROM json_each(?)) AND role <> ''", json.dumps([*row_ids])
     )
 
 
 def rules(stretches: Sequence[Stretch], limit: int) -> list[IndexedMessage]:
-    """Messages that set a standing rule, the newest."""
+    """The newest messages that set a standing rule."""
     condition, values = _within(stretches)
     return _indexed(f"{_SELECT} WHERE is_rule = 1 AND ({condition}) ORDER BY message_id DESC LIMIT ?", *values, limit)
 
 
 def said_on(days: Sequence[tuple[int, int]], stretches: Sequence[Stretch], limit: int) -> list[IndexedMessage]:
-    """Messages of prose from those days, the oldest."""
+    """The oldest messages of prose from those days."""
     condition, values = _within(stretches)
     on = " OR ".join(["day BETWEEN ? AND ?"] * len(days)) or "0"
     return _indexed(
@@ -133,7 +134,7 @@ def said_on(days: Sequence[tuple[int, int]], stretches: Sequence[Stretch], limit
 
 
 def names(stretches: Sequence[Stretch]) -> dict[str, int]:
-    """The names before a colon with which messages begin, each with the number of its messages."""
+    """The names before a colon with which messages begin, each with its number of messages."""
     condition, values = _within(stretches)
     found = execute(
         f"SELECT name, count(*) FROM indexed_message WHERE name <> '' AND ({condition}) GROUP BY name ORDER BY name",
@@ -143,7 +144,7 @@ def names(stretches: Sequence[Stretch]) -> dict[str, int]:
 
 
 def first_and_last_day(stretches: Sequence[Stretch]) -> tuple[int, int] | None:
-    """As ordinals; None when no message has a date."""
+    """The first and the last day with a message, as ordinals; None when no message has a date."""
     days: list[int] = []
     for owner, _, _ in stretches:
         for order in ("ASC", "DESC"):
@@ -161,6 +162,6 @@ def _indexed(sql: str, *values: object) -> list[IndexedMessage]:
 
 
 def content_of(row_id: int) -> Content:
-    """What stands in a message that was read here."""
+    """The content of a message of the index."""
     ((text,),) = execute("SELECT content FROM message WHERE id = ?", row_id)
     return Content.from_json(json.loads(text))

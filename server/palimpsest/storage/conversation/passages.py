@@ -1,13 +1,14 @@
-"""The index that retrieval reads: passages of what was said, each with the nearest words of its neighbours.
+"""The index for retrieval: passages of messages, each with the nearest words of its neighbors.
 
-It is another one than a person's search: that finds every word of a message as a whole; this one compares a question
-with passages, and has of a tool's answer only its ends, so that output cannot crowd out what people said.
+It is separate from the index for a person's search (`search`), which finds every word of a message as a whole. This one
+compares a question with passages, and of a tool's result it has only the ends, so that output cannot crowd out what
+people said.
 
-Two tables. `passage_search` (FTS5, contentless) has a row for each passage and for each fact; `indexed_message` has a
-row for each message, with what scoring needs of it and the neighbours' words, because a row of a contentless index is
-taken out by saying again what was put in. Both follow from the messages and from what is hidden: after every
-transaction they are what `rebuild` would make, and a purge takes a message's words out of its neighbours' rows too.
-`passage_search` reads them.
+The index has two tables. `passage_search` (FTS5, contentless) has a row for each passage and for each fact.
+`indexed_message` has a row for each message, with the data for scoring and the neighbors' words, because a row of a
+contentless index is removed by repeating its text. Both follow from the messages and the hidden ranges: after every
+transaction they are what `rebuild` would make, and a purge removes a message's words from its neighbors' rows too. The
+module `passage_search` reads them.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from palimpsest.domain.messages import Content, ConversationId, MessageId
 from palimpsest.storage.sql import execute
 
 SESSION_GAP_S: Final = 30 * 60
-"""A longer time between two messages, or another date, begins a session."""
+"""The longest time between two messages of a session. Another date begins a new session too."""
 _ROWS_AT_ONCE: Final = 200
 _NO_ROLE: Final = ""
-"""Of a message that was purged."""
+"""The role of a purged message."""
 PROSE: Final = "role <> 'tool' AND role <> '' AND n_words > 0"
-"""As the migration's index has it."""
+"""The same condition as in the migration's partial index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,11 @@ class Added:
     message_id: MessageId
     created_at: str
     content: Content | None
-    """None when it was purged."""
+    """None for a purged message."""
 
 
 def add(conversation_id: ConversationId, added: Sequence[Added]) -> None:
-    """Makes messages findable that now stand at the conversation's end, in their order."""
+    """Indexes messages that were appended to the conversation, in their order."""
     if not added:
         return
     neighbours = _Neighbours(conversation_id)
@@ -67,8 +68,8 @@ def add(conversation_id: ConversationId, added: Sequence[Added]) -> None:
 
 
 def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
-    """Makes the messages [first, after) findable that were stored past `message_log.append`, such as imported ones.
-    Called when it is stored what of them is hidden, for the oldest first."""
+    """Indexes the messages [first, after), which were not stored through `message_log.append`, such as imported ones.
+    The caller has stored their hidden ranges, and begins with the oldest messages."""
     found = execute(
         """SELECT id, message_id, created_at, content FROM message
         WHERE conversation = ? AND message_id >= ? AND message_id < ?
@@ -83,7 +84,7 @@ def add_missing(conversation_id: ConversationId, first: int, after: int) -> None
 
 
 def rebuild() -> None:
-    """The passages of all messages anew. What of the index is of facts is left out."""
+    """Makes the passages of all messages anew. The rows of facts stay."""
     execute("INSERT INTO passage_search (passage_search) VALUES ('delete-all')")
     execute("DELETE FROM indexed_message")
     stored = execute("SELECT conversation, MAX(message_id) FROM message GROUP BY conversation ORDER BY conversation")
@@ -93,8 +94,8 @@ def rebuild() -> None:
 
 
 def remove(row_id: int, content: Content) -> None:
-    """Takes out a message that is being purged, if it is in. Its neighbours are told by `refresh`; until `settle` its
-    words still stand in the file."""
+    """Removes a message that is being purged from the index, if it is in. `refresh` updates its neighbors. Until
+    `settle`, its words are still in the file."""
     for role, words in list(execute("SELECT role, around FROM indexed_message WHERE message = ?", row_id)):
         if role != _NO_ROLE:
             _delete_passages(row_id, to_saying(content), words)
@@ -106,8 +107,8 @@ def remove(row_id: int, content: Content) -> None:
 
 
 def refresh(conversation_id: ConversationId, start: int, end: int) -> None:
-    """Gives the messages [start, end) and those beside them the neighbours they have now. Called when messages were
-    hidden or purged."""
+    """Gives the messages [start, end) and those beside them their present neighbors. Called when messages were hidden
+    or purged."""
     neighbours = _Neighbours(conversation_id)
     inside = [
         message_id
@@ -125,19 +126,19 @@ def refresh(conversation_id: ConversationId, start: int, end: int) -> None:
 
 
 def refresh_beside(conversation_id: ConversationId, start: int, end: int) -> None:
-    """As `refresh`, for who has taken the messages [start, end) themselves out, or has just put them in."""
+    """As `refresh`, for a caller that removed the messages [start, end) from the index, or has just added them."""
     neighbours = _Neighbours(conversation_id)
     for each in (neighbours.before(start), neighbours.behind(end - 1)):
         neighbours.refresh(each)
 
 
 def row_ids(row_id: int) -> tuple[int, int]:
-    """The first row of the index that a message may have, and the one after its last."""
+    """The first index row that may belong to a message, and the one after its last."""
     return row_id * MOST_PASSAGES, (row_id + 1) * MOST_PASSAGES
 
 
 def expected(after: int, limit: int) -> list[tuple[int, list[tuple[int, str, str, str]]]]:
-    """What the index should have of the messages with rows behind `after`: row id, and its rows."""
+    """The rows that the index should have for the messages behind the row `after`: (row id, rows)."""
     found = execute(
         """SELECT id, content, around FROM message JOIN indexed_message ON message.id = indexed_message.message
         WHERE id > ? AND content IS NOT NULL ORDER BY id LIMIT ?""",
@@ -151,7 +152,7 @@ def expected(after: int, limit: int) -> list[tuple[int, list[tuple[int, str, str
 
 
 def settle() -> None:
-    """Writes the index as one, without the words of what was taken out."""
+    """Rewrites the index without the words of removed rows."""
     execute("INSERT INTO passage_search (passage_search) VALUES ('optimize')")
 
 
@@ -196,7 +197,7 @@ def _is_short(saying: Saying) -> bool:
 
 
 def _last_session(conversation_id: ConversationId, message_id: MessageId) -> tuple[int, str | None]:
-    """The session of the message before, and when that was said."""
+    """The session of the message before `message_id`, and the time of that message."""
     found = execute(
         """SELECT session, created_at FROM indexed_message JOIN message ON message.id = indexed_message.message
         WHERE indexed_message.conversation = ? AND indexed_message.message_id = ?""",
@@ -223,9 +224,9 @@ def _content(text: str | None) -> Content | None:
 
 @dataclass(slots=True)
 class _Neighbours:
-    """The messages of one conversation beside each other, without those that are hidden in it.
+    """The visible messages of one conversation beside each other.
 
-    A hidden message has none: nobody reads it, but a fork may.
+    A hidden message has no neighbors in its own conversation, but a fork may read it.
     """
 
     conversation_id: ConversationId
@@ -239,7 +240,7 @@ class _Neighbours:
         self._hidden = [(start, end) for start, end in found]
 
     def remember(self, row_id: int, content: Content) -> None:
-        """Saves reading it again."""
+        """Keeps the content, which saves reading it again."""
         self._contents[row_id] = content
 
     def before(self, message_id: int) -> int | None:
@@ -261,7 +262,7 @@ class _Neighbours:
             at = hidden[1] - 1
 
     def words_around(self, message_id: int) -> str:
-        """What tops a short message up."""
+        """The neighbors' words that top up a short message."""
         if self._hides(message_id) is not None:
             return ""
         _, session, n_words, _ = self._row(message_id)
@@ -272,7 +273,7 @@ class _Neighbours:
         return around(n_words, *sides)
 
     def refresh(self, message_id: int | None) -> None:
-        """Writes a message's row anew if its neighbours are others than they were."""
+        """Rewrites a message's row if its neighbors have changed."""
         if message_id is None:
             return
         row_id, _, n_words, stored = self._row(message_id)
@@ -298,7 +299,7 @@ class _Neighbours:
         return next((int(message_id) for (message_id,) in found), None)
 
     def _row(self, message_id: int) -> tuple[int, int, int, str]:
-        """Row id, session, number of words, and the neighbours' words as they are stored."""
+        """Row id, session, number of words, and the neighbors' words, as they are stored."""
         ((row_id, session, n_words, words),) = execute(
             """SELECT message, session, n_words, around FROM indexed_message
             WHERE conversation = ? AND message_id = ?""",

@@ -1,8 +1,8 @@
-"""Long work on the store in pieces, each a transaction of its own, so that everybody else gets in between.
+"""Pending work: long work on the store in pieces, each a transaction of its own, so that others get in between.
 
-What is left to do is written down in the transaction that makes it necessary, and struck out in the one that does the
-last of it. So whoever opens the store after a crash goes on, and two servers that do the same work do no harm: every
-piece looks for what is still there to do.
+The work is noted in the transaction that makes it necessary, and struck out in the transaction that does its last
+piece. So the next server to open the store goes on after a crash, and two servers that do the same work do no harm:
+every piece looks for what is still there to do.
 """
 
 from __future__ import annotations
@@ -18,54 +18,56 @@ from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.sql import execute
 
 _ROWS_AT_ONCE: Final = 25
-"""Messages of one piece: some tens of milliseconds."""
+"""The messages of one piece, which takes some tens of milliseconds."""
 
 
 class Kind(StrEnum):
-    """What is to be done, in the order in which it is done."""
+    """The kinds of work, in the order in which they are done."""
 
     PURGE = "purge"
-    """The content of a conversation's messages [first, after) is to be removed. Nobody reads it any more."""
+    """Removing the content of a conversation's messages [first, after), which nobody may read any more."""
     INDEX = "index"
-    """A conversation's messages are to be made findable."""
+    """Making a conversation's messages findable."""
     SETTLE = "settle"
-    """A search index is to be written anew without what was taken out."""
+    """Rewriting a search index without the words of removed rows."""
 
 
 _FILES: Final = "files"
-"""The kind of what no transaction can do: the log and the copies of the store still hold what was purged, and so may
-the chat documents of a conversation."""
+"""The kind of work outside of transactions: the log and the copies of the store still hold purged words, and so may the
+chat documents of a conversation."""
 
 
 def purge(conversation_id: str, first: int, after: int) -> None:
-    """The content of the rows [first, after) goes, and with it their words in the indexes."""
+    """Notes that the content of the rows [first, after) is to be removed, with its words in the indexes."""
     _add(Kind.PURGE, conversation_id, first, after)
 
 
 def index(conversation_id: ConversationId, after: int) -> None:
-    """Messages that were stored past `message_log.append`, such as imported ones, are made findable."""
+    """Notes that messages are to be indexed that were not stored through `message_log.append`, such as imported
+    ones."""
     _add(Kind.INDEX, conversation_id, 0, after)
 
 
 @dataclass(frozen=True, slots=True)
 class FilesToEmpty:
-    """Of what was removed."""
+    """Files that may still hold removed words."""
 
     newest: int
-    """Names what was removed last; 0 when nothing is left to do."""
+    """Identifies the newest removal; 0 when there is nothing to do."""
     conversations: tuple[ConversationId, ...]
-    """Whose chat documents may hold it."""
+    """The conversations whose chat documents may hold removed words."""
 
 
 def empty_files(conversation_ids: Iterable[ConversationId]) -> None:
-    """What is removed in this transaction stands in other files of the store, too, until they are emptied, and may
-    stand in documents of those conversations."""
+    """Notes that the words which this transaction removes are still in other files of the store, and may be in the chat
+    documents of those conversations."""
     for each in ("", *conversation_ids):
         _add(_FILES, each, 0, 0)
 
 
 def files_to_empty() -> FilesToEmpty | None:
-    """None while something is still being removed, by whichever server: the files would hold it again."""
+    """The files that are to be emptied; None while words are still being removed, by any server: the files would get
+    them again."""
     if n_left(Kind.PURGE) or n_left(Kind.SETTLE):
         return None
     found = execute("SELECT id, subject FROM pending_work WHERE kind = ? ORDER BY id", _FILES).fetchall()
@@ -74,24 +76,24 @@ def files_to_empty() -> FilesToEmpty | None:
 
 
 def files_are_empty(newest: int) -> None:
-    """The files hold nothing any more of what was removed up to then; see `files_to_empty`."""
+    """Strikes out the files of `files_to_empty`, after they were emptied."""
     execute("DELETE FROM pending_work WHERE kind = ? AND id <= ?", _FILES, newest)
 
 
 def is_any_left_of_a_purge() -> bool:
-    """Whether something that was purged is to be taken out of rows, indexes or files."""
+    """Whether purged words are still in rows, indexes or files."""
     files = files_to_empty()
     return files is None or bool(files.newest)
 
 
 def n_left(kind: Kind) -> int:
-    """How much of that work is written down."""
+    """The number of notes that are left."""
     ((n_rows,),) = execute("SELECT COUNT(*) FROM pending_work WHERE kind = ?", kind.value)
     return int(n_rows)
 
 
 def being_purged(conversation_id: str) -> list[tuple[int, int]]:
-    """[first, after) of the conversation's own rows whose content nobody may read any more."""
+    """Ranges [first, after) of the conversation's own rows whose content nobody may read any more."""
     found = execute(
         "SELECT first, after FROM pending_work WHERE kind = ? AND subject = ?", Kind.PURGE.value, conversation_id
     )
@@ -99,7 +101,7 @@ def being_purged(conversation_id: str) -> list[tuple[int, int]]:
 
 
 def do_some() -> Kind | None:
-    """Does a piece of what is left, a purge first. What it belonged to; None when nothing is left."""
+    """Does one piece of the noted work, purges first. Returns its kind; None when nothing is left."""
     order = " ".join(f"WHEN '{kind.value}' THEN {number}" for number, kind in enumerate(Kind))
     found = execute(
         "SELECT id, kind, subject, first, after FROM pending_work WHERE kind <> ? "
@@ -140,7 +142,7 @@ def _purge_some(conversation_id: str, first: int, after: int) -> bool:
         execute("UPDATE message SET content = NULL, purged_role = ? WHERE id = ?", content.role.value, row_id)
     if len(rows) == _ROWS_AT_ONCE:
         return False
-    # Their words stand in the rows of those beside them too.
+    # Their words are in the rows of their neighbors too.
     passages.refresh_beside(ConversationId(conversation_id), first, after)
     for table in ("message_search", "passage_search"):
         execute("DELETE FROM pending_work WHERE kind = ? AND subject = ?", Kind.SETTLE.value, table)
@@ -155,17 +157,17 @@ def _index_some(number: int, conversation_id: ConversationId, first: MessageId, 
     if end < after:
         execute("UPDATE pending_work SET first = ? WHERE id = ?", end, number)
         return False
-    passages.refresh_beside(conversation_id, first, after)  # what was said since then has neighbors now
+    passages.refresh_beside(conversation_id, first, after)  # messages that were appended since have neighbors now
     return True
 
 
 _MERGED_PAGES: Final = 200
-"""Of an index, written at once: some milliseconds."""
+"""The pages that one piece of merging writes, in some milliseconds."""
 
 
 def _settle_some(number: int, table: str, *, is_begun: bool) -> bool:
-    """FTS5's own way to write an index as one, in steps: the first with a negative number, until nothing changes
-    (sqlite.org/fts5.html, "The 'merge' command", read in November 2026)."""
+    """Rewrites an index in steps, as FTS5 does it: the first step takes a negative number, and the last one changes
+    nothing (sqlite.org/fts5.html, "The 'merge' command", read in November 2026)."""
     ((before,),) = execute("SELECT total_changes()")
     pages = _MERGED_PAGES if is_begun else -_MERGED_PAGES
     execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", pages)

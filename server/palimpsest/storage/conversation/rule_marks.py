@@ -1,7 +1,7 @@
-"""Which messages of a conversation rule, as far as it was looked through: ids only, no words.
+"""Rule marks: the ids of a conversation's messages that contain rules, as far as they were searched; no words.
 
-A mark says what one version of the reader found; another version looks anew. It needs no lease: whoever looks finds the
-same, messages never change, and what is hidden or purged is left out when the messages are read.
+A mark is the finding of one version of the reader; another version searches anew. It needs no lease: every reader finds
+the same, messages never change, and hidden and purged ones are left out when they are read.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from palimpsest.storage.sql import execute
 
 
 def read(conversation_id: ConversationId, reader: str) -> tuple[list[MessageId], MessageId]:
-    """The ids, ascending, and the first message that was not looked at yet. A fork begins with what is known of the
-    conversation it was forked from."""
+    """The ids, ascending, and the first message that was not searched yet. A fork begins with its parent's marks."""
     owner: str | None = conversation_id
     after: int | None = None
     while owner is not None:
@@ -32,7 +31,7 @@ def read(conversation_id: ConversationId, reader: str) -> tuple[list[MessageId],
 
 
 def write(conversation_id: ConversationId, reader: str, ids: Sequence[MessageId], until: MessageId) -> None:
-    """`ids` are those below `until` that rule, ascending. A mark that reaches further stays."""
+    """Stores the ids below `until` of messages that contain rules, ascending. A mark that reaches further stays."""
     known = execute("SELECT reader, until FROM rule_mark WHERE conversation = ?", conversation_id).fetchone()
     if known is None or known[0] != reader or known[1] < until:
         execute(

@@ -1,8 +1,8 @@
-"""The full-text index over what was said, and what a person's words mean to it.
+"""The full-text index of messages, and the meaning of a person's words to it.
 
-The index holds no text of its own (FTS5, contentless), so a row is taken out by saying again what was put in:
-`columns` must give the same for the same message for ever, or a migration builds the index anew. `passages` is the
-other index, which retrieval reads: this one finds every word of a message as a whole.
+The index holds no text of its own (FTS5, contentless), so a row is removed by repeating its text: `columns` must give
+the same for the same message for ever, or a migration builds the index anew. `passages` is the other index, for
+retrieval; this one finds every word of a message as a whole.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from palimpsest.domain.messages import (
 from palimpsest.storage.sql import execute
 
 _TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
-"""As the migration has it."""
+"""The same tokenizer as in the migration."""
 _LONGEST_QUERY: Final = 2_000
-"""Characters; the rest of a query is not looked at."""
+"""In characters; the rest of a query is ignored."""
 _MOST_WORDS: Final = 32
 _SEPARATOR: Final = "\u2063"
-"""The invisible separator: the index takes it for a space, and no text has it."""
+"""The invisible separator: the index takes it for a space, and it occurs in no text."""
 _SNIPPET_TOKENS: Final = 32
 _LOOKED_THROUGH: Final = 4_000
-"""Characters of a message in which its passage is looked for."""
+"""The characters of a message in which its passage is looked for."""
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _SNIPPET_LENGTH: Final = 300
-"""Characters."""
+"""In characters."""
 
 
 def text_of(content: Content) -> str:
@@ -66,19 +66,18 @@ def _texts(part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | Atta
 
 
 def columns(content: Content) -> tuple[str, str]:
-    """What is indexed of a message: its text, and the humped identifiers in it as separate words."""
+    """The indexed text of a message, and the humped identifiers in it as separate words."""
     text = text_of(content)
     return text, humped(text)
 
 
 def add(row_id: int, content: Content) -> None:
-    """Makes a stored message findable. `row_id` is that of its row."""
+    """Makes a stored message findable. `row_id` is the id of its row."""
     execute("INSERT INTO message_search (rowid, words, parts) VALUES (?, ?, ?)", row_id, *columns(content))
 
 
 def add_missing(conversation_id: ConversationId, first: int, after: int) -> None:
-    """Makes the messages [first, after) findable that were stored past `message_log.append`, such as imported
-    ones."""
+    """Indexes the messages [first, after) that were not stored through `message_log.append`, such as imported ones."""
     found = execute(
         """SELECT id, content FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?
         AND content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_search_docsize AS d WHERE d.id = message.id)""",
@@ -93,7 +92,7 @@ def _is_indexed(row_id: int) -> bool:
 
 
 def remove(row_id: int, content: Content) -> None:
-    """Takes a message out, if it is in. Until `settle`, its words still stand in the file."""
+    """Removes a message from the index, if it is in. Until `settle`, its words are still in the file."""
     if not _is_indexed(row_id):
         return
     words, parts = columns(content)
@@ -106,13 +105,13 @@ def remove(row_id: int, content: Content) -> None:
 
 
 def settle() -> None:
-    """Writes the index as one, without the words of what was taken out."""
+    """Rewrites the index without the words of removed rows."""
     execute("INSERT INTO message_search (message_search) VALUES ('optimize')")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A person's words as expressions of the index, which can hold none of its syntax."""
+    """A person's words as expressions of the index, without any of its syntax."""
 
     strict: str
     """Every word, and words with punctuation inside as phrases."""
@@ -125,7 +124,7 @@ class Query:
 
 
 def to_query(text: str) -> Query | None:
-    """What to look for; None when the text has no letter and no digit. Stop words count only when there is nothing
+    """The query of a text; None when the text has no letter and no digit. Stop words count only when there is nothing
     else."""
     cleaned, _ = clean_text(text[:_LONGEST_QUERY])
     words = [word for word in dict.fromkeys(cleaned.split()) if WORD.search(word)]
@@ -144,15 +143,15 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A row that matches, by who holds it."""
+    """A matching row: the conversation that holds it, and the message."""
 
     owner: str
     message_id: MessageId
 
 
 def matches(expression: str, stretches: Sequence[tuple[str, int, int]] | None, limit: int) -> Iterator[Match]:
-    """Best first, of equals the newer first. `stretches` are (conversation, first, after) of rows that may match;
-    None: all."""
+    """The best matches first, and of equals the newer first. `stretches` are the (conversation, first, after) of rows
+    that may match; None: all."""
     where = "" if stretches is None else _WITHIN
     found = execute(
         f"""SELECT message.conversation, message.message_id

@@ -1,4 +1,4 @@
-"""Finding what a tool answered by the id of its call."""
+"""Finding the result of a tool call by the id of the call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from palimpsest.storage.sql import execute
 
 
 def find(conversation_id: ConversationId, call_id: str) -> StoredMessage | None:
-    """The newest visible message with a result of that call; None when there is none. Some services use an id again in
+    """The newest visible message with a result of that call; None when there is none. Some services use the same ids in
     every answer."""
     hidden = hidden_ranges.read(conversation_id)
     for owner, first, after in reversed(conversations.lineage(conversation_id)):

@@ -1,1 +1,1 @@
-"""Facts, the places they rest on, and their index in SQLite."""
+"""Facts, the places they rest on, and their index."""

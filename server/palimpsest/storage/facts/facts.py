@@ -1,7 +1,7 @@
-"""Facts as the store has them: what they say, how long they hold, what they are about.
+"""The facts of a folder: their statements, their subjects, and how long each of them holds.
 
-What a fact says is never changed. It is closed when it holds no longer, and only `forget` and a purge remove it. The
-places it rests on are in `fact_sources`. In plain SQL: most of it is read by the thousand.
+The statement of a fact is never changed. A fact that no longer holds is closed, and only `forget` and a purge remove
+it. The places it rests on are in `sources`.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _IS_STALE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FactCounts:
-    """Of the facts that hold."""
+    """The numbers of open facts."""
 
     n_open: int
     n_stale: int
 
 
 def add(fact: Fact, turn_number: int, evidence: Evidence | None, now: str) -> FactId:
-    """Keeps a fact. Whether it should be kept is decided elsewhere (`domain.facts.extraction.admission`)."""
+    """Stores a fact. `domain.facts.extraction.admission` decides whether it should be stored."""
     execute(
         "INSERT INTO fact (fact_type, content, turn_number, conversation, message_id, quote, origin, created_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -84,7 +84,7 @@ def get(fact_id: FactId) -> StoredFact:
 
 
 def read(ids: Sequence[FactId]) -> list[StoredFact]:
-    """Those of them that there are, in that order."""
+    """The facts with those ids, as far as they exist, in that order."""
     rows = execute(f"SELECT {_COLUMNS} FROM fact WHERE id IN (SELECT value FROM json_each(?))", json.dumps(ids))
     found = {fact.id: fact for fact in _facts(list(rows))}
     return [found[each] for each in ids if each in found]
@@ -111,12 +111,12 @@ def select(wanted: Wanted) -> list[StoredFact]:
 
 
 def all_known() -> list[StoredFact]:
-    """Every fact, also those that hold no longer, the oldest first: what a new one is compared with."""
+    """Every fact, closed ones too, the oldest first: a new fact is compared with them."""
     return list(_facts(list(execute(f"SELECT {_COLUMNS} FROM fact ORDER BY id"))))
 
 
 def version() -> tuple[int, int, int]:
-    """Another one whenever a fact was added or removed, was closed or holds again."""
+    """Numbers that change whenever a fact is added, removed, closed or opened again."""
     ((newest, n, held),) = execute(
         "SELECT COALESCE(MAX(id), 0), COUNT(*), COALESCE(SUM(id) FILTER (WHERE closed_at IS NULL), 0) FROM fact"
     )
@@ -124,7 +124,7 @@ def version() -> tuple[int, int, int]:
 
 
 def saying(fact: Fact) -> list[FactId]:
-    """The facts of that type that hold and say just this."""
+    """The open facts of that type with just this statement."""
     found = execute(
         "SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL ORDER BY id",
         *(fact.fact_type.value, fact.content),
@@ -133,7 +133,7 @@ def saying(fact: Fact) -> list[FactId]:
 
 
 def search_by_entity(keyword: str) -> list[StoredFact]:
-    """The facts that hold and are about `keyword`, whatever its case; the newest first."""
+    """The open facts about `keyword`, whatever its case; the newest first."""
     rows = execute("SELECT fact FROM fact_entity WHERE entity = ? ORDER BY fact DESC", keyword)
     return [each for each in read([FactId(row[0]) for row in rows]) if each.is_open]
 
@@ -148,7 +148,7 @@ def counts() -> FactCounts:
 
 
 def close(fact_id: FactId, now: str, superseded_by: FactId | None = None) -> None:
-    """It holds no longer; it stays readable."""
+    """Closes a fact: it no longer holds, and stays readable."""
     execute(
         "UPDATE fact SET closed_at = ?, superseded_by = ? WHERE id = ? AND closed_at IS NULL",
         *(now, superseded_by, fact_id),
@@ -156,8 +156,8 @@ def close(fact_id: FactId, now: str, superseded_by: FactId | None = None) -> Non
 
 
 def close_ruled(conversation_id: ConversationId, message_id: MessageId, quote: str, now: str) -> None:
-    """The user took a rule back by command: what was learned of those words holds no longer. What had closed it before
-    is forgotten, so that it does not hold again when that is gone."""
+    """Closes the facts that were learned from a rule which the user has withdrawn by command. What had closed them
+    before no longer counts, so they do not hold again when that message is hidden."""
     execute(
         """UPDATE fact SET closed_at = COALESCE(closed_at, ?), superseded_by = NULL, closed_by_conversation = NULL,
         closed_by_message = NULL WHERE conversation = ? AND message_id = ? AND quote = ? AND fact_type IN (?, ?)""",
@@ -166,7 +166,7 @@ def close_ruled(conversation_id: ConversationId, message_id: MessageId, quote: s
 
 
 def take_back(fact_id: FactId, now: str, conversation_id: ConversationId, message_id: MessageId) -> None:
-    """The user has taken it back by that message, with nothing in its place."""
+    """Closes a fact because that message of the user ends it without a successor."""
     execute(
         "UPDATE fact SET closed_at = ?, closed_by_conversation = ?, closed_by_message = ? "
         "WHERE id = ? AND closed_at IS NULL",
@@ -175,8 +175,9 @@ def take_back(fact_id: FactId, now: str, conversation_id: ConversationId, messag
 
 
 def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
-    """The messages [start, end) are gone or hidden: what they had closed holds again, unless it rests on something
-    hidden itself, or another fact says the same by now. As with rules, which follow from the messages that are left."""
+    """Opens the facts again that the messages [start, end) had closed, because those are hidden or purged. A fact stays
+    closed if its own message is hidden, or another open fact has the same statement by now. Rules behave alike: they
+    follow from the messages that are left."""
     found = list(
         execute(
             """SELECT id, fact_type, content FROM fact
@@ -205,25 +206,25 @@ def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
 
 
 def verify(fact_id: FactId, now: str) -> None:
-    """A person says that it holds."""
+    """Notes that a person has confirmed the fact."""
     execute("UPDATE fact SET verified_at = ?, closed_at = NULL, superseded_by = NULL WHERE id = ?", now, fact_id)
 
 
 def count_uses(ids: Iterable[FactId]) -> None:
-    """They were given to a model."""
+    """Counts one more use in a request for each fact."""
     execute("UPDATE fact SET n_uses = n_uses + 1 WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
 
 
 def forget(ids: Sequence[FactId]) -> None:
-    """Removes facts with all that was kept for them. Nothing is left but a digest of what each said, so that the same
-    words do not make it again."""
+    """Removes facts with everything stored for them. Only a digest of each statement is left, so that the same words do
+    not make it again."""
     for fact in read(ids):
         execute("INSERT OR IGNORE INTO forgotten_fact (digest) VALUES (?)", digest_of(fact.fact))
     remove(ids)
 
 
 def remove(ids: Sequence[FactId]) -> None:
-    """As `forget`, and the same may be learned again."""
+    """As `forget`, without the digest: the same may be learned again."""
     found = read(ids)
     for fact in found:
         fact_search.remove(fact.id, fact.fact)
@@ -239,7 +240,7 @@ def remove(ids: Sequence[FactId]) -> None:
 
 
 def clear() -> int:
-    """Removes every fact of the folder, and what was forgotten; how many there were."""
+    """Removes every fact of the folder, and the digests of forgotten ones. Returns the number of facts."""
     ids = [FactId(fact_id) for (fact_id,) in execute("SELECT id FROM fact")]
     remove(ids)
     execute("DELETE FROM forgotten_fact")
@@ -247,7 +248,7 @@ def clear() -> int:
 
 
 def from_messages(conversation_id: ConversationId, start: int, end: int) -> list[FactId]:
-    """The facts that rest on words of the messages [start, end) that the conversation itself holds."""
+    """The facts that rest on words of the messages [start, end) in the conversation's own rows."""
     found = execute(
         "SELECT id FROM fact WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY id",
         *(conversation_id, start, end),
@@ -256,8 +257,8 @@ def from_messages(conversation_id: ConversationId, start: int, end: int) -> list
 
 
 def close_from(conversation_id: ConversationId, start: int, end: int, now: str) -> list[FactId]:
-    """The messages [start, end) were rolled back: what was learned from them holds no longer, and what they had closed
-    holds again. The facts of them."""
+    """Closes the facts that rest on the messages [start, end), which were rolled back, and opens the facts again that
+    those had closed. Returns the facts of the messages."""
     hold_again(conversation_id, start, end)
     found = from_messages(conversation_id, start, end)
     for fact_id in found:
@@ -266,7 +267,7 @@ def close_from(conversation_id: ConversationId, start: int, end: int, now: str) 
 
 
 def told_in(ids: Sequence[FactId]) -> set[ConversationId]:
-    """The conversations whose turns were told one of these facts."""
+    """The conversations that have one of these facts in an injection."""
     contents = [harmless(fact.fact.content) for fact in read(ids)]
     if not contents:
         return set()
@@ -275,7 +276,8 @@ def told_in(ids: Sequence[FactId]) -> set[ConversationId]:
 
 
 def merged_from(ids: Sequence[FactId]) -> list[FactId]:
-    """The facts into which these statements about code went, also through others: what one says stands in the next."""
+    """The facts into which these statements about code were merged, directly or through others: their text is in each
+    successor."""
     found = execute(
         """WITH RECURSIVE later (id) AS (
             SELECT superseded_by FROM fact WHERE id IN (SELECT value FROM json_each(?)) AND fact_type = ?
@@ -287,17 +289,17 @@ def merged_from(ids: Sequence[FactId]) -> list[FactId]:
 
 
 def is_forgotten(fact: Fact) -> bool:
-    """Whether the user had just this forgotten."""
+    """Whether the user had this statement forgotten."""
     return any(True for _ in execute("SELECT 1 FROM forgotten_fact WHERE digest = ?", digest_of(fact)))
 
 
 def digest_of(fact: Fact) -> str:
-    """The same for the same statement, however it is spaced and capitalised."""
+    """The same digest for the same statement, regardless of spaces and capitals."""
     said = " ".join(fact.content.casefold().split())
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-# ---------------------------------------------------------------------------------------- how far was read for facts
+# --------------------------------------------------------------------------------- how far messages were read for facts
 
 
 def extracted_until(conversation_id: ConversationId) -> MessageId:
@@ -307,7 +309,7 @@ def extracted_until(conversation_id: ConversationId) -> MessageId:
 
 
 def unread_conversations() -> list[ConversationId]:
-    """Those with messages that were not read for facts yet."""
+    """The conversations with messages that were not read for facts yet."""
     found = execute(
         "SELECT conversation.id FROM conversation LEFT JOIN extraction ON extraction.conversation = conversation.id "
         "WHERE conversation.next_message_id > MAX(COALESCE(extraction.next_message_id, 0), fork_message_id)"
@@ -316,7 +318,7 @@ def unread_conversations() -> list[ConversationId]:
 
 
 def set_extracted(conversation_id: ConversationId, until: MessageId) -> None:
-    """Never goes back: the same message is not read twice."""
+    """Moves the mark forward, and never back: no message is read twice."""
     execute(
         "INSERT INTO extraction (conversation, next_message_id) VALUES (?, ?) ON CONFLICT (conversation) DO UPDATE "
         "SET next_message_id = MAX(next_message_id, excluded.next_message_id)",
@@ -325,7 +327,7 @@ def set_extracted(conversation_id: ConversationId, until: MessageId) -> None:
 
 
 def tokens_used(day: str) -> int:
-    """What extraction by a model took on that day."""
+    """The tokens that extraction by a model took on that day."""
     return next((tokens for (tokens,) in execute("SELECT tokens FROM librarian_use WHERE day = ?", day)), 0)
 
 

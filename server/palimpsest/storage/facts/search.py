@@ -1,7 +1,7 @@
-"""Facts in the index that retrieval reads: by their words, and by the things they are about.
+"""Facts in the index for retrieval: by their words, and by their entities.
 
-They stand among the passages, with negative row ids, so that facts and messages are found in one look and scored by one
-scale. The index has no text: a fact is taken out by saying again what it says.
+Their rows are among those of the passages, with negative row ids, so that one query finds facts and messages and scores
+them on one scale. The index holds no text: a fact is removed by repeating its statement.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from palimpsest.storage.sql import execute
 
 
 def columns(fact: Fact) -> tuple[str, str]:
-    """What is indexed of a fact: what it says, and its entities and identifiers, taken apart."""
+    """The indexed text of a fact: its statement, and its entities and identifiers, taken apart."""
     # As the store keeps them: each once, whatever the case of its ASCII letters, in no order.
     first = {entity.encode("utf-8", "surrogatepass").lower(): entity for entity in reversed(fact.entities)}
     entities = " ".join(first[key] for key in sorted(first))
@@ -26,7 +26,7 @@ def add(fact_id: FactId, fact: Fact) -> None:
 
 
 def remove(fact_id: FactId, fact: Fact) -> None:
-    """Takes a fact out that is in, and was added as `fact`. Until `passages.settle`, its words still stand in the
+    """Removes a fact from the index that was added as `fact`. Until `passages.settle`, its words are still in the
     file."""
     execute(
         """INSERT INTO passage_search (passage_search, rowid, words, parts, around)
@@ -37,8 +37,8 @@ def remove(fact_id: FactId, fact: Fact) -> None:
 
 
 def match(text: str, limit: int) -> list[FactId]:
-    """The facts in which words of `text` occur, best first, of equals the newer first. No character of `text` has a
-    meaning."""
+    """The facts in which words of `text` occur, the best first, and of equals the newer first. No character of `text`
+    is syntax."""
     expression = to_expression(to_terms(text))
     if not expression:
         return []

@@ -1,8 +1,8 @@
-"""The places in files that facts rest on, as the store has them.
+"""The places in files that facts rest on.
 
-A source is one version of one file: the hash of its bytes on disk, and one hash a line. A link ties a fact to a place
-in such a version by an anchor. When a file is saved and the place still says the same, the link goes over to the new
-version; a link that is stale keeps the version it was made for, so that undoing the change clears it.
+A source is one version of one file: the hash of its bytes on disk, and one hash for each line. A link ties a fact to a
+place in such a version by an anchor. When a file is saved and the place says the same as before, the link moves to the
+new version. A stale link keeps the version it was made for, so that undoing the change clears it.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ class Version:
     path: str
     """Below the folder, with `/`."""
     sha256: str
-    """Of its bytes on disk, in hexadecimal."""
+    """The hash of its bytes on disk, in hexadecimal."""
     lines: bytes
-    """As `domain.facts.staleness` keeps them."""
+    """The hashes of its lines, as `domain.facts.staleness` writes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One place a fact rests on."""
+    """One place that a fact rests on."""
 
     id: int
     fact_id: FactId
     version: Version
     anchor: str
-    """As `domain.facts.staleness` writes it."""
+    """The anchor, as `domain.facts.staleness` writes it."""
     symbol: str
     span: Span | None
-    """Its lines as they were last found; None: the whole file."""
+    """The lines where the place was last found; None for the whole file."""
     state: FactState
 
 
 def add(fact_id: FactId, version: Version, anchor: str, symbol: str, span: Span | None, now: str) -> None:
-    """Ties a fact to a place that says what it should say now; a place that it rests on already stays the one."""
+    """Ties a fact to a place, which is fresh now. A link to the same place is replaced."""
     source = _source(version, now)
     _drop_same(fact_id, source, anchor)
     execute(
@@ -54,7 +54,7 @@ def add(fact_id: FactId, version: Version, anchor: str, symbol: str, span: Span 
 
 
 def _drop_same(fact_id: FactId, source: int, anchor: str, besides: Link | None = None) -> None:
-    """No fact rests on one place twice: what it was tied to again may become what it was tied to first."""
+    """Removes another link of the fact to the same place: no fact rests on one place twice."""
     execute(
         "DELETE FROM fact_source_link WHERE fact = ? AND source = ? AND anchor = ? AND id IS NOT ?",
         *(fact_id, source, anchor, None if besides is None else besides.id),
@@ -75,7 +75,7 @@ def _lines(span: Span | None) -> tuple[int | None, int | None]:
 
 
 def links_of(paths: Iterable[str]) -> list[Link]:
-    """Of the facts that hold and rest on one of these files; by file, version and id."""
+    """The links of open facts to these files, by file, version and id."""
     return _links("file_path IN (SELECT value FROM json_each(?)) AND closed_at IS NULL", json.dumps(sorted(set(paths))))
 
 
@@ -105,7 +105,7 @@ def _links(where: str, *parameters: object) -> list[Link]:
 
 
 def watched() -> dict[str, frozenset[int]]:
-    """The files that facts rest on which hold, each with the ids of its places."""
+    """The files that open facts rest on, each with the ids of its links."""
     found: dict[str, set[int]] = {}
     for path, link_id in execute(
         "SELECT file_path, fact_source_link.id FROM fact_source JOIN fact_source_link ON source = fact_source.id "
@@ -116,14 +116,15 @@ def watched() -> dict[str, frozenset[int]]:
 
 
 def set_state(link: Link, state: FactState, span: Span | None) -> None:
-    """As it was found now. `span`: where; None leaves the lines as they were last found."""
+    """Stores the state of a place as it was found now. `span`: the lines where it was found; None keeps those it
+    had."""
     execute("UPDATE fact_source_link SET state = ? WHERE id = ?", state.value, link.id)
     if span is not None:
         execute("UPDATE fact_source_link SET start_line = ?, end_line = ? WHERE id = ?", span.start, span.end, link.id)
 
 
 def rebase(link: Link, version: Version, anchor: str, span: Span | None, now: str) -> None:
-    """The place says the same in another version, or is taken as it is there: from now on that is what counts."""
+    """Moves the link to another version, in which the place says the same or is accepted as it is."""
     source = _source(version, now)
     _drop_same(link.fact_id, source, anchor, besides=link)
     execute(
@@ -133,12 +134,12 @@ def rebase(link: Link, version: Version, anchor: str, span: Span | None, now: st
 
 
 def hand_over(fact_id: FactId, to: FactId) -> None:
-    """What one fact rests on is what another rests on from now on."""
+    """Moves the links of one fact to another."""
     execute("UPDATE fact_source_link SET fact = ? WHERE fact = ?", to, fact_id)
 
 
 def tidy(left: Iterable[Version]) -> None:
-    """Removes those of the versions that nothing rests on any more."""
+    """Removes those of the versions that no link needs any more."""
     keys = json.dumps([[version.path, version.sha256] for version in set(left)])
     execute(
         """DELETE FROM fact_source WHERE id IN (
@@ -150,7 +151,7 @@ def tidy(left: Iterable[Version]) -> None:
 
 
 def unlink(links: Sequence[Link]) -> None:
-    """The facts stay, and rest on these places no longer."""
+    """Removes these links; their facts stay."""
     ids = json.dumps([link.id for link in links])
     execute("DELETE FROM fact_source_link WHERE id IN (SELECT value FROM json_each(?))", ids)
     tidy(link.version for link in links)

@@ -1,1 +1,1 @@
-"""What goes through the whole store at once: purges, transfers, facts that are out of sight."""
+"""Work that goes through the whole store at once: purges, transfers, and forgotten facts."""

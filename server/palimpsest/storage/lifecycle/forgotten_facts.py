@@ -1,7 +1,8 @@
-"""Facts that were forgotten: out of every list, search and request, and for some time still to be restored.
+"""Forgotten facts: in no list, search or request any more, and for some time still restorable.
 
-What is forgotten stands in no table that others read. `facts.forget` leaves a digest of what it said, so that the same
-words do not make it again; that digest goes only when it is restored. Purging the words it rests on drops what is kept.
+They are in no table that other modules read. `facts.forget` leaves a digest of the statement, so that the same words do
+not make the fact again; only a restoration removes that digest. Purging the words behind a fact drops the forgotten
+fact.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class Forgotten:
     """A fact that can be restored."""
 
     id: FactId
-    """What it had been, and will be again."""
+    """The id that it had, and has again when it is restored."""
     content: str
     forgotten_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What a forgotten fact says, and on what grounds."""
+    """The statement of a forgotten fact and its evidence."""
 
     fact: Fact
     evidence: Evidence | None
@@ -48,7 +49,7 @@ class Ruled:
 
 
 def forget(fact_id: FactId, now: str, before: str) -> None:
-    """Takes a fact out of sight. What was forgotten before the time `before` is dropped for good. Raises NotFound."""
+    """Forgets a fact. Facts that were forgotten before the time `before` are dropped for good. Raises NotFound."""
     drop_before(before)
     (row,) = execute(f"SELECT {_FACT} FROM fact WHERE id = ?", facts.get(fact_id).id)
     links = execute(
@@ -84,11 +85,11 @@ def _find(fact_id: FactId) -> tuple[dict[str, Any], str]:
 
 
 def restore(fact_id: FactId, now: str) -> FactId:
-    """Puts a fact back as it was: closed when what it rests on was rolled back meanwhile; one that was said again stays
-    the one fact. The id it has now. Raises NotFound."""
+    """Puts a fact back as it was. It is closed when its message was rolled back meanwhile, and merged with an open fact
+    of the same statement. Returns the id that it has now. Raises NotFound."""
     kept, _ = _find(fact_id)
     execute("DELETE FROM forgotten WHERE fact = ?", fact_id)
-    columns = _FACT.split(", ")[: len(kept["fact"])]  # what was forgotten by an older version has fewer
+    columns = _FACT.split(", ")[: len(kept["fact"])]  # facts forgotten by an older version have fewer columns
     row = dict(zip(columns, kept["fact"], strict=True))
     if (by := row.get("superseded_by")) is not None and not facts.read([by]):
         row["superseded_by"] = None
@@ -118,7 +119,7 @@ def restore(fact_id: FactId, now: str) -> FactId:
 
 
 def select(since: str) -> list[Forgotten]:
-    """What was forgotten at `since` or later, the last one first."""
+    """The facts that were forgotten at `since` or later, the last one first."""
     rows = execute(
         "SELECT fact, json_extract(kept, '$.fact[1]'), forgotten_at FROM forgotten WHERE forgotten_at >= ? "
         "ORDER BY forgotten_at DESC, fact DESC",
@@ -128,12 +129,12 @@ def select(since: str) -> list[Forgotten]:
 
 
 def drop_before(before: str) -> None:
-    """What was forgotten before that time cannot be restored any more."""
+    """Drops the facts that were forgotten before that time: they cannot be restored any more."""
     execute("DELETE FROM forgotten WHERE forgotten_at < ?", before)
 
 
 def drop_of(stretches: Sequence[tuple[str, int, int]]) -> None:
-    """The messages [start, end) of these conversations are purged: nothing of them is kept."""
+    """Drops the facts that rest on the messages [start, end) of these conversations, which are purged."""
     for owner, start, end in stretches:
         execute(
             "DELETE FROM forgotten WHERE conversation = ? AND message_id >= ? AND message_id < ?",
@@ -142,5 +143,5 @@ def drop_of(stretches: Sequence[tuple[str, int, int]]) -> None:
 
 
 def clear() -> None:
-    """Nothing can be restored any more."""
+    """Drops all of them: no fact can be restored any more."""
     execute("DELETE FROM forgotten")

@@ -1,9 +1,9 @@
-"""Purge: the one way in which what was said leaves the store.
+"""Purge: the only way in which messages leave the store.
 
-What stays of a message is its header and its digests, so the chain still verifies; its content goes, and with it
-everything that was made of it, in every conversation that reads it. `secure_delete`, which the store sets, overwrites
-what a transaction frees; `rewrite_files` then takes out what stands elsewhere: in the write-ahead log, and where rows
-had stood before SQLite moved them.
+The header and the digests of a message stay, so the chain still verifies. Its content goes, and with it everything that
+was derived from it, in every conversation that reads it. `secure_delete`, which the store sets, overwrites what a
+transaction frees; `rewrite_files` then removes the other traces: in the write-ahead log, and in places where rows were
+before SQLite moved them.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from palimpsest.storage.turns import turns
 from palimpsest.wording import counted
 
 _LONGEST_EXCHANGE: Final = 500
-"""Messages looked at to find where an exchange begins or ends."""
+"""The messages that are searched for the beginning or the end of an exchange."""
 _BUSY_TIMEOUT_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a purge concerns."""
+    """The extent of a purge."""
 
     conversation_id: ConversationId
     start: MessageId
     end: MessageId
-    """[start, end) as asked for, widened to whole exchanges. Of a whole conversation: the messages that are its own."""
+    """[start, end) as requested, widened to whole exchanges. For a whole conversation: the messages of its own."""
     is_whole: bool
     stretches: tuple[tuple[str, int, int], ...]
     """The rows: (conversation that holds them, first, after)."""
     touched: dict[ConversationId, tuple[int, int]]
-    """Every conversation that has some of it, with the [first, after) whose messages no request of it shows then;
-    empty for one that was only told a fact that rests on it."""
+    """Every conversation that has some of the messages, with the range [first, after) that no request of it shows
+    afterwards; the range is empty for a conversation that only has a fact about them in an injection."""
     n_contents: int
-    """Messages whose content is still there."""
+    """The number of messages whose content still exists."""
     n_summaries: int
 
     @property
     def others(self) -> tuple[ConversationId, ...]:
-        """Conversations that share the messages."""
+        """The other conversations that share the messages."""
         return tuple(
             each for each, (first, after) in self.touched.items() if each != self.conversation_id and first < after
         )
@@ -66,20 +66,20 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What was purged, and the leases under which it was: the caller releases them."""
+    """A finished purge, with the leases it was done under, which the caller releases."""
 
     scope: Scope
     changed: tuple[ConversationId, ...]
-    """Those that had the messages or were told of them, and those that were named by them."""
+    """The conversations that had the messages, had a fact about them in an injection, or had a title made of them."""
     held: tuple[HeldLease, ...]
 
 
 def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None) -> Scope:
-    """What a purge of `wanted` ([start, end); None: the whole conversation) would concern.
+    """The extent of a purge of `wanted`: [start, end), or None for the whole conversation.
 
-    A fork's inherited messages belong to the conversation it was forked from: a purge of the whole fork leaves them
-    there. A range that reaches among them is purged there too, and in every other fork that has it: content that
-    another conversation still showed would not be gone. Raises NotFound, or InvalidRequest for no such range.
+    A fork's inherited messages belong to its parent, and a purge of the whole fork leaves them there. A range that
+    includes some is purged in the parent too, and in every other fork that has it: content that another conversation
+    still showed would not be gone. Raises NotFound, or InvalidRequest for a range that does not exist.
     """
     record = conversations.get(conversation_id)
     start, end = _own(record) if wanted is None else _widened(record, *wanted)
@@ -98,13 +98,13 @@ def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, Message
 
 def purge(writer: Writer, conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None) -> Purged:
     """Takes the lease of every conversation that has the messages, and purges them everywhere at once: nobody reads
-    their content any more, nothing that was made of it is left, and `pending_work` takes it out of the rows.
+    their content any more, everything derived from it is removed, and `pending_work` takes it out of the rows.
 
     Raises ConversationBusy when one of them has a writer.
     """
     touched = find_scope(conversation_id, wanted).touched
     held = tuple(_take(writer, each, conversation_id) for each in touched)
-    # Anew: what a dead server had left open is messages now.
+    # Read again: the turns that a dead server had left open are messages now.
     scope, now = find_scope(conversation_id, wanted), writer.now
     titles: set[str] = set()
     for stretch in scope.stretches:
@@ -127,7 +127,8 @@ def purge(writer: Writer, conversation_id: ConversationId, wanted: tuple[Message
 
 
 def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
-    """The facts that rest on words of the messages, and those that say the same of code in one with later changes."""
+    """The facts that rest on words of the messages, and later facts into which their statements about code were
+    merged."""
     found = [
         fact_id
         for owner, first, after in stretches
@@ -137,9 +138,9 @@ def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
 
 
 def rewrite_files(directory: Path) -> None:
-    """Writes the database anew, and empties its log. `secure_delete` overwrites what is deleted where it stands then;
-    where it stood before rows were moved between pages, only this removes it. Others wait meanwhile, some seconds for a
-    gigabyte. Raises StoreError when readers do not let go, or there is no room for a second copy."""
+    """Rewrites the database, and empties its log. `secure_delete` overwrites deleted content where it is at that time;
+    only this removes it from places where it was before rows moved between pages. Other servers wait meanwhile, some
+    seconds for a gigabyte. Raises StoreError when readers do not let go, or there is no room for a second copy."""
     try:
         with contextlib.closing(sqlite3.connect(directory / DATABASE_NAME, timeout=_BUSY_TIMEOUT_S)) as database:
             database.execute("VACUUM")
@@ -176,7 +177,7 @@ def _starts(conversation_id: ConversationId, around: int) -> list[int]:
 
 
 def _take(writer: Writer, conversation_id: ConversationId, asked_for: ConversationId) -> HeldLease:
-    """`asked_for`: whose purge it is; another one has messages of it."""
+    """Takes the leases. `asked_for`: the conversation of the purge; the others share messages with it."""
     try:
         lease, _ = turns.take(writer, conversation_id, "a purge")
     except ConversationBusy as busy:
@@ -195,7 +196,7 @@ def _n_contents(owner: str, first: int, after: int) -> int:
 
 
 def _titles(owner: str, first: int, after: int) -> set[str]:
-    """The titles that the texts of the rows may have given."""
+    """The titles that the texts of the rows may have made."""
     titles: set[str] = set()
     for (text,) in execute(f"SELECT content FROM {_ROWS}", owner, first, after):
         content = Content.from_json(json.loads(text))
@@ -205,8 +206,7 @@ def _titles(owner: str, first: int, after: int) -> set[str]:
 
 
 def _overlapping(conversation_id: ConversationId, first: int, after: int) -> list[int]:
-    """The summaries that may speak of the messages. A higher summary covers what its lower ones do, so it is among
-    them too."""
+    """The summaries whose range overlaps the messages. The range of a higher summary covers those of its lower ones."""
     found = execute(f"SELECT id FROM summary WHERE {_OVERLAPS}", conversation_id, after, first)
     return [summary_id for (summary_id,) in found]
 
@@ -215,13 +215,13 @@ _OVERLAPS: Final = "conversation = ? AND start_message_id < ? AND end_message_id
 
 
 def _purge_derived(conversation_id: ConversationId, first: int, after: int, now: str) -> None:
-    """Removes what was made of the messages [first, after), and hides what is left of them from every request."""
+    """Removes everything derived from the messages [first, after), and hides them from every request."""
     gone = _overlapping(conversation_id, first, after)
     inside = "conversation = ? AND message_id >= ? AND message_id < ?"
     execute(f"DELETE FROM summary WHERE {_OVERLAPS}", conversation_id, after, first)
     execute(f"DELETE FROM preview WHERE {inside}", conversation_id, first, after)
     execute(f"DELETE FROM withdrawal WHERE {inside}", conversation_id, first, after)
-    # What was retrieved for a turn may quote any message before it.
+    # Recalled text may quote any message before its turn.
     execute("DELETE FROM injection WHERE conversation = ?", conversation_id)
     _purge_cuts(conversation_id, gone, now)
     if first < after:
@@ -229,8 +229,8 @@ def _purge_derived(conversation_id: ConversationId, first: int, after: int, now:
 
 
 def _purge_cuts(conversation_id: ConversationId, gone: Collection[int], now: str) -> None:
-    """No cut names a summary that is gone or quotes a rule. A version is added, so that every server loads anew;
-    it serves until the caller has chosen a better one."""
+    """Removes the purged summaries, and the front, which quotes rules, from every cut. Adds a version, so that every
+    server loads the context anew; it serves until the caller has chosen a better one."""
     rows = execute("SELECT version, blocks FROM cut WHERE conversation = ?", conversation_id).fetchall()
     for version, blocks in rows:
         left = json.dumps([block for block in json.loads(blocks) if block not in gone])
@@ -248,9 +248,9 @@ def _purge_draft(conversation_id: ConversationId, first: int, after: int, now: s
 
 
 def _purge_titles(titles: Collection[str], now: str) -> list[ConversationId]:
-    """No conversation is named by words that are purged, not even a fork that was named like its parent and has none of
-    the messages. It is named by the first user message that is left, as if that had been the first. Those that were
-    named anew."""
+    """Renames the conversations whose titles are made of purged words, even a fork that got its parent's title and has
+    none of the messages. The new title comes from the first user message that is left. Returns the renamed
+    conversations."""
     retitled: list[ConversationId] = []
     for record in conversations.list_all() if titles else ():
         if record.title in titles:

@@ -1,4 +1,4 @@
-"""All rows of a conversation as a `Transfer`, and back. Each function is called inside one transaction."""
+"""The rows of a conversation as a `Transfer`, and back. Each function is called inside one transaction."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from palimpsest.storage.sql import execute
 
 
 def read(conversation_id: ConversationId) -> Transfer:
-    """Everything there is of the conversation, a fork with the messages it has of its parent. Raises NotFound.
+    """Everything stored of the conversation; a fork has its parent's messages too. Raises NotFound.
 
-    What a running turn has not committed is not in it.
+    The uncommitted part of a running turn is not in it.
     """
     record = conversations.get(conversation_id)
     row = tables.Conversation.get_by_id(conversation_id)
@@ -71,8 +71,8 @@ def read(conversation_id: ConversationId) -> Transfer:
 
 
 def can_keep(transfer: Transfer) -> bool:
-    """Whether it can be written as it is: its id and its turns are free here, and what it has of its parent is here,
-    the same. Only then do its digests stay true."""
+    """Whether the transfer can be written unchanged: its id and its turns are free here, and its parent's messages are
+    here and the same. Only then do its digests stay valid."""
     header = transfer.header
     if conversations.find(header.id) is not None:
         return False
@@ -89,7 +89,7 @@ def can_keep(transfer: Transfer) -> bool:
 
 
 def write(transfer: Transfer, now: str) -> ConversationRecord:
-    """A conversation of a transfer that `can_keep` allows, which is checked by the rules of `domain/transfer_rules`."""
+    """Stores the conversation of a transfer that `can_keep` allows and `domain.transfer.checks` has checked."""
     header = transfer.header
     tables.Conversation.create(
         id=header.id,
@@ -169,7 +169,7 @@ def _turns(conversation_id: ConversationId, messages: Iterable[MessageLine]) -> 
 
 
 def _own_turns(transfer: Transfer) -> list[TurnLine]:
-    """Those whose messages are the conversation's own."""
+    """The turns whose messages are the conversation's own."""
     shared = {message.turn for message in transfer.messages if message.conversation is not None}
     return [turn for turn in transfer.turns if turn.id not in shared]
 
@@ -197,7 +197,7 @@ def _summaries(conversation_id: ConversationId, numbers: Mapping[SummaryId, Summ
 
 
 def _numbered(ids: str, numbers: Mapping[SummaryId, SummaryId]) -> tuple[SummaryId, ...]:
-    """The numbers in the file of stored summaries; one that was purged has none."""
+    """The numbers of stored summaries in the file; a purged one has none."""
     return tuple(numbers[each] for each in json.loads(ids) if each in numbers)
 
 
@@ -241,7 +241,7 @@ _SAME_IN_CUTS: Final = (
     *("version", "model", "factor", "sigma", "overhead", "frame_digest", "front"),
     *("tokens_before", "tokens_after", "duration_ms", "created_at"),
 )
-"""Fields of a cut that are a column of the same name."""
+"""The fields of a cut that have a column of the same name."""
 
 
 def _write_messages(transfer: Transfer) -> None:
@@ -264,8 +264,8 @@ def _write_messages(transfer: Transfer) -> None:
 
 
 def _write_turns(transfer: Transfer) -> None:
-    """With those that messages of its parent name and that are not here: when the parent was exported, they had not
-    ended yet."""
+    """Stores the turns, and those that messages of the parent name but the parent's import did not bring, because they
+    had not ended when it was exported."""
     own = {turn.id for turn in _own_turns(transfer)}
     owners: dict[TurnId, ConversationId] = {}
     for owner, first, after in conversations.lineage(transfer.header.id, 0, transfer.header.fork_start):
@@ -281,7 +281,7 @@ def _write_turns(transfer: Transfer) -> None:
         tables.Turn.create(
             id=turn.id,
             conversation=owners.get(turn.id, transfer.header.id),
-            # Only a running editor repeats a request; here its turn just has to have one that no other has.
+            # Only a running editor repeats a request, so the id only has to be unique.
             request_id=turn.id,
             user_message_id=turn.user_message,
             state=turn.state.value,
@@ -292,13 +292,13 @@ def _write_turns(transfer: Transfer) -> None:
             error_message=turn.error_message,
             started_at=turn.started_at,
             ended_at=turn.ended_at,
-            # Nothing is asked about it here: whoever exported it has seen how it ended.
+            # Resolved: whoever exported the turn has seen how it ended.
             resolution=Resolution.KEEP.value,
         )
 
 
 def _write_summaries(transfer: Transfer) -> list[SummaryId]:
-    """The ids they have here, by their numbers in the file: ascending too."""
+    """Stores the summaries. Returns their ids here, by their numbers in the file; both ascend."""
     ids: list[SummaryId] = []
     for line in transfer.summaries:
         new = summary_tree.NewSummary(
@@ -352,8 +352,8 @@ def _write_context(transfer: Transfer, ids: list[SummaryId]) -> None:
 
 
 def has_copy(transfer: Transfer, but: Collection[ConversationId]) -> bool:
-    """Whether a copy of the conversation as it is there is here, whatever it has become since; one that is none of
-    `but`."""
+    """Whether the conversation was imported as a copy before, whatever has become of the copy since; the ids in `but`
+    do not count."""
     origin = Origin(transfer.header.id, transfer.messages[-1].digest if transfer.messages else None)
     keys = [key for (key,) in execute("SELECT key FROM meta WHERE key LIKE 'origin:%' AND value = ?", _written(origin))]
     copies = {ConversationId(key.removeprefix("origin:")) for key in keys}.difference(but)
@@ -369,7 +369,7 @@ def _origin_key(conversation_id: ConversationId) -> str:
 
 
 def _origin(conversation_id: ConversationId) -> Origin | None:
-    """What the conversation was imported as a copy of."""
+    """The origin of the conversation, if it was imported as a copy."""
     row = tables.Meta.get_or_none(tables.Meta.key == _origin_key(conversation_id))
     if row is None:
         return None

@@ -1,1 +1,1 @@
-"""Looking at a store, mending it, and reading a damaged one."""
+"""Checking a store, repairing it, and reading a damaged one."""

@@ -1,4 +1,4 @@
-"""The digest chain of every conversation, derived once more from what the store holds."""
+"""Checks the digest chain of every conversation: computes it again from the stored messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from palimpsest.wording import counted
 
 
 def faults() -> list[str]:
-    """What is wrong, as clauses that name conversations and messages by id; empty when every chain verifies."""
+    """The faults, as clauses that name conversations and messages by id; empty when every chain verifies."""
     lost = lineage_faults()
     found = [f"conversation {each} {what}" for each, what in lost.items()]
     listed = execute("SELECT id, next_message_id, head_digest FROM conversation ORDER BY id")
@@ -30,8 +30,8 @@ def faults() -> list[str]:
 
 
 def lineage_faults() -> dict[str, str]:
-    """Conversations whose forks lead nowhere, or in a circle, and what is wrong: nothing else of them can be
-    followed."""
+    """The conversations whose forks lead nowhere, or in a circle, each with the fault. Nothing else of them can be
+    checked."""
     listed = execute("SELECT id, parent, fork_message_id, next_message_id FROM conversation")
     parents = {row[0]: row[1:] for row in listed}
     found: dict[str, str] = {}
@@ -75,7 +75,7 @@ def _of_conversation(conversation_id: ConversationId, n_messages: int, head_dige
 
 
 def _rows(conversation_id: ConversationId) -> Iterator[tuple[StoredMessage, bool]]:
-    """Every message, oldest first, one at a time, and whether its own digest and version are those of its content."""
+    """Every message, oldest first, one at a time, and whether its own digest and version match its content."""
     for owner, first, after in conversations.lineage(conversation_id):
         rows = execute(
             """SELECT conversation, message_id, created_at, turn, digest_version, content_digest, digest, content

@@ -1,4 +1,5 @@
-"""Which folder a store is of, as the store itself remembers it: for finding it again when the folder was moved."""
+"""The identity of a store's folder, as the store remembers it, so that the store is found again when the folder was
+moved."""
 
 from __future__ import annotations
 
@@ -12,19 +13,19 @@ from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.tables import Meta
 
 TOO_LONG: Final = "too long"
-"""Stands for the first commit where looking for it took too long, so that it is not done again."""
+"""Replaces the first commit where looking for it took too long, so that it is not done again."""
 _ADOPTED_BY: Final = "folder.adopted_by"
 _DECLINED: Final = "declined."
 
 
 @dataclass(frozen=True, slots=True)
 class FolderIdentity:
-    """A folder, by more than its name."""
+    """The path of a folder, and what identifies it under another path."""
 
     path: str
     """Resolved."""
     id: str
-    """What the file system calls it: a folder that is renamed keeps that."""
+    """Its name in the file system, which a rename keeps."""
     git_root: str = ""
     """The first commit of its repository; empty when it has none, or nobody looked; or `TOO_LONG`."""
 
@@ -35,29 +36,29 @@ def remember(identity: FolderIdentity) -> None:
 
 
 def recall() -> FolderIdentity | None:
-    """What was remembered; None when nothing was yet."""
+    """The remembered identity; None when there is none yet."""
     rows = {row.key: row.value for row in Meta.select().where(Meta.key.startswith("folder."))}
     return _identity(rows)
 
 
 def mark_adopted(path: str) -> None:
-    """The conversations of this store were brought to the folder at `path`: they are not offered again."""
+    """Notes that the conversations of this store were brought to the folder at `path`: they are not offered again."""
     _write(_ADOPTED_BY, path)
 
 
 def decline(directory: Path) -> None:
-    """The user does not want what is in the other store: it is not offered to this one again."""
+    """Notes that the user does not want the other store: it is not offered to this one again."""
     _write(f"{_DECLINED}{directory.name}", "1")
 
 
 def declined() -> set[str]:
-    """The names of the stores' directories that `decline` was told of."""
+    """The names of the directories of declined stores."""
     rows = Meta.select(Meta.key).where(Meta.key.startswith(_DECLINED))
     return {row.key.removeprefix(_DECLINED) for row in rows}
 
 
 def peek(directory: Path) -> FolderIdentity | None:
-    """The folder of a store that is not open here, if it has conversations that were not adopted; None also when the
+    """The identity in a store that is not open here, if it has conversations that were not adopted. None also when the
     store cannot be read. Changes nothing."""
     uri = f"{(directory / DATABASE_NAME).as_uri()}?mode=ro"
     try:

@@ -1,4 +1,4 @@
-"""The forest of summaries, and the cut of every conversation as a partition of what is visible."""
+"""Checks that the summaries are a forest, and that the cut of every conversation partitions its visible messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from palimpsest.storage.sql import execute
 
 
 def summary_faults() -> list[str]:
-    """What is wrong, as clauses; empty when the summaries are a forest over messages that are there."""
+    """The faults, as clauses; empty when the summaries are a forest over existing messages."""
     found: list[str] = []
     for conversation_id, n_messages in _conversations():
         summaries = {each.id: each for each in summary_tree.read(conversation_id)}
@@ -33,8 +33,8 @@ def summary_faults() -> list[str]:
 
 
 def cut_faults() -> list[str]:
-    """What is wrong, as clauses; empty when every cut names summaries that are there, and the newest one of each
-    conversation partitions its visible messages."""
+    """The faults, as clauses; empty when every cut names existing summaries, and the newest one of each conversation
+    partitions its visible messages."""
     found: list[str] = []
     lost = lineage_faults()
     for conversation_id, n_messages in _conversations():
@@ -60,7 +60,8 @@ def _is_below(child: Summary, summary: Summary) -> bool:
 
 
 def _partitions(conversation_id: ConversationId, n_messages: int) -> bool:
-    """As the context is loaded: what no usable block covers and is neither hidden nor left out stands for itself."""
+    """Whether the blocks and the live messages cover each visible message once, by the rules for loading a context: a
+    message is live when no usable block covers it and it is neither hidden nor left out."""
     cut = cuts.latest_cut(conversation_id)
     ranges = hidden_ranges.read(conversation_id)
     blocks = [] if cut is None else summary_tree.read(conversation_id, cut.blocks)
@@ -88,6 +89,6 @@ def _stored_ids(conversation_id: ConversationId) -> list[MessageId]:
 
 
 def _live(message_id: MessageId) -> MessagePiece:
-    """Only where it stands counts here."""
+    """A piece for a live message, of which only the position counts here."""
     nothing = Content(Role.USER, ())
     return MessagePiece(StoredMessage(ConversationId(""), message_id, nothing, "", None, Digest("")), 0)

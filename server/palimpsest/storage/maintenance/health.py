@@ -1,8 +1,8 @@
-"""Looks at a whole store and says what is wrong with it. Changes nothing, and may run beside servers.
+"""Checks a whole store and reports its faults. Changes nothing, and may run beside servers.
 
-What SQLite holds together is SQLite's to say; the rest are the store's own rules: the digest chain and the forest
-of summaries, the cut as a partition, and rows that belong to rows. A sentence names ids and numbers, never text.
-`repairs` mends what may be mended.
+SQLite checks its own integrity; the other checks are for the store's own rules: the digest chain, the forest of
+summaries, the cut as a partition, and rows that belong to other rows. The sentences name ids and numbers, never text.
+`repairs` fixes the faults that can be fixed.
 """
 
 from __future__ import annotations
@@ -41,29 +41,30 @@ _ROWS_AT_ONCE: Final = 200
 
 
 class Verdict(StrEnum):
-    """What came of a check."""
+    """The outcome of a check."""
 
     OK = "ok"
     PROBLEM = "problem"
     REPAIRED = "repaired"
     UNKNOWN = "unknown"
-    """It could not be looked at."""
+    """The check was not possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check."""
+    """The finding of one check."""
 
     check: str
     verdict: Verdict
     text: str
-    """A sentence."""
+    """A sentence for the user."""
 
 
 def look(directory: Path, is_alive: Callable[[str], bool]) -> list[Finding]:
-    """The checks of the database, in one read transaction; `is_alive` says of a server's id whether it runs.
+    """The findings of all checks of the database, made in one read transaction. `is_alive` says whether the server with
+    an id runs.
 
-    Never raises for what it finds: what could not be looked at is a finding too.
+    Raises nothing for a fault: a check that is not possible is a finding too.
     """
     path = directory / DATABASE_NAME
     if not path.is_file():
@@ -87,18 +88,18 @@ def _checks(database: SqliteDatabase, is_alive: Callable[[str], bool]) -> Iterat
         return
     yield _guarded("references", _references)
     yield _guarded("chains", chain_check.faults, "Every digest follows from the messages before it.")
-    yield _guarded("summaries", forest_check.summary_faults, "Every summary stands for messages and summaries there.")
+    yield _guarded("summaries", forest_check.summary_faults, "Every summary covers existing messages and summaries.")
     yield _guarded("cuts", forest_check.cut_faults, "Every cut shows each visible message exactly once.")
-    yield _guarded("hidden words", _hidden_words, "Nothing that is used speaks of what was rolled back or purged.")
+    yield _guarded("hidden words", _hidden_words, "No fact or summary in use repeats hidden or purged words.")
     yield _guarded("turns", functools.partial(_turn_faults, is_alive), "No dead server has left a turn open.")
     for name, (what, sql) in STRAYS.items():
-        yield _guarded(name, functools.partial(_count, what, sql), "None belongs to nothing.")
+        yield _guarded(name, functools.partial(_count, what, sql), "No row is left over.")
     yield _tool_calls()
-    yield _guarded("search", _search_faults, "The search index has every message that is there, and no other.")
+    yield _guarded("search", _search_faults, "The search indexes hold every message and fact, and nothing else.")
 
 
-def _guarded(check: str, faults: Callable[[], list[str]], fine: str = "Nothing is wrong.") -> Finding:
-    """A check whose faults are clauses; damage that stops it is one too."""
+def _guarded(check: str, faults: Callable[[], list[str]], fine: str = "No fault was found.") -> Finding:
+    """The finding of a check that returns its faults as clauses; damage that stops the check is a fault too."""
     try:
         found = faults()
     except (peewee.PeeweeException, sqlite3.Error, OverflowError) as error:
@@ -118,12 +119,12 @@ def _schema(database: SqliteDatabase) -> Finding:
     newer = [each.name for each in status if each.path is None]
     waiting = [each.name for each in status if not each.applied]
     if newer:
-        text = f"A newer Palimpsest has changed this store ({', '.join(newer)}). Look at it with that version."
+        text = f"A newer Palimpsest has changed this store ({', '.join(newer)}). Check it with that version."
         return Finding("schema", Verdict.UNKNOWN, text)
     if waiting:
         text = (
             f"The store is of an older schema ({done[-1] if done else 'none'}). Open the folder once with this version "
-            "(a copy is kept), then look again."
+            "(a copy is kept), then check again."
         )
         return Finding("schema", Verdict.UNKNOWN, text)
     return _guarded("schema", _unknown_columns, f"The store has the schema of this version ({done[-1]}).")
@@ -176,7 +177,7 @@ def _integrity() -> list[str]:
 def _references() -> list[str]:
     broken = Counter((child, parent) for child, _, parent, _ in execute("PRAGMA foreign_key_check"))
     return [
-        f"a {parent} that is not there is named in {counted(n, 'row')} of {child}"
+        f"a {parent} that does not exist is named in {counted(n, 'row')} of {child}"
         for (child, parent), n in sorted(broken.items())
     ]
 
@@ -184,9 +185,9 @@ def _references() -> list[str]:
 def _hidden_words() -> list[str]:
     found = hidden_words.find()
     counted = (
-        (found.summaries, "summaries that are used took in messages that were rolled back"),
+        (found.summaries, "summaries in use were made of messages that were rolled back"),
         (found.of_purged, "facts rest on messages that were purged"),
-        (found.of_hidden, "facts that hold rest on messages that were rolled back"),
+        (found.of_hidden, "open facts rest on messages that were rolled back"),
     )
     return [f"{len(each)} {what}" for each, what in counted if each]
 
@@ -200,7 +201,7 @@ def _turn_faults(is_alive: Callable[[str], bool]) -> list[str]:
     )
     for turn_id, server in open_turns:
         if server is None or not is_alive(server):
-            faults.append(f"turn {turn_id} was left open by a server that is not there any more")
+            faults.append(f"turn {turn_id} was left open by a server that no longer runs")
     steps = f"SELECT count(*) FROM step JOIN turn ON turn.id = step.turn WHERE ending IS NULL AND state IN ({ended})"
     return faults + _count("steps are open in turns that have ended", steps)
 
@@ -211,7 +212,7 @@ def _count(what: str, sql: str) -> list[str]:
 
 
 def _tool_calls() -> Finding:
-    """Calls whose arguments no service takes as they are. They are no problem: what was stored stays, and requests hold
+    """Calls whose arguments no service accepts as they are. They are no problem: they stay as stored, and requests hold
     them as text."""
     check, odd, n_odd = "tool calls", list[str](), 0
     calls = """SELECT conversation, message_id, content FROM message WHERE INSTR(content, '"tool_call"') ORDER BY id"""
@@ -235,33 +236,34 @@ def _tool_calls() -> Finding:
 
 STRAYS: Final = {
     "journals": (
-        "journal rows are of steps that are committed",
+        "journal rows belong to committed steps",
         "SELECT count(*) FROM stream_journal WHERE step IN (SELECT id FROM step WHERE ending IS NOT NULL)",
     ),
     "token counts": (
-        "token counts are of no message, or of one that was purged",
+        "token counts belong to no message, or to a purged one",
         """SELECT count(*) FROM token_count WHERE message NOT IN (SELECT id FROM message WHERE content IS NOT NULL)""",
     ),
     "previews": (
-        "previews are of no cut",
+        "previews belong to no cut",
         """SELECT count(*) FROM preview WHERE cut_version > 0 AND NOT EXISTS (
             SELECT 1 FROM cut WHERE cut.conversation = preview.conversation AND cut.version = preview.cut_version)""",
     ),
     "injections": (
-        "injections are of no turn",
+        "injections belong to no turn",
         "SELECT count(*) FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
     ),
 }
-"""Rows that may be left over, by check: what they are, and how many."""
+"""Rows that may be left over, by check: their description, and a query for their number."""
 
 
 def _search_faults() -> list[str]:
-    """Presence by row, and what is in each by the number of words: the index itself holds no text to compare."""
+    """Faults of the index for a person's search: rows that are missing or left over, and rows with another number of
+    words. The index itself holds no text to compare."""
     in_store = "SELECT id FROM message WHERE content IS NOT NULL"
     indexed = "SELECT id FROM message_search_docsize"
     faults = _count("messages are not in the search index", f"SELECT count(*) FROM ({in_store} EXCEPT {indexed})")
     gone = f"SELECT count(*) FROM ({indexed} EXCEPT {in_store})"
-    faults += _count("messages that are not there, or were purged, are in the search index", gone)
+    faults += _count("messages that do not exist, or were purged, are in the search index", gone)
     return [*(faults or _differing_sizes()), *_passage_faults()]
 
 
@@ -272,18 +274,14 @@ def _differing_sizes() -> list[str]:
             WHERE message.id > ? AND content IS NOT NULL ORDER BY message.id LIMIT {_ROWS_AT_ONCE}"""
         found = list(execute(sql, last))
         if not found:
-            return (
-                [f"the search index holds {counted(n_differing, 'message')} otherwise than stored"]
-                if n_differing
-                else []
-            )
+            return [f"the search index differs from {counted(n_differing, 'message')}"] if n_differing else []
         expected = _sizes({row_id: Content.from_json(json.loads(content)) for row_id, content, _ in found})
         n_differing += sum(expected[row_id] != size for row_id, _, size in found)
         last = found[-1][0]
 
 
 def _sizes(contents: Mapping[int, Content]) -> dict[int, str]:
-    """What the index would note of each message: its words, counted by the same tokenizer."""
+    """The number of words that the index would note for each message, counted by the same tokenizer."""
     ((sql,),) = execute("SELECT sql FROM sqlite_master WHERE name = 'message_search'")
     with contextlib.closing(sqlite3.connect(":memory:")) as memory:
         memory.execute(sql)
@@ -295,19 +293,19 @@ def _sizes(contents: Mapping[int, Content]) -> dict[int, str]:
 
 
 def _passage_faults() -> list[str]:
-    """The same of the index that retrieval reads, where facts stand too."""
+    """The same faults of the index for retrieval, which holds facts as well."""
     faults = _count(
-        "messages are not known to retrieval",
+        "messages are missing in the index for retrieval",
         "SELECT count(*) FROM (SELECT id FROM message EXCEPT SELECT message FROM indexed_message)",
     )
     faults += _count(
-        "messages that were purged are in the index of retrieval",
+        "messages that were purged are in the index for retrieval",
         """SELECT count(*) FROM indexed_message JOIN message ON message.id = indexed_message.message
         WHERE content IS NULL AND (role <> '' OR name <> '' OR around <> '')""",
     )
     in_store, indexed = "SELECT -id FROM fact", "SELECT id FROM passage_search_docsize WHERE id < 0"
     faults += _count("facts cannot be found", f"SELECT count(*) FROM ({in_store} EXCEPT {indexed})")
-    faults += _count("facts can be found that are gone", f"SELECT count(*) FROM ({indexed} EXCEPT {in_store})")
+    faults += _count("removed facts can be found", f"SELECT count(*) FROM ({indexed} EXCEPT {in_store})")
     return faults or _differing_passages()
 
 

@@ -1,7 +1,8 @@
-"""Words that were rolled back or purged and still stand in what was made of them, as earlier versions could leave them:
-a request that was cut off, or work behind the turns that did not look again, brought them back.
+"""Hidden words: words of messages that were rolled back or purged, and that remain in facts and summaries. Earlier
+versions could leave them: after a request that was cut off, or when background work did not check again.
 
-`find` looks, `mend` takes them out of use; a store does both when it is opened. Each is called inside one transaction.
+`find` looks for them, `mend` takes them out of use; a store does both when it is opened. Each is called inside one
+transaction.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from palimpsest.storage.facts import facts
 from palimpsest.storage.sql import execute
 
 _CITED: Final = re.compile(r"^- \[(\d{1,9})\]", re.M)
-"""How a summary without a model names the message of a line."""
+"""The form in which a summary without a model names the message of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenWords:
-    """Where they stand."""
+    """The facts and summaries with hidden words."""
 
     of_purged: tuple[FactId, ...] = ()
-    """Facts that rest on messages that were purged."""
+    """Facts that rest on purged messages."""
     of_hidden: tuple[FactId, ...] = ()
-    """Facts that hold, and rest on messages that were rolled back."""
+    """Open facts that rest on messages that were rolled back."""
     summaries: tuple[tuple[ConversationId, SummaryId], ...] = ()
-    """Those that would be used, and took in messages that had been rolled back."""
+    """Usable summaries that were made of messages which had been rolled back."""
 
     def __bool__(self) -> bool:
         return bool(self.of_purged or self.of_hidden or self.summaries)
@@ -49,8 +50,8 @@ def find() -> HiddenWords:
 
 
 def mend(found: HiddenWords, now: str) -> None:
-    """Removes facts of purged words with all that was kept for them, closes those of hidden ones, and uses the
-    summaries no more: they stay in the forest, and what they stood for is live again until the next re-cut. The caller
+    """Removes the facts of purged words with everything stored for them, closes the facts of hidden words, and takes
+    the summaries out of use: they stay stored, and their messages are live again until the next compaction. The caller
     empties the log where facts were removed."""
     if found.of_purged:
         tellers = facts.told_in(found.of_purged)
@@ -83,18 +84,18 @@ _FACTS_OF_HIDDEN: Final = """
     SELECT DISTINCT fact.id FROM fact JOIN hidden ON hidden.conversation = fact.conversation
     AND fact.message_id >= start_message_id AND fact.message_id < end_message_id
     WHERE closed_at IS NULL AND (verified_at IS NULL OR verified_at < hidden.created_at) ORDER BY fact.id"""
-"""What a person has said since to hold is theirs."""
+"""Without those that a person has confirmed since."""
 _FACTS_OF_OTHERS: Final = """
     SELECT fact.id, fact.conversation, fact.message_id FROM fact LEFT JOIN message
     ON message.conversation = fact.conversation AND message.message_id = fact.message_id
     WHERE fact.conversation IS NOT NULL AND message.id IS NULL"""
-"""In a fork, of what it has of its parent."""
+"""Facts of forks that rest on messages of the parent."""
 _SUSPECTS: Final = """
     SELECT DISTINCT summary.conversation, summary.id FROM summary JOIN hidden
     ON hidden.conversation = summary.conversation AND summary.id > last_summary
     AND summary.start_message_id < hidden.end_message_id AND hidden.start_message_id < summary.end_message_id
     ORDER BY summary.conversation, summary.id"""
-"""Summaries that reach over hidden messages, as those rightly do that were written later over what was left."""
+"""Summaries over hidden messages. One that was written after the messages were hidden may reach over them rightly."""
 
 
 def _inherited_and_purged() -> list[FactId]:
@@ -123,8 +124,8 @@ def _summaries() -> list[tuple[ConversationId, SummaryId]]:
 
 
 class _VisibleTokens:
-    """What the visible messages of a conversation hold at most, by any tokenizer they were counted with. A summary says
-    how much it stands for; more than this was not visible."""
+    """An upper bound of the tokens in the visible messages of a conversation, by any tokenizer they were counted with.
+    A summary that replaces more tokens than that was made of hidden messages too."""
 
     def __init__(self, conversation_id: ConversationId, hidden: Sequence[HiddenRange]) -> None:
         sizes: dict[int, int | None] = {}
@@ -142,7 +143,8 @@ class _VisibleTokens:
         self._uncounted = list(accumulate((each is None for each in ordered), initial=0))
 
     def are_less(self, summary: Summary) -> bool:
-        """Than the summary stands for. False where a message was never counted: nobody can tell."""
+        """Whether the visible messages in the range of the summary hold less than it replaces. False where a message
+        was never counted."""
         start, end = (min(each, len(self._tokens) - 1) for each in (summary.start, summary.end))
         if self._uncounted[start] != self._uncounted[end]:
             return False
@@ -155,7 +157,7 @@ def _cites(summary: Summary, hidden: Sequence[HiddenRange]) -> bool:
 
 
 def _unusable(conversation_id: ConversationId) -> list[SummaryId]:
-    """Of the blocks of the newest cut."""
+    """The blocks of the newest cut that are not usable."""
     cut = cuts.latest_cut(conversation_id)
     hidden = hidden_ranges.read(conversation_id)
     blocks = [] if cut is None else summary_tree.read(conversation_id, cut.blocks)

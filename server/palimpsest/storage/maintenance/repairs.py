@@ -1,5 +1,5 @@
-"""Mends what can be mended in a store without losing anything. Each function is called inside one transaction, and
-says how many rows it was."""
+"""Repairs of a store that lose nothing. Each function is called inside one transaction, and returns the number of
+changed rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LEFTOVERS = (
         SELECT 1 FROM cut WHERE cut.conversation = preview.conversation AND cut.version = preview.cut_version)""",
     "DELETE FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
 )
-"""What belongs to nothing: nobody reads it."""
+"""Rows that belong to no other row, and that nobody reads."""
 
 
 def close_open_turns(writer: Writer) -> int:
-    """Turns of dead servers: what they had shown becomes messages."""
+    """Closes the turns of dead servers; their shown text becomes messages."""
     return len(turns.recover(writer))
 
 
@@ -43,7 +43,7 @@ def remove_leftovers() -> int:
 
 
 def rebuild_search() -> int:
-    """The indexes anew, from the messages and facts. Raises StoreError when one of them cannot be read."""
+    """Makes the indexes anew from the messages and facts. Raises StoreError when one of those cannot be read."""
     execute("INSERT INTO message_search (message_search) VALUES ('delete-all')")
     n_messages = 0
     query = Message.select(Message.id, Message.content).where(Message.content.is_null(False))

@@ -1,8 +1,8 @@
-"""Reads what a damaged database still holds, into a sound one.
+"""Rescue: reads everything that a damaged database still holds into a sound one.
 
-Table by table, and around pages that cannot be read row by row. A message whose text is lost or altered, and whose
-digests are there, becomes what a purge leaves of one (hidden, so that no request shows it), because the messages after
-it then still follow from those before. What follows from nothing is handed back as loose text.
+It reads table by table, and row by row around pages that cannot be read. A message whose text is lost or altered, but
+whose digests are there, becomes the same as a purged one (hidden, so that no request shows it), because then the
+messages after it still follow from those before. A message that follows from none is handed back as loose text.
 
 The damaged file is never opened: a private copy of it is, with its log.
 """
@@ -28,9 +28,9 @@ from palimpsest.storage.tables import Conversation, Hidden, Message
 _CARRIED: Final = ("conversation", "message", "turn", "summary", "hidden", "expansion", "withdrawal", "cut", "preview")
 """The tables an export is made of."""
 _BEYOND: Final = 10_000
-"""How far behind the last row that can be read others are looked for."""
+"""How far beyond the last readable row others are looked for."""
 _MODEL: Final = "offline"
-"""Of a conversation whose own row is lost."""
+"""The model of a conversation whose own row is lost."""
 
 Row = dict[str, Any]
 
@@ -46,19 +46,19 @@ class Loose:
 
 @dataclass(slots=True)
 class Rescued:
-    """What was found."""
+    """The result of a rescue."""
 
     n_messages: int = 0
-    """In conversations whose chains verify."""
+    """The messages in conversations whose chains verify."""
     n_emptied: int = 0
-    """Of these, messages whose text is lost."""
+    """The number of these messages whose text is lost."""
     conversations: list[ConversationId] = field(default_factory=list)
-    """Forks behind what they were forked from."""
+    """The rescued conversations; forks come after their parents."""
     loose: list[Loose] = field(default_factory=list)
 
 
 def copy_damaged(database: Path, directory: Path) -> Path:
-    """The database, with its log, in a folder of ours; nothing beside the original is made or changed. Raises
+    """Copies the database and its log into a folder of ours. Makes and changes nothing beside the original. Raises
     OSError."""
     target = directory / "damaged.db"
     for suffix in ("", "-wal"):
@@ -71,7 +71,7 @@ def copy_damaged(database: Path, directory: Path) -> Path:
 
 
 def pour(damaged: Path, now: str) -> Rescued:
-    """Writes what can be read of the damaged database into the store of this thread, which is empty. Called inside
+    """Writes every readable row of the damaged database into the store of this thread, which is empty. Called inside
     one transaction, with foreign keys checked at its end at the earliest."""
     execute("PRAGMA defer_foreign_keys = 1")
     read = {name: list(_rows_of(damaged, name)) for name in _CARRIED}
@@ -90,7 +90,7 @@ def pour(damaged: Path, now: str) -> Rescued:
 
 
 def carve(damaged: Path) -> list[Loose]:
-    """The messages that stand in one piece in a file that is no database any more, in the order of the file."""
+    """The messages that are in one piece in a file that is no database any more, in the order of the file."""
     data = damaged.read_bytes()
     decoder, found, at = json.JSONDecoder(), list[Loose](), 0
     while (at := data.find(b'{"', at)) >= 0:
@@ -106,9 +106,9 @@ _LARGEST_CARVED: Final = 1 << 16
 
 
 def _rows_of(damaged: Path, table: str) -> Iterator[Row]:
-    """Each row that can be read, once."""
+    """Each readable row of the table, once."""
     with contextlib.closing(sqlite3.connect(damaged)) as database:
-        # What is not UTF-8 any more does not match its digest either.
+        # Text that is not UTF-8 any more does not match its digest either.
         database.text_factory = lambda data: data.decode("utf-8", "replace")
         database.row_factory = sqlite3.Row
         try:
@@ -128,7 +128,7 @@ def _key_columns(database: sqlite3.Connection, table: str) -> list[Any]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads one table from both ends, and what lies between by ever smaller ranges."""
+    """Reads one table from both ends, and the part between by ever smaller ranges."""
 
     database: sqlite3.Connection
     table: str
@@ -149,7 +149,8 @@ class _Reader:
             yield from self._between(first, after)
 
     def _walk(self, direction: str) -> tuple[list[tuple[tuple[Any, ...], Row]], bool]:
-        """From one end as far as it can be read: (key, row); and whether that is all of it."""
+        """Reads from one end as far as possible: the rows as (key, row), and whether the end of the table was
+        reached."""
         order = ", ".join(f'"{each}" {direction}' for each in self.key)
         found: list[tuple[tuple[Any, ...], Row]] = []
         try:
@@ -160,7 +161,7 @@ class _Reader:
         return found, True
 
     def _between(self, first: int, after: int) -> Iterator[Row]:
-        """Rows with first <= rowid < after."""
+        """The rows with first <= rowid < after."""
         if first >= after:
             return
         try:
@@ -177,8 +178,8 @@ class _Reader:
                 yield from self._one(first)
 
     def _one(self, row_id: int) -> Iterator[Row]:
-        """A row by its id: unlike the end of a range, that does not touch the page behind it. A long text has pages of
-        its own, so the rest of its row may be there without it."""
+        """Reads a row by its id: unlike the end of a range, that does not touch the page behind it. A long text has
+        pages of its own, so the rest of its row may be readable without it."""
         shorter = self.columns[: self.columns.index("content")] if "content" in self.columns else self.columns
         for columns in (self.columns, shorter):
             with contextlib.suppress(sqlite3.Error):
@@ -203,7 +204,7 @@ def _by_conversation(rows: list[Row]) -> dict[str, dict[int, Row]]:
 
 
 def _complete(rows: list[Row], messages: dict[str, dict[int, Row]], now: str) -> list[Row]:
-    """Also conversations of which only messages were found, those from their first on."""
+    """The rows of conversations, with made-up ones for conversations whose messages were found from the first on."""
     known = {row["id"] for row in rows if isinstance(row["id"], str)}
     lost = [each for each in sorted(messages) if each not in known and 0 in messages[each]]
     new = {"title": "", "has_user_title": 0, "model": _MODEL, "parent": None, "fork_message_id": 0, "draft": ""}
@@ -213,7 +214,7 @@ def _complete(rows: list[Row], messages: dict[str, dict[int, Row]], now: str) ->
 
 
 def _in_order(rows: list[Row]) -> Iterator[Row]:
-    """Forks behind what they were forked from; a fork of nothing not at all."""
+    """Forks after their parents, and no fork without its parent."""
     done: set[str | None] = {None}
     left = rows
     while left:
@@ -261,7 +262,7 @@ def _pour_conversation(row: Row, messages: dict[int, Row], rescued: Rescued, now
 
 
 def _digest_before(parent: str, start: int) -> Digest | None:
-    """Of the last message that a fork shares; None when it was not rescued."""
+    """The digest of the last message that a fork shares; None when it was not rescued."""
     owner: str | None = parent
     while owner is not None:
         found = Message.get_or_none(Message.conversation == owner, Message.message_id == start - 1)
@@ -273,7 +274,7 @@ def _digest_before(parent: str, start: int) -> Digest | None:
 
 
 def _verified(row: Row, conversation_id: ConversationId, predecessor: Digest | None) -> Row | None:
-    """The row if it follows from the one before, without its content when that is not what was said."""
+    """The row if it follows from the one before, and without its content when that does not match the digest."""
     with contextlib.suppress(TypeError, ValueError):
         turn = None if row["turn"] is None else TurnId(row["turn"])
         derived = message_digest(
@@ -282,7 +283,7 @@ def _verified(row: Row, conversation_id: ConversationId, predecessor: Digest | N
         if derived == row["digest"]:
             content = _content(row)
             is_whole = content is not None and content_digest(content) == row["content_digest"]
-            # The turn's step is not carried, nor is the id of the row: other tables of the copy do not use them.
+            # Neither the turn's step nor the id of the row is copied: the other tables of the copy do not use them.
             return {**row, "content": row["content"] if is_whole else None, "step": None}
     return None
 
@@ -299,13 +300,13 @@ def _loose(conversation_id: str, row: Row) -> Loose:
 
 
 def _reaches(row: Row) -> int:
-    """The end of the messages that a row speaks of."""
+    """The end of the range of messages that a row belongs to."""
     ends = [row.get(name) for name in ("end_message_id", "message_id", "user_message_id")]
     return max((each + (name > 0) for name, each in enumerate(ends) if isinstance(each, int)), default=0)
 
 
 def _insert(table: str, row: Row) -> None:
-    """What the copy's schema cannot take is left out."""
+    """Inserts the row without columns that the new schema lacks. A row that breaks its constraints is skipped."""
     known = {each[1] for each in execute(f'PRAGMA table_info("{table}")')}
     given = {name: value for name, value in row.items() if name in known}
     names, marks = ", ".join(f'"{name}"' for name in given), ", ".join("?" * len(given))

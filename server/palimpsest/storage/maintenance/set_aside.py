@@ -1,7 +1,7 @@
-"""Opening a folder's store when it may be damaged: a damaged one is set aside, never overwritten, and another begins.
+"""Opening a store that may be damaged: a damaged one is set aside, never overwritten, and an empty one takes its place.
 
-That is done only while nobody else holds the store, and after all of the file was looked at. Looking takes long, so it
-happens only when SQLite has complained (`SUSPECT_NAME`).
+That happens only while no server holds the store, and after all of the file was checked. Checking takes long, so it
+happens only after SQLite reported damage (`SUSPECT_NAME`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from palimpsest.storage.store import Store, open_store
 
 
 async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> tuple[Store, Path | None]:
-    """The store, and where a damaged one that was in its place was put; None when there was none.
+    """The store, and the path of the damaged one that was in its place; None when there was none.
 
-    Raises StoreError as `open_store` does, and when a damaged store is held by another server.
+    Raises StoreError as `open_store`, and when a damaged store is held by another server.
     """
     suspect = directory / SUSPECT_NAME
     aside: Path | None = None
@@ -40,7 +40,7 @@ async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL
 
 
 def _set_aside(directory: Path) -> Path | None:
-    """Where the damaged database is now; None when it is sound after all."""
+    """The path of the damaged database now; None when it is sound after all."""
     try:
         with migration_lock(directory):
             if live_servers(directory):
@@ -69,7 +69,7 @@ def _is_sound(database: Path) -> bool:
 
 
 def _move(directory: Path) -> Path:
-    """The log goes first: left behind, it would be taken for that of the next database."""
+    """Moves the log first: left behind, it would be taken for the log of the next database."""
     aside = directory / f"damaged-{now_in_names()}"
     aside.mkdir(mode=0o700)
     for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm", DATABASE_NAME):

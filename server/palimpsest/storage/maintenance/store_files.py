@@ -1,4 +1,4 @@
-"""The files of a store as files: who may read them, how large they are, and whether locks and room are there."""
+"""The files of a store: who may read them, how large they are, and whether there are locks and room."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PROBE_NAME: Final = "doctor.lock"
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file in which messages stand."""
+    """A file that holds text of messages."""
 
     path: Path
     size_bytes: int
 
 
 def text_files(directory: Path) -> list[TextFile]:
-    """Every file of the store that holds text, by name: the database, its log, copies, and what was set aside."""
+    """Every file of the store that holds text, by name: the database, its log, copies, and damaged databases."""
     found: list[TextFile] = []
     for path, status in _everything(directory):
         if stat.S_ISREG(status.st_mode) and path.suffix != ".lock" and status.st_size:
@@ -39,12 +39,13 @@ def text_files(directory: Path) -> list[TextFile]:
 
 
 def look_at_files(directory: Path) -> list[Finding]:
-    """Owner and permissions, room, and locks."""
+    """The findings about owner, permissions, room and locks."""
     return [_owners(directory), _permissions(directory), _room(directory), _locks(directory)]
 
 
 def make_private(directory: Path) -> int:
-    """Takes from everybody else what they may do with the files; how many were open to them. Links are not followed."""
+    """Removes the permissions of everybody but the owner. Returns the number of files that others could use. Links are
+    not followed."""
     n_open = 0
     for path, status in _everything(directory):
         if (mode := _due(status)) is not None and stat.S_IMODE(status.st_mode) != mode:
@@ -54,7 +55,7 @@ def make_private(directory: Path) -> int:
 
 
 def _everything(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The folder and all in it, by name. What goes away meanwhile is left out."""
+    """The folder and everything in it, by name. A file that is removed meanwhile is left out."""
     for path in (directory, *sorted(directory.rglob("*"))):
         try:
             yield path, path.lstat()
@@ -71,7 +72,7 @@ def _due(status: os.stat_result) -> int | None:
 
 def _owners(directory: Path) -> Finding:
     if not hasattr(os, "getuid"):
-        return Finding("owner", Verdict.OK, "This system does not know owners.")
+        return Finding("owner", Verdict.OK, "Files have no owners on this system.")
     foreign = [path for path, status in _everything(directory) if status.st_uid != os.getuid()]
     if foreign:
         text = (
@@ -90,7 +91,7 @@ def _permissions(directory: Path) -> Finding:
         return Finding("permissions", Verdict.PROBLEM, text)
     loose = [path for path, status in found if stat.S_IMODE(status.st_mode) != _due(status)]
     if loose:
-        text = f"Not for you alone by their permissions: {counted(len(loose), 'place')}, {loose[0].name} among them."
+        text = f"Other users may use {counted(len(loose), 'place')} by their permissions, {loose[0].name} among them."
         return Finding("permissions", Verdict.PROBLEM, text)
     return Finding("permissions", Verdict.OK, "Only you can read the files.")
 
@@ -102,7 +103,7 @@ def _room(directory: Path) -> Finding:
 
 
 def _locks(directory: Path) -> Finding:
-    """Whether a lock that is held keeps others out: where it does not, no two servers may share the store."""
+    """Whether a held lock keeps others out. Where it does not, no two servers may share the store."""
     path = directory / _PROBE_NAME
     first, second = (FileLock(path, thread_local=False, mode=_FILE_MODE) for _ in range(2))
     try:

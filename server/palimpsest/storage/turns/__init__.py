@@ -1,1 +1,1 @@
-"""Turns, their journal and their recovery in SQLite."""
+"""Turns, their journal and their recovery."""

@@ -1,8 +1,8 @@
-"""Ended turns whose answer broke off: which there are, what the user chose, and turns that go on from them.
+"""Recovery: ended turns whose answer broke off, the user's choice about each, and turns that go on from them.
 
-A turn may be continued, discarded or run again as long as nothing visible was said behind it: then hiding what
-follows its user's message hides its answer and nothing else. Messages behind it mean that the user went on, so it is
-not listed.
+A turn may be continued, discarded or run again as long as no visible message comes after its answer: then hiding
+everything after its user's message hides its answer and nothing else. Messages after the answer mean that the user went
+on, so such a turn is not listed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from palimpsest.domain.turns.recovery import Rerun, Resolution
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import leases
 from palimpsest.storage.context import visibility
-from palimpsest.storage.context.visibility import Hid
+from palimpsest.storage.context.visibility import HidingEffect
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.sql import execute
@@ -31,29 +31,29 @@ _CUT_OFF: Final = ("output_limit", "tool_rounds")
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedTurn:
-    """A turn that broke off, and all that stands of the answer."""
+    """A turn that broke off, and what is left of its answer."""
 
     turn: TurnRecord
     title: str
-    """The conversation's."""
+    """The title of the conversation."""
     answer: tuple[StoredMessage, ...]
-    """Every visible message behind the user's, oldest first, also of turns that this one went on from."""
+    """Every visible message after the user's, oldest first, with those of turns that this one went on from."""
     ended_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A turn that goes on from an ended one, or the one that the same choice had already made."""
+    """A turn that goes on from an ended one, or the turn that the same choice had already made."""
 
     turn: TurnRecord
     lease: HeldLease | None
     """None when the turn existed before."""
     has_hidden: bool
-    """Whether messages were hidden for it, so that the cut must be chosen without them."""
+    """Whether messages were hidden for the turn, so that the cut must be chosen without them."""
 
 
 def unresolved() -> list[UnresolvedTurn]:
-    """The turns that were interrupted or failed, about which nothing was chosen yet; the last ended last."""
+    """The turns that were interrupted or failed and wait for a choice, in the order of their ends."""
     broken = execute(
         f"{_ROWS} WHERE state IN (?, ?) AND resolution IS NULL ORDER BY ended_at, id",
         *(TurnState.INTERRUPTED.value, TurnState.ERRORED.value),
@@ -70,8 +70,8 @@ def unresolved() -> list[UnresolvedTurn]:
 
 
 def last_turn(conversation_id: ConversationId) -> TurnId:
-    """The one for the newest visible message of the user that no other turn took the place of; in a fork that has none
-    of its own yet, the one of the conversation that it was forked from. Raises InvalidRequest when nothing was said."""
+    """The turn of the newest visible message of the user, unless another turn took its place. In a fork without
+    messages of its own, it is the parent's turn. Raises InvalidRequest when there is no such message."""
     for owner, first, after in reversed(conversations.lineage(conversation_id)):
         found = execute(
             f"{_ROWS} WHERE conversation = ? AND user_message_id < ? ORDER BY user_message_id DESC, started_at DESC",
@@ -87,7 +87,7 @@ def last_turn(conversation_id: ConversationId) -> TurnId:
 
 
 def behind_which_turns_go_on(conversation_id: ConversationId) -> frozenset[MessageId]:
-    """The partial answers that some turn of the conversation was asked to go on from."""
+    """The partial answers from which some turn of the conversation goes on."""
     found = execute(
         "SELECT goes_on_behind FROM turn WHERE conversation = ? AND goes_on_behind IS NOT NULL", conversation_id
     )
@@ -102,17 +102,17 @@ def made_by(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> TurnR
 
 
 def _choice(ended: TurnId, how: Rerun, conversation_id: ConversationId) -> tuple[bool, str]:
-    """Whether the turn is the conversation's own, and the name of the choice, which is made once."""
+    """Whether the turn is the conversation's own, and the key of the choice, which is made at most once."""
     is_own = turn_records.find(ended).conversation_id == conversation_id
     return is_own, f"{how.value}:{ended}" if is_own else f"{how.value}:{ended}:{conversation_id}"
 
 
 def reopen(writer: Writer, turn_id: TurnId, ended: TurnId, how: Rerun, conversation_id: ConversationId) -> Reopened:
-    """Begins the turn `turn_id` with the user's message of an ended one; a retry hides that one's answer. In a fork the
-    ended turn may be one of the conversation it was forked from, where nothing changes then.
+    """Begins the turn `turn_id` with the user's message of an ended one; a retry hides the ended one's answer. In a
+    fork the ended turn may be the parent's, which is not changed.
 
-    Each turn is continued once, and run again once: the same choice again finds the turn it made. Raises NotFound,
-    ConversationBusy, and InvalidRequest where there is nothing to go on from.
+    Each turn is continued at most once, and retried at most once: the same choice again finds the turn it made. Raises
+    NotFound, ConversationBusy, and InvalidRequest where there is nothing to go on from.
     """
     if (made := made_by(ended, how, conversation_id)) is not None:
         return Reopened(made, None, False)
@@ -139,7 +139,8 @@ def reopen(writer: Writer, turn_id: TurnId, ended: TurnId, how: Rerun, conversat
 
 
 def keep(ended: TurnId) -> None:
-    """The answer stays as it is. Raises NotFound, and InvalidRequest when something else was chosen already."""
+    """Chooses to keep the answer as it is. Raises NotFound, and InvalidRequest when something else was chosen
+    already."""
     row = _ended(ended)
     if row.resolution is None:
         _set_resolution(ended, Resolution.KEEP)
@@ -152,10 +153,9 @@ def is_discarded(ended: TurnId) -> bool:
     return bool(_ended(ended).resolution == Resolution.DISCARD)
 
 
-def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], now: str) -> Hid | None:
-    """Hides the answer, or the user's message as well, which then becomes the draft. None when nothing was there to
-    hide, or it was discarded before. Raises as `reopen`.
-    """
+def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], now: str) -> HidingEffect | None:
+    """Hides the answer, or the user's message as well, which then becomes the draft. Returns None when there was
+    nothing to hide, or the answer was discarded before. Raises as `reopen`."""
     leases.check(lease)
     if is_discarded(ended):
         return None
@@ -173,7 +173,7 @@ def discard(lease: HeldLease, ended: TurnId, hide: Literal["answer", "turn"], no
 _CHOSEN: Final = {
     Resolution.CONTINUE: "This answer was continued already. Continue or retry the turn that went on from it.",
     Resolution.RETRY: "This turn was run again already. Continue or retry the turn that took its place.",
-    Resolution.DISCARD: "This answer was discarded. It can be read, and its turn be run again.",
+    Resolution.DISCARD: "This answer was discarded. It can be read, and its turn can be run again.",
     Resolution.KEEP: "This answer was kept.",
 }
 
@@ -184,12 +184,12 @@ _ROWS: Final = """SELECT id, conversation, user_message_id, state, stop_reason, 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What of a turn is looked at here."""
+    """The columns of a turn that recovery needs."""
 
     id: TurnId
     conversation_id: ConversationId
     asked: MessageId
-    """The user's message."""
+    """The id of the user's message."""
     state: TurnState
     stop_reason: str | None
     resolution: str | None
@@ -198,7 +198,7 @@ class _Row:
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> _Row:
-        """Of a row of `_ROWS`."""
+        """The record of a row of `_ROWS`."""
         turn_id, conversation, asked, state, *rest = row
         return cls(TurnId(turn_id), ConversationId(conversation), MessageId(asked), TurnState(state), *rest)
 
@@ -214,7 +214,7 @@ def _ended(turn_id: TurnId) -> _Row:
 
 
 def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> _Row:
-    """The ended turn. Raises InvalidRequest when another took its place or something was said behind it."""
+    """The ended turn. Raises InvalidRequest when another turn took its place or messages come after its answer."""
     row = _ended(turn_id)
     if row.conversation_id == conversation_id and row.resolution in _WENT_ON:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
@@ -231,7 +231,7 @@ def _set_resolution(turn_id: TurnId, resolution: Resolution) -> None:
 
 
 def _stands_last(row: _Row, conversation_id: ConversationId) -> bool:
-    """Whether its user's message is visible, and behind it only what was said for that message."""
+    """Whether the turn's user message is visible, and every visible message after it belongs to an answer to it."""
     asked = row.asked
     if conversation_id != row.conversation_id != conversations.owner_of(conversation_id, asked):
         return False
@@ -258,7 +258,7 @@ def _newest_visible(conversation_id: ConversationId) -> MessageId | None:
 
 
 def _last_said(conversation_id: ConversationId) -> MessageId | None:
-    """The newest visible message when it is the assistant's: a partial answer, with no results behind it."""
+    """The newest visible message when it is the assistant's: a partial answer without tool results after it."""
     newest = _newest_visible(conversation_id)
     if newest is None:
         return None
@@ -266,8 +266,8 @@ def _last_said(conversation_id: ConversationId) -> MessageId | None:
     return newest if message.content.role is Role.ASSISTANT else None
 
 
-def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> Hid | None:
-    """Hides what is visible from `start` on; None when nothing is."""
+def _hide(conversation_id: ConversationId, start: MessageId, now: str) -> HidingEffect | None:
+    """Hides the visible messages from `start` on; None when there are none."""
     newest = _newest_visible(conversation_id)
     if newest is None or newest < start:
         return None

@@ -1,4 +1,4 @@
-"""The journal of the stream: the events of the open step of a turn."""
+"""The journal of the stream: the events of a turn's open step, and what a reader of the turn has missed."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from palimpsest.storage.turns.turn_records import TurnRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a turn has said after some event, as the store knows it, whichever server runs it."""
+class TurnProgress:
+    """The events and texts of a turn after some event, as the store knows them, whichever server runs the turn."""
 
     turn: TurnRecord
     holder: str | None
-    """The server that writes its conversation; None when nobody does."""
+    """The server that writes the conversation; None when no server does."""
     committed: tuple[tuple[StepId, int, str], ...]
-    """The steps that ended with a later event, oldest first: each with its last event's number and the assistant's
+    """The steps that ended with a later event, oldest first: each with the number of its last event and the assistant's
     whole text. Their events are pruned."""
     open_step: StepId | None
     n_before: int
-    """Characters of the open step's text up to that event."""
+    """The characters of the open step's text up to that event."""
     events: tuple[Numbered, ...]
-    """Of the open step, later ones only."""
+    """The later events of the open step."""
 
 
 def append(
     lease: HeldLease, turn_id: TurnId, step_id: StepId, events: Sequence[JournalEvent], now: str
 ) -> list[Numbered]:
-    """Makes events durable and gives them their numbers. Only then may an editor see them, so every delta
-    of an answer waits for it."""
+    """Makes events durable and numbers them. Editors see events only afterwards, so every delta of an answer waits for
+    this call. Raises LeaseLost, and NotFound for an unknown turn."""
     found = execute(
         """SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation
         WHERE turn.id = ? AND lease.server = ? AND lease.epoch = ?""",
@@ -66,8 +66,8 @@ def append(
     return numbered
 
 
-def said_after(turn_id: TurnId, seq: int) -> Said:
-    """What the turn has said after its event `seq`. Raises NotFound."""
+def progress_after(turn_id: TurnId, seq: int) -> TurnProgress:
+    """The progress of the turn after its event `seq`. Raises NotFound."""
     turn = turn_records.find(turn_id)
     lease = leases.holder_of(turn.conversation_id)
     ended = execute(
@@ -77,7 +77,7 @@ def said_after(turn_id: TurnId, seq: int) -> Said:
     step = _open_step(turn_id)
     events = [] if step is None else events_of(step)
     before = shown_text(each.event for each in events if each.seq <= seq)
-    return Said(
+    return TurnProgress(
         turn,
         None if lease is None else lease.server_id,
         tuple((StepId(number), last_seq, _text_of(turn, StepId(number))) for number, last_seq in ended),
@@ -88,7 +88,7 @@ def said_after(turn_id: TurnId, seq: int) -> Said:
 
 
 def _text_of(turn: TurnRecord, step_id: StepId) -> str:
-    """What the assistant said in a step that is committed."""
+    """The assistant's text in a committed step."""
     found = execute(
         """SELECT content FROM message WHERE conversation = ? AND message_id > ? AND turn = ? AND step = ?
         AND content IS NOT NULL ORDER BY message_id""",
@@ -99,7 +99,7 @@ def _text_of(turn: TurnRecord, step_id: StepId) -> str:
 
 
 def read(turn_id: TurnId) -> list[Numbered]:
-    """What the open step of a turn has shown so far; empty when there is none."""
+    """The events of the turn's open step; empty when it has none."""
     step = _open_step(turn_id)
     return [] if step is None else events_of(step)
 

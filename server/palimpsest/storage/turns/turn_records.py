@@ -1,4 +1,4 @@
-"""Turns as they are stored: finding, counting, and asking for their end."""
+"""Turns as stored records: finding and counting them, and requesting their end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palimpsest.storage.sql import execute
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn as it stands."""
+    """The state of a turn."""
 
     id: TurnId
     conversation_id: ConversationId
@@ -30,14 +30,14 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What another server may change of a conversation and an editor wants to know."""
+class ConversationState:
+    """The part of a conversation's state that another server may change and an editor wants to see."""
 
     change_seq: int
     holder: str | None
-    """The server that writes it now."""
+    """The server that writes the conversation now; None when no server does."""
     epoch: int
-    """Counts who has written it."""
+    """Changes whenever another writer takes the conversation."""
 
 
 def find(turn_id: TurnId) -> TurnRecord:
@@ -53,13 +53,14 @@ def has_turn(turn_id: TurnId) -> bool:
 
 
 def conversation_of_request(request_id: str) -> ConversationId | None:
-    """The conversation in which the request already made a turn."""
+    """The conversation in which the request already made a turn; None when it made none."""
     row = execute("SELECT conversation FROM turn WHERE request_id = ?", request_id).fetchone()
     return None if row is None else ConversationId(row[0])
 
 
 def message_ids(turn_id: TurnId) -> list[MessageId]:
-    """The turn's messages so far, oldest first; the user's is the first, also where an earlier turn stored it."""
+    """The ids of the turn's messages so far, oldest first; the first is the user's, even if an earlier turn stored it.
+    Raises NotFound."""
     turn = find(turn_id)
     found = execute(
         "SELECT message_id FROM message WHERE conversation = ? AND turn = ? ORDER BY message_id",
@@ -70,7 +71,7 @@ def message_ids(turn_id: TurnId) -> list[MessageId]:
 
 
 def first_unfinished(conversation_id: ConversationId, n_messages: int) -> MessageId:
-    """The first message of a turn that goes on; the next message's id when none does."""
+    """The user's message of the oldest turn that has not ended; `n_messages` when every turn has ended."""
     ((first,),) = execute(
         f"SELECT MIN(user_message_id) FROM turn WHERE conversation = ? AND {IS_OPEN}", conversation_id
     )
@@ -78,7 +79,8 @@ def first_unfinished(conversation_id: ConversationId, n_messages: int) -> Messag
 
 
 def number_of(conversation_id: ConversationId, message_id: MessageId) -> int:
-    """Which turn of the conversation the message belongs to, counted from 1; 0 when it came from none."""
+    """The number of the turn that the message belongs to, counted from 1 in its conversation; 0 before the first
+    turn."""
     ((number,),) = execute(
         "SELECT COUNT(*) FROM turn WHERE conversation = ? AND user_message_id <= ?", conversation_id, message_id
     )
@@ -86,19 +88,19 @@ def number_of(conversation_id: ConversationId, message_id: MessageId) -> int:
 
 
 def count() -> int:
-    """Of the folder, however they ended."""
+    """The number of turns in the folder, however they ended."""
     ((n_turns,),) = execute("SELECT COUNT(*) FROM turn")
     return int(n_turns)
 
 
 def models_of(conversation_id: ConversationId) -> dict[TurnId, str]:
-    """Which model each turn of the conversation was begun with."""
+    """The model that each turn of the conversation began with."""
     found = execute("SELECT id, model FROM turn WHERE conversation = ?", conversation_id)
     return {TurnId(turn_id): model for turn_id, model in found}
 
 
 def is_first_with(turn_id: TurnId, model: str) -> bool:
-    """Whether the turn was begun with that model, and no other of its conversation before it."""
+    """Whether the turn began with that model, and no earlier turn of the conversation did."""
     found = execute(
         """SELECT 1 FROM turn WHERE id = ? AND model = ? AND NOT EXISTS (
             SELECT 1 FROM turn AS other WHERE other.conversation = turn.conversation AND other.model = turn.model
@@ -109,27 +111,27 @@ def is_first_with(turn_id: TurnId, model: str) -> bool:
 
 
 def running_turn(conversation_id: ConversationId) -> TurnRecord | None:
-    """The turn that has not ended, whichever server runs it."""
+    """The turn that has not ended, whichever server runs it; None when there is none."""
     row = execute(f"{TURNS} WHERE conversation = ? AND {IS_OPEN} LIMIT 1", conversation_id).fetchone()
     return None if row is None else record(row)
 
 
-def standings() -> dict[ConversationId, Standing]:
-    """How every conversation stands."""
+def conversation_states() -> dict[ConversationId, ConversationState]:
+    """The state of every conversation."""
     found = execute(
         """SELECT conversation.id, change_seq, lease.server, COALESCE(lease.epoch, 0)
         FROM conversation LEFT JOIN lease ON lease.conversation = conversation.id"""
     )
-    return {ConversationId(row_id): Standing(seq, server, epoch) for row_id, seq, server, epoch in found}
+    return {ConversationId(row_id): ConversationState(seq, server, epoch) for row_id, seq, server, epoch in found}
 
 
 def request_cancel(turn_id: TurnId) -> None:
-    """Asks the server that runs the turn to stop it. Without effect on a turn that is over."""
+    """Asks the server that runs the turn to stop it. A no-op for a turn that has ended."""
     execute(f"UPDATE turn SET cancel_requested = 1 WHERE id = ? AND {IS_OPEN}", turn_id)
 
 
 def cancels_among(turn_ids: Sequence[TurnId]) -> list[TurnId]:
-    """Which of these turns somebody has asked to stop."""
+    """The turns among these that somebody has asked to stop."""
     found = execute(
         "SELECT id FROM turn WHERE id IN (SELECT value FROM json_each(?)) AND cancel_requested", json.dumps(turn_ids)
     )
@@ -144,7 +146,7 @@ IS_OPEN: Final = "state NOT IN ({})".format(", ".join(f"'{state.value}'" for sta
 
 
 def record(row: tuple[Any, ...]) -> TurnRecord:
-    """Of a row of `_TURNS`."""
+    """The record of a row of `TURNS`."""
     turn_id, conversation, user_message_id, state, model, next_seq, stop_reason, error_kind, error_message = row
     return TurnRecord(
         TurnId(turn_id),
@@ -160,7 +162,7 @@ def record(row: tuple[Any, ...]) -> TurnRecord:
 
 
 def next_state(state: TurnState, new: TurnState) -> TurnState:
-    """`new`, when a turn may go there."""
+    """Returns `new`. Raises AssertionError when a turn cannot go there from `state`."""
     if not may_follow(state, new):
         raise AssertionError(f"a turn cannot go from {state.value} to {new}")
     return new

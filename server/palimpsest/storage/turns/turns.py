@@ -28,18 +28,18 @@ from palimpsest.storage.turns.turn_records import IS_OPEN, TURNS, TurnRecord
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An admitted turn, or the one that the same request had already made."""
+    """An admitted turn, or the turn that the same request had already made."""
 
     turn: TurnRecord
     lease: HeldLease | None
     """None when the turn existed before."""
     message: StoredMessage | None
-    """The user's message, when it was stored now and nothing else was."""
+    """The user's message, when it is the only message that was stored now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """What is written on a turn when it ends."""
+    """The columns of a turn that its end sets."""
 
     state: TurnState
     stop_reason: str | None = None
@@ -63,32 +63,32 @@ class NewStep:
     """A step that is about to call its model."""
 
     number: int
-    """Its place in the turn, from 0."""
+    """The place of the step in the turn, from 0."""
     provider: str
     model: str
     estimated_tokens: int
-    """Of its request."""
+    """The estimated size of its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepMessages:
-    """What a step has said, and how it is taken into the context."""
+    """The messages of a step, with their counts and previews."""
 
     contents: Sequence[Content]
     counts: Counts
     previews: Mapping[int, Content]
-    """By index into `contents`: what the context has in place of a message that is too large."""
+    """The previews of messages that are too large for the context, by index into `contents`."""
     cut_version: int
-    """Of the cut that the previews belong to."""
+    """The version of the cut that the previews belong to."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """What is written when a step is committed."""
+    """The end of a step."""
 
     ending: Ending
     usage: TokenUsage | None
-    """None when the provider did not get to say."""
+    """None when the provider did not report any."""
     turn_end: TurnEnd | None
     """None when another step follows."""
 
@@ -101,9 +101,9 @@ def admit(
     new: ConversationRecord | None = None,
 ) -> Admission:
     """Commits the user's message and begins the turn. Raises ConversationBusy or NotFound. `new`: the conversation,
-    when it is to be stored at the same time.
+    when it is to be stored in the same transaction.
 
-    What a dead server left open in this conversation is closed first, so that the messages stand in order.
+    The open turns of a dead server in this conversation are closed first, so that the messages keep their order.
     """
     existing = execute(f"{TURNS} WHERE request_id = ?", request.id).fetchone()
     if existing is not None:
@@ -125,14 +125,14 @@ def admit(
 
 
 def take(writer: Writer, conversation_id: ConversationId, holder: str) -> tuple[HeldLease, bool]:
-    """The lease for `holder`, as `leases.acquire`, and whether a dead server had left something open. That is closed:
-    who gives the lease back leaves nothing behind that nobody runs."""
+    """Takes the lease for `holder`, as `leases.acquire`, and closes the turns that a dead server left open. Also
+    returns whether there were any. So every lease that is released leaves no open turn behind."""
     lease = leases.acquire(writer, conversation_id, holder)
     return lease, bool(close_open_turns(conversation_id, writer.now))
 
 
 def begin_step(lease: HeldLease, turn_id: TurnId, step: NewStep, now: str) -> StepId:
-    """A new step of the turn. Its id is never used again."""
+    """Stores a new step of the turn. Its id is never used again. Raises LeaseLost."""
     leases.check(lease)
     step_id = execute(
         """INSERT INTO step (turn, number, provider, model, server, epoch, estimated_tokens, started_at)
@@ -141,7 +141,7 @@ def begin_step(lease: HeldLease, turn_id: TurnId, step: NewStep, now: str) -> St
         *(lease.server_id, lease.epoch, step.estimated_tokens, now),
     ).lastrowid
     state = turn_records.find(turn_id).state
-    # After a request that was not taken the turn is prepared already.
+    # When the step before was not accepted by the service, the turn is prepared already.
     if state is not TurnState.PREPARED:
         new = turn_records.next_state(state, TurnState.PREPARED)
         execute("UPDATE turn SET state = ? WHERE id = ?", new.value, turn_id)
@@ -151,8 +151,8 @@ def begin_step(lease: HeldLease, turn_id: TurnId, step: NewStep, now: str) -> St
 def commit_step(
     lease: HeldLease, turn_id: TurnId, step_id: StepId, said: StepMessages, end: StepEnd, now: str
 ) -> list[StoredMessage]:
-    """The step's messages, its mark and the pruning of its journal, at once. Ends the turn and frees the
-    conversation when `end` says so."""
+    """Stores the step's messages, ends the step and prunes its journal, at once. Ends the turn and frees the
+    conversation when `end` says so. Raises LeaseLost."""
     leases.check(lease)
     at = lease.conversation_id
     stored = message_log.append(at, said.contents, now, turn_id=turn_id, step_id=step_id, counts=said.counts)
@@ -165,8 +165,8 @@ def commit_step(
 
 
 def end_turn(lease: HeldLease, turn_id: TurnId, end: TurnEnd, now: str) -> None:
-    """The turn is over, and the conversation is free. A step that its server had begun without hearing of it, because
-    the turn was cancelled at that moment, is over as well."""
+    """Ends the turn and frees the conversation. A step that was begun just as the turn was cancelled is ended as well.
+    Raises LeaseLost."""
     leases.check(lease)
     ending = next((ending for ending, state in ENDING_STATES.items() if state is end.state), Ending.INTERRUPTED)
     _close_steps(lease.conversation_id, turn_id, ending, now)
@@ -175,7 +175,7 @@ def end_turn(lease: HeldLease, turn_id: TurnId, end: TurnEnd, now: str) -> None:
 
 
 def recover(writer: Writer) -> list[TurnId]:
-    """Closes the turns that dead servers left open: what they had shown is kept as messages.
+    """Closes the turns that dead servers left open, and keeps their shown text as messages. Returns the closed turns.
 
     Running it again changes nothing: a closed turn is not open any more.
     """
@@ -190,21 +190,22 @@ def recover(writer: Writer) -> list[TurnId]:
 
 
 def close_abandoned(lease: HeldLease, now: str) -> None:
-    """Closes what its own server could not close when it should have, for instance because the disk was full. Without
-    effect when the lease went to somebody else meanwhile."""
+    """Closes turns that their own server could not close in time, for instance because the disk was full. A no-op when
+    another server has the lease now."""
     if leases.holder_of(lease.conversation_id) == lease:
         close_open_turns(lease.conversation_id, now)
         leases.release(lease)
 
 
 def close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
-    """Ends what is open in the conversation; the caller knows that nobody runs it. What was shown is kept."""
+    """Ends the open turns of the conversation, and keeps their shown text as messages. The caller knows that no server
+    runs them."""
     closed: list[TurnId] = []
     turn_ids = execute(f"SELECT id FROM turn WHERE conversation = ? AND {IS_OPEN}", conversation_id).fetchall()
     for (turn_id,) in turn_ids:
         end = TurnEnd(
             TurnState.INTERRUPTED,
-            error_message="The server ended before the answer was complete. What it had shown is kept.",
+            error_message="The server ended before the answer was complete. The shown part is kept.",
         )
         if Ending.COMPLETE in _close_steps(conversation_id, turn_id, Ending.INTERRUPTED, now):
             end = TurnEnd(ENDING_STATES[Ending.COMPLETE], stop_reason="end")
@@ -214,7 +215,8 @@ def close_open_turns(conversation_id: ConversationId, now: str) -> list[TurnId]:
 
 
 def _close_steps(conversation_id: ConversationId, turn_id: TurnId, ending: Ending, now: str) -> list[Ending]:
-    """Ends the turn's open steps; what they had shown becomes messages. How each ended: whole, if its answer was."""
+    """Ends the turn's open steps and keeps their shown text as messages. Returns the ending of each: complete, if its
+    answer was whole."""
     endings: list[Ending] = []
     open_steps = execute("SELECT id FROM step WHERE turn = ? AND ending IS NULL", turn_id).fetchall()
     for (step_id,) in open_steps:
