@@ -95,7 +95,7 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "domain/turns/test_answers.py::test_an_answer_that_never_ends_is_stopped",
         "wire/codec/test_convert.py::test_half_a_character_is_refused_in_ids_names_and_paths",
         "services/tools/test_editor_tool_declarations.py::test_parameters_that_would_break_every_request_are_refused",
-        "domain/facts/test_retrieval.py::test_a_text_without_an_end_of_a_sentence_is_cut_in_one_pass",
+        "domain/facts/retrieval/test_passages.py::test_a_text_without_an_end_of_a_sentence_is_cut_in_one_pass",
         "domain/turns/test_journal.py::test_an_answer_of_many_pieces_is_put_together_at_once",
         "clients/test_odd_answers.py::test_any_value_in_any_place_gives_an_answer_or_our_own_error",
         "services/workspace/test_ignore_patterns.py::test_no_pattern_goes_back_over_its_stars",

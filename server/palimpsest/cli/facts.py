@@ -13,7 +13,7 @@ from rich.table import Table
 
 from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactId, Place, Span, StoredFact, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactId, Place, Span, StoredFact
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.facts.keeper import FactKeeper
@@ -69,7 +69,7 @@ async def _run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int
 async def _do(arguments: argparse.Namespace, keeper: FactKeeper) -> int:
     match arguments.action:
         case "list":
-            wanted = Wanted(path=arguments.path, is_stale=arguments.stale or None, limit=MOST_LISTED)
+            wanted = FactFilter(path=arguments.path, is_stale=arguments.stale or None, limit=MOST_LISTED)
             _show(await keeper.select(wanted))
         case "search":
             _show(await keeper.search(" ".join(arguments.words)))
@@ -90,7 +90,7 @@ async def _do(arguments: argparse.Namespace, keeper: FactKeeper) -> int:
                 await keeper.restore(FactId(number))
             say(f"Restored {counted(len(arguments.ids), 'fact')}.")
         case "export":
-            for fact in await keeper.select(Wanted(includes_closed=True, limit=1 << 30)):
+            for fact in await keeper.select(FactFilter(includes_closed=True, limit=1 << 30)):
                 say_json(_to_json(fact))
         case "clear":
             if not arguments.yes:

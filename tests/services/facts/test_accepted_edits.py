@@ -1,5 +1,4 @@
-"""An edit of the model that the user accepted makes no fact stale that still says what its place says, whoever sees the
-saved file first; a fact whose words the edit took away is stale."""
+"""An accepted edit of the model makes no fact stale that its place still supports, whoever sees the edit first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a folder are let go with the folder, whatever is happening in it."""
+"""The facts of a folder are closed with the folder, whatever is happening in it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.services.scripted import Action, Opener, ScriptedProvider, says
 from palimpsest.data import load_model_table
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, NotFound, ProviderError
-from palimpsest.domain.facts.fact import FactId, FactState, FactType, Place, Span, StoredFact, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactId, FactState, FactType, Place, Span, StoredFact
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import compute_budget
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
@@ -36,7 +36,7 @@ async def test_a_fact_that_cannot_be_pinned_again_stays_what_it_was(bench: Opene
     (folder / "shapes.py").unlink()
     with pytest.raises(NotFound, match="Forget it"):
         await keeper.pin_again(fact.id)
-    assert await keeper.select(Wanted(includes_closed=True)) == [await keeper.get(fact.id)]
+    assert await keeper.select(FactFilter(includes_closed=True)) == [await keeper.get(fact.id)]
     (folder / "shapes.py").write_text("\nLIMIT = 30\n" + CODE)
     pinned = await keeper.pin_again(fact.id)
     assert (pinned.fact.fact_type, pinned.fact.content) == (FactType.PINNED, fact.fact.content)
@@ -125,7 +125,7 @@ async def test_a_fact_that_is_forgotten_while_the_model_thinks_does_not_come_bac
     gate.set()
     with pytest.raises(NotFound):
         await updating
-    assert await keeper.select(Wanted(includes_closed=True)) == []
+    assert await keeper.select(FactFilter(includes_closed=True)) == []
 
 
 async def test_a_statement_is_pinned_once_and_must_be_one(bench: Opener, folder: Path) -> None:
@@ -155,7 +155,7 @@ async def test_a_fact_that_is_restored_is_as_it_was_and_learned_again(bench: Ope
     await librarian.extract_and_store(b.conversation_id)
     (fact,) = await keeper.all_facts()
     await keeper.forget(fact.id)
-    assert (await keeper.search("tabs"), await keeper.select(Wanted(includes_closed=True))) == ([], [])
+    assert (await keeper.search("tabs"), await keeper.select(FactFilter(includes_closed=True))) == ([], [])
     assert [each.id for each in await keeper.forgotten()] == [fact.id]
     assert await keeper.restore(fact.id) == fact
     assert (await keeper.search("tabs"), await keeper.forgotten()) == ([fact], [])
@@ -211,7 +211,7 @@ async def test_what_closed_a_fact_is_known_of_it_again_when_it_is_restored(bench
     for number, text in enumerate(("Always use tabs for indentation.", "Forget the rule about tabs.")):
         await b.ask(text, f"request {number}")
         await librarian.extract_and_store(b.conversation_id)
-    (fact,) = await keeper.select(Wanted(includes_closed=True))
+    (fact,) = await keeper.select(FactFilter(includes_closed=True))
     await keeper.forget(fact.id)
     assert not (await keeper.restore(fact.id)).is_open
     await b.session.conversations.roll_back(b.conversation_id, MessageId(2))

@@ -13,7 +13,7 @@ from tests.services.scripted import Opener, says
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.context.cut import MessagePiece
-from palimpsest.domain.facts.fact import FactType, Place, Span, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactType, Place, Span
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context.requests import Requests
 from palimpsest.services.facts.backlog import next_portion
@@ -66,7 +66,7 @@ async def test_a_rule_that_holds_a_key_is_no_fact(bench: Opener, folder: Path) -
     librarian = librarian_of(b, folder)
     keeper = librarian.keeper
     await librarian.extract_and_store(b.conversation_id)
-    assert await keeper.select(Wanted(includes_closed=True)) == []
+    assert await keeper.select(FactFilter(includes_closed=True)) == []
 
 
 async def test_what_an_answer_or_a_file_says_never_becomes_a_rule(bench: Opener, folder: Path) -> None:
@@ -133,7 +133,7 @@ async def test_rolling_back_ends_what_was_learned_from_it(bench: Opener, folder:
     await librarian.extract_and_store(b.conversation_id)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(0))
     assert await keeper.all_facts() == []
-    (closed,) = await keeper.select(Wanted(includes_closed=True))
+    (closed,) = await keeper.select(FactFilter(includes_closed=True))
     assert closed.closed_at is not None
 
 
@@ -155,9 +155,9 @@ async def test_what_was_read_before_its_words_were_hidden_is_not_kept(
     else:
         await b.session.conversations.roll_back(b.conversation_id, MessageId(2))
     assert await librarian._learn(portion, 0.0) is None
-    assert await keeper.select(Wanted(includes_closed=True)) == []
+    assert await keeper.select(FactFilter(includes_closed=True)) == []
     await librarian.extract_and_store(b.conversation_id)
-    assert await keeper.select(Wanted(includes_closed=True)) == []
+    assert await keeper.select(FactFilter(includes_closed=True)) == []
     assert not any(
         b"Makefile of this" in path.read_bytes() for path in b.store.directory.glob("*") if is_purged and path.is_file()
     )

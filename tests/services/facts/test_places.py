@@ -9,7 +9,7 @@ from tests.services.facts.librarians import CODE, librarian_of
 from tests.services.scripted import Opener
 
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts.fact import FactState, Place, Span, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactState, Place, Span
 from palimpsest.services.facts.places import Checked
 
 
@@ -23,7 +23,7 @@ async def test_a_pinned_fact_goes_stale_with_its_lines_and_fresh_again_with_them
     assert (source.state, source.place.span) == (FactState.FRESH, Span(3, 4))
     file.write_text("import math\n\n" + CODE.replace("3.14", "math.pi"))
     assert (await keeper.places.check(["shapes.py"])).changed == {fact.id}
-    assert [each.id for each in await keeper.select(Wanted(is_stale=True))] == [fact.id]
+    assert [each.id for each in await keeper.select(FactFilter(is_stale=True))] == [fact.id]
     file.write_text("import math\n\n" + CODE)
     assert (await keeper.places.check(["shapes.py"])).changed == {fact.id}
     assert (await keeper.counts()).n_stale == 0

@@ -1,4 +1,4 @@
-"""Retrieval finds what a question is about among what the conversation shows, within its budget, and says why."""
+"""Retrieval finds visible messages and facts that a question is about, within its budget, and tells why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of the ledger and facts are one thing seen twice: what the user takes back ends both, and nothing else."""
+"""A change of mind ends the rule of a conversation and the fact that was made of it, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.services.facts.librarians import librarian_of
 from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.rules.rule_set import RuleState
-from palimpsest.domain.facts.fact import FactType, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactType
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context.rule_commands import RuleCommands
 
@@ -75,7 +75,7 @@ async def test_what_only_looks_like_a_change_of_mind_ends_nothing(bench: Opener,
 async def test_the_fact_says_what_took_its_place(bench: Opener, tmp_path: Path) -> None:
     b = await bench([])
     await said(b, tmp_path, "use spaces, not tabs", "use tabs")
-    (tabs, spaces) = await librarian_of(b, tmp_path).keeper.select(Wanted(includes_closed=True))
+    (tabs, spaces) = await librarian_of(b, tmp_path).keeper.select(FactFilter(includes_closed=True))
     assert (tabs.fact.content, spaces.fact.content) == ("use tabs", "use spaces, not tabs")
     assert spaces.superseded_by == tabs.id
     assert tabs.is_open

@@ -161,7 +161,7 @@ class StoredFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FactFilter:
     """The facts that are listed."""
 
     types: Collection[FactType] = ()

@@ -24,11 +24,11 @@ from palimpsest.domain.facts.fact import (
     MOST_ENTITIES,
     Evidence,
     Fact,
+    FactFilter,
     FactId,
     FactType,
     Place,
     StoredFact,
-    Wanted,
 )
 from palimpsest.domain.messages import ConversationId, clean_text
 from palimpsest.machine import machine, utc_now
@@ -197,7 +197,7 @@ class FactKeeper:
         """Raises NotFound."""
         return await self.store.read(facts.get, fact_id)
 
-    async def select(self, wanted: Wanted) -> list[StoredFact]:
+    async def select(self, wanted: FactFilter) -> list[StoredFact]:
         """The newest first."""
         return await self.store.read(facts.select, wanted)
 

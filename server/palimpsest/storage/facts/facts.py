@@ -19,6 +19,7 @@ from palimpsest.domain.facts.fact import (
     Candidate,
     Evidence,
     Fact,
+    FactFilter,
     FactId,
     FactState,
     FactType,
@@ -27,7 +28,6 @@ from palimpsest.domain.facts.fact import (
     SourceState,
     Span,
     StoredFact,
-    Wanted,
 )
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.facts import search as fact_search
@@ -90,7 +90,7 @@ def read(ids: Sequence[FactId]) -> list[StoredFact]:
     return [found[each] for each in ids if each in found]
 
 
-def select(wanted: Wanted) -> list[StoredFact]:
+def select(wanted: FactFilter) -> list[StoredFact]:
     """The newest first."""
     where, parameters = ["fact.id < ?"], [wanted.before if wanted.before is not None else (1 << 62)]
     if not wanted.includes_closed:

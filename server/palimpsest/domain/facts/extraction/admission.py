@@ -10,48 +10,28 @@ import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.context.rules.detection import as_rule
 from palimpsest.domain.context.rules.supersession import is_near
-from palimpsest.domain.facts.extraction import statement_forms as forms
 from palimpsest.domain.facts.extraction.by_rules import Proposal, Retraction, change_of
 from palimpsest.domain.facts.extraction.code_changes import Change
 from palimpsest.domain.facts.extraction.likeness import RULINGS, LikenessIndex
+from palimpsest.domain.facts.extraction.refusals import Refusal, refusal
 from palimpsest.domain.facts.fact import (
-    LONGEST_FACT,
     Candidate,
     Evidence,
     Fact,
     FactId,
     FactType,
-    Origin,
     Place,
     StoredFact,
 )
-from palimpsest.domain.language.lexicon import STOP
-from palimpsest.domain.language.words import all_pieces
 from palimpsest.domain.messages import MessageId
 
 MOST_OPEN: Final = 150
 """The most open facts of a folder in its first `FIRST_EXCHANGES`, without pinned ones."""
 FIRST_EXCHANGES: Final = 200
-_FEWEST_WORDS: Final = 3
-"""Content words of a statement."""
-
-
-class Refusal(StrEnum):
-    """The reason why a candidate is not kept."""
-
-    NO_EVIDENCE = "it rests on no words"
-    TOO_SHORT = "it has fewer than three content words"
-    TOO_LONG = "it is a text, not a statement"
-    NO_SUBJECT = "only the sentence before tells what it is about"
-    NOT_FROM_THE_USER = "only users set rules, and a decision is theirs or agreed with them"
-    REPEATED = "another candidate says the same"
-    OVERTAKEN = "what was said later contradicts it"
-    NO_ROOM = "the folder has as many open facts as it may, all of them worth more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,26 +285,6 @@ class _Admitter:
             if key < 0:
                 self._refused.append((self._new.pop(key), Refusal.NO_ROOM))
         return tuple(FactId(key) for key in out if key >= 0)
-
-
-def refusal(candidate: Candidate) -> Refusal | None:
-    """The reason to refuse a candidate whatever else is known; None: it may be kept."""
-    fact, evidence = candidate.fact, candidate.evidence
-    if not evidence.quote.strip():
-        return Refusal.NO_EVIDENCE
-    if len(fact.content) > LONGEST_FACT or "\n" in fact.content:
-        return Refusal.TOO_LONG
-    is_ruled = fact.fact_type is FactType.CONSTRAINT and evidence.origin is Origin.USER
-    # "Use tabs" is a rule, however short.
-    if not is_ruled and len(set(all_pieces(fact.content)) - STOP) < _FEWEST_WORDS:
-        return Refusal.TOO_SHORT
-    if fact.fact_type is not FactType.CONSTRAINT and forms.PRONOUN_SUBJECT.match(fact.content):
-        return Refusal.NO_SUBJECT
-    if fact.fact_type in (FactType.CONSTRAINT, FactType.PINNED) and evidence.origin is not Origin.USER:
-        return Refusal.NOT_FROM_THE_USER
-    if fact.fact_type is FactType.DECISION and evidence.origin is Origin.TOOL:
-        return Refusal.NOT_FROM_THE_USER
-    return None
 
 
 def _grounds(fact: Fact, evidence: Evidence) -> tuple[object, ...]:

@@ -14,8 +14,9 @@ from typing import Final, Self
 
 from palimpsest.domain.context.rules.rule_set import RuleSet, RuleState, StandingRule
 from palimpsest.domain.context.rules.sentence_parts import normal_form
-from palimpsest.domain.facts.extraction.admission import Admission, Refusal
+from palimpsest.domain.facts.extraction.admission import Admission
 from palimpsest.domain.facts.extraction.likeness import RULINGS, LikenessIndex
+from palimpsest.domain.facts.extraction.refusals import Refusal
 from palimpsest.domain.facts.fact import Candidate, Evidence, Fact, FactId, FactType, StoredFact
 from palimpsest.domain.messages import ConversationId, MessageId
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactId, StoredFact, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactId, StoredFact
 from palimpsest.domain.facts.text import SIGNS, place_text
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import FACTS_SCHEME, SOURCE
@@ -145,7 +145,7 @@ async def facts_document(ls: PalimpsestServer, params: lsp.TextDocumentContentPa
 
 async def _document(session: FolderSession) -> str:
     found = await session.folder.facts.keeper.all_facts()
-    found = await session.folder.facts.keeper.select(Wanted(limit=max(len(found), 1)))
+    found = await session.folder.facts.keeper.select(FactFilter(limit=max(len(found), 1)))
     stale = [fact for fact in found if fact.is_stale]
     lines = [f"# Facts of {_plain(session.folder.root.name)}", ""]
     for heading, facts in (("Stale", stale), ("Up to date", [fact for fact in found if not fact.is_stale])):

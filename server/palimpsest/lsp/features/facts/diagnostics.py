@@ -12,7 +12,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.facts.fact import FactState, Span, StoredFact, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactState, Span, StoredFact
 from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.places import file_uri, path_below, session_of_document
 from palimpsest.lsp.runtime.documents import open_document
@@ -105,12 +105,12 @@ async def _on_disk(facts: FolderFacts, path: str) -> list[PlacedFact]:
 
 
 async def _facts_on(facts: FolderFacts, path: str) -> list[StoredFact]:
-    return await facts.keeper.select(Wanted(path=path, limit=1_000))
+    return await facts.keeper.select(FactFilter(path=path, limit=1_000))
 
 
 async def stale_documents(ls: PalimpsestServer, session: FolderSession) -> set[str]:
     """The URIs of the folder's open documents, and of its files with a stale fact."""
-    found = await session.folder.facts.keeper.select(Wanted(is_stale=True, limit=1_000))
+    found = await session.folder.facts.keeper.select(FactFilter(is_stale=True, limit=1_000))
     stale = {path for fact in found for path in fact.stale_sources}
     open_documents = {
         path: each.uri

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactId, FactType, Place, Span, StoredFact, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactId, FactType, Place, Span, StoredFact
 from palimpsest.lsp.places import file_uri, folder_uri, path_below
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.folder.session import FolderSession
@@ -40,7 +40,7 @@ async def list_facts(ls: PalimpsestServer, params: ListFactsParams) -> FactsResu
     limit = 100 if params.limit is None else params.limit
     if not 1 <= limit <= MOST_LISTED:
         raise InvalidRequest(f"Ask for 1 to {MOST_LISTED} facts at a time.")
-    wanted = Wanted(
+    wanted = FactFilter(
         [_KINDS[kind] for kind in params.fact_types or ()],
         params.path,
         params.stale,

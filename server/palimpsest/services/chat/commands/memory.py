@@ -6,7 +6,7 @@ from typing import Final
 
 from palimpsest.domain.context.rules.rule_set import RuleState
 from palimpsest.domain.context.rules.standing import StandingRules
-from palimpsest.domain.facts.fact import FactId, StoredFact, Wanted
+from palimpsest.domain.facts.fact import FactFilter, FactId, StoredFact
 from palimpsest.domain.facts.text import SIGNS, STALE
 from palimpsest.services.chat.commands.markdown import minute, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, number
@@ -36,7 +36,7 @@ async def withdraw(scope: Scope, rule_id: str) -> Reply:
 
 
 async def facts(scope: Scope, words: str) -> Reply:
-    found = await (scope.facts.search(words) if words else scope.facts.select(Wanted(limit=_MOST_FACTS)))
+    found = await (scope.facts.search(words) if words else scope.facts.select(FactFilter(limit=_MOST_FACTS)))
     if not found:
         return Reply("No fact matches." if words else "There are no facts about this folder yet.")
     return Reply("\n".join(["## Facts of this folder", "", *map(_line, found)]))

@@ -1,4 +1,4 @@
-"""What a model answers becomes a fact only when it is a statement about the same thing, grounded in its files."""
+"""A model's answer becomes a fact only when it is a statement about the same thing that rests on its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules propose only what was said by somebody who may say it, quote it exactly, and tell what calls did to files."""
+"""Rules propose only statements of speakers who may make them, quote them exactly, and tell what calls did to files."""
 
 from __future__ import annotations
 

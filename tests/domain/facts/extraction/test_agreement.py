@@ -1,4 +1,4 @@
-"""The facts that were made of a conversation's rules hold just as long as the rules do, whatever is said."""
+"""Facts that were made of a conversation's rules hold as long as the rules do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fact is kept once, with its grounds, until its opposite comes; and a folder holds a bounded number of them."""
+"""A fact is kept once, with its evidence, until its opposite comes; and a folder holds a bounded number of facts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.domain.telling import candidate, in_store
 from tests.properties import examples
 
-from palimpsest.domain.facts.extraction.admission import MOST_OPEN, Admission, Refusal, admit, most_open
+from palimpsest.domain.facts.extraction.admission import MOST_OPEN, Admission, admit, most_open
 from palimpsest.domain.facts.extraction.code_changes import Change, Deed, Touched
+from palimpsest.domain.facts.extraction.refusals import Refusal
 from palimpsest.domain.facts.fact import LONGEST_FACT, Candidate, FactId, FactType, Origin, Place, Span, StoredFact
 
 ENTITY, DECISION = FactType.ENTITY, FactType.DECISION

@@ -1,4 +1,4 @@
-"""A change of a file that something rests on is noticed: by an event, and where there are none by a look."""
+"""A change of a file that a fact rests on is noticed: by an event, or by a look when there are no events."""
 
 from __future__ import annotations
 

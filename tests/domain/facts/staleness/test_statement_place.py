@@ -1,4 +1,4 @@
-"""A statement rests on the lines it speaks of; on the whole file only where it names nothing in one place."""
+"""A statement rests on the lines that it is about, and on the whole file only when it names nothing with one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of a model's answer only what quotes the exchange is taken, whatever the answer looks like; transcripts hold data."""
+"""Only facts that quote the exchange are taken from a model's answer, whatever it looks like; transcripts hold data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Many files are checked in a process of their own, with the same result; without that process it goes on, and nothing
-is left of it."""
+"""Many files are checked in a process, with the same result as on a thread; without a process a thread does the work,
+and no process is left behind."""
 
 from __future__ import annotations
 

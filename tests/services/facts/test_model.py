@@ -1,4 +1,4 @@
-"""A model may put what was found in another order; where it cannot, or says nothing that counts, the scores decide."""
+"""A model may reorder excerpts; when it cannot, or its answer is no order, the scores decide."""
 
 from __future__ import annotations
 

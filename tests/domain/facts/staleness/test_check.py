@@ -1,4 +1,4 @@
-"""A fact's place is told again after any edit: what says the same is not stale, what says something else is."""
+"""A fact's place is found after any edit: lines that say the same are not stale, lines that say something else are."""
 
 from __future__ import annotations
 
