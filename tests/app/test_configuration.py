@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.properties import examples
 
 from palimpsest.app.settings_files import load_settings, unknown_variables
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.settings.schema import Kind, Setting
 from palimpsest.domain.settings.settings import SETTINGS, ModelSettings, ProviderSettings, Settings
 
 
@@ -129,8 +131,36 @@ VARIABLES: dict[str, tuple[str, Callable[[Settings], object], object]] = {
 }
 
 
-def test_every_setting_that_is_not_of_a_named_model_can_be_set_by_its_variable(written: Written) -> None:
-    assert set(VARIABLES) == {setting.variable for setting in SETTINGS if setting.variable}
+def another_value(setting: Setting) -> tuple[str, object]:
+    """A text for the variable of a setting, and the value it means, which is not the default."""
+    match setting.kind:
+        case Kind.BOOLEAN:
+            return str(not setting.default).lower(), not setting.default
+        case Kind.LIST:
+            items = setting.choices[::-1] or ("one", "two")
+            return ",".join(items), items
+        case Kind.STRING:
+            text = next((each for each in setting.choices if each != setting.default), "some text")
+            return text, text
+        case Kind.INTEGER:
+            return next((str(n), n) for n in (7, 8) if n != setting.default and setting.bounds.hold(n))
+        case Kind.NUMBER:
+            return next((str(n), n) for n in (0.9, 0.8) if n != setting.default and setting.bounds.hold(n))
+
+
+@pytest.mark.parametrize("setting", [each for each in SETTINGS if each.variable], ids=lambda each: each.key)
+def test_every_setting_that_is_not_of_a_named_model_can_be_set_by_its_variable(
+    written: Written, setting: Setting
+) -> None:
+    text, value = another_value(setting)
+    assert setting.variable is not None
+    settings = written.load(environ={setting.variable: text})
+    holders = [settings, *(getattr(settings, each.name) for each in dataclasses.fields(settings))]
+    (holder,) = (each for each in holders if type(each) is setting.owner)
+    assert getattr(holder, setting.attribute) == value != setting.default
+
+
+def test_variables_are_read_in_every_form_that_people_write(written: Written) -> None:
     settings = written.load(environ={name: text for name, (text, _, _) in VARIABLES.items()})
     read = {name: get(settings) for name, (_, get, _) in VARIABLES.items()}
     assert read == {name: value for name, (_, _, value) in VARIABLES.items()}

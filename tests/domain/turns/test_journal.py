@@ -118,7 +118,7 @@ def test_merging_changes_nothing_that_is_shown() -> None:
     assert merge(merged) == merged
 
 
-def test_only_the_edges_of_the_design_exist() -> None:
+def test_a_turn_goes_only_from_these_states_to_these() -> None:
     running = [TurnState.ADMITTED, TurnState.PREPARED, TurnState.STREAMING, TurnState.TOOLS]
     allowed = {(a, b) for a, b in itertools.product(TurnState, TurnState) if may_follow(a, b)}
     ways_out = {(a, b) for a in running for b in FINAL_STATES - {TurnState.COMMITTED}}
