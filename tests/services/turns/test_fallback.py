@@ -156,7 +156,7 @@ async def test_when_a_service_is_out_the_next_target_answers_and_the_user_is_tol
     assert (await b.said())[-2:] == [("user", "And now?", "complete"), ("assistant", "I am here.", "complete")]
     (event,) = guards(b)
     assert event.error is not None
-    assert event.error.startswith("offline could not take the request, so second goes on.")
+    assert event.error.startswith("offline could not answer the request, so second answers it.")
     assert (await b.session.conversations.read(b.conversation_id, None, None)).record.model == "second"
     assert (await b.session.contexts.state(b.conversation_id)).model.name == "second"
     assert other.seen[0].model == "second"

@@ -154,7 +154,7 @@ async def test_of_very_many_calls_the_first_are_run_and_each_has_a_result(desk: 
     assert not any(is_error for _, is_error in results[:MAX_CALLS])
     for text, is_error in results[MAX_CALLS:]:
         assert is_error
-        assert text.startswith("The tool was not run: of one answer 128 calls are run")
+        assert text.startswith("The tool was not run: only the first 128 calls of an answer are run")
 
 
 async def test_of_a_result_that_is_longer_than_any_the_middle_is_left_out(

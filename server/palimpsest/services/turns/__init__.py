@@ -1,1 +1,1 @@
-"""The turn engine: from a question to a committed answer, and after a crash."""
+"""Turns: from the user's message to the committed answer, and the recovery after a crash."""

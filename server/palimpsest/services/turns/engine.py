@@ -1,6 +1,6 @@
-"""The turn engine: admits turns, sets them going, and knows which run.
+"""The turn engine: admits turns, starts them, and knows which ones run.
 
-A turn is a task of its own, not of the request that began it: editors come and go, the turn goes on.
+A turn is a task of its own. It outlives the request that started it: an editor may leave, and the turn goes on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from palimpsest.storage.turns.turns import TurnEnd, TurnRequest
 
 @dataclass(slots=True)
 class TurnEngine:
-    """Runs the turns of one store. One turn a conversation, many conversations at once."""
+    """The turns of one store: at most one per conversation, in many conversations at once."""
 
     services: TurnServices
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
@@ -51,18 +51,18 @@ class TurnEngine:
     async def start(
         self, conversation_id: ConversationId, request_id: str, content: Content, asked_by: EditorId | None = None
     ) -> RunningTurn | TurnId:
-        """Admits a turn with the user's message and sets it going, for the editor `asked_by`. The id of the turn
-        instead, when `request_id` had made one that has ended.
+        """Admit a turn with the user's message and start it, for the editor `asked_by`. Returns the id of the turn
+        when an earlier call with this `request_id` began one that has ended.
 
         The user's message is durable when this returns. Raises InvalidRequest, NotFound, ConversationBusy or
-        RecentMessagesTooLarge; then nothing was stored. A caller that is cancelled meanwhile cancels the turn.
+        RecentMessagesTooLarge; nothing is stored then. Cancelling the caller meanwhile cancels the turn.
         """
         return await _started(self._start(conversation_id, request_id, content, None, asked_by))
 
     async def begin(
         self, conversation: ConversationRecord, request_id: str, content: Content, asked_by: EditorId | None = None
     ) -> RunningTurn | TurnId:
-        """As `start`, in a conversation that is stored together with its first message, or not at all."""
+        """Like `start`, for a new conversation, which is stored together with its first message or not at all."""
         return await _started(self._start(conversation.id, request_id, content, conversation, asked_by))
 
     async def go_on(
@@ -72,12 +72,12 @@ class TurnEngine:
         conversation_id: ConversationId | None = None,
         asked_by: EditorId | None = None,
     ) -> RunningTurn | TurnId:
-        """Sets a turn going with the user's message of an ended one: to continue its partial answer, or, hiding that,
-        to answer again. The id of the turn instead, when the same choice had made one that has ended.
-        `conversation_id`: a fork of the ended turn's conversation; None: that conversation itself.
+        """Start a turn for the user's message of an ended turn: to continue its partial answer, or to hide that answer
+        and write another. Returns the id of the turn when an earlier call with the same choice began one that has
+        ended. `conversation_id`: a fork of the ended turn's conversation; None means that conversation itself.
 
-        Raises InvalidRequest, NotFound or ConversationBusy; then nothing has changed. A caller that is cancelled
-        meanwhile cancels the turn.
+        Raises InvalidRequest, NotFound or ConversationBusy; nothing is changed then. Cancelling the caller meanwhile
+        cancels the turn.
         """
         return await _started(self._go_on(ended, how, conversation_id, asked_by))
 
@@ -90,22 +90,24 @@ class TurnEngine:
         asked_by: EditorId | None,
     ) -> RunningTurn | TurnId:
         while True:
-            frame = await self.contexts.frame_now()  # what is admitted must fit beside it
+            frame = await self.contexts.frame_now()  # the message must fit beside the frame
             state = await (self.contexts.state(conversation_id) if new is None else self.contexts.begin(new, frame))
-            self.contexts.models.provider(state.model)  # raises while no turn is begun yet
+            self.contexts.models.provider(state.model)  # may raise, and no turn has begun yet
             if not content.text.strip():
-                raise InvalidRequest("The message holds no readable character. Write something, then send it.")
+                raise InvalidRequest("The message has no readable character. Write something, then send it.")
             accepted, beside = await Admission(self.contexts).check(state, content, frame)
             await self.contexts.leases.settle(conversation_id)
-            with contextlib.suppress(conversations.Switched):  # then it is checked by what counts now
+            with contextlib.suppress(
+                conversations.Switched
+            ):  # the message is checked again, for the new model or layout
                 request = TurnRequest(request_id, content, accepted.counts)
                 admission = await self.store.run(self._admit, state.record, request, new)
                 break
         turn, lease = admission.turn, admission.lease
         if lease is None:
             return self.running.get(turn.id) or turn.id
-        # Messages that came in between (another server's, or what was just closed) are not in `state`: then it is left
-        # behind the store, and read anew when the turn runs.
+        # Messages that came in between (from another server, or from a turn just closed) are not in `state`. It is left
+        # behind the store then, and read again when the turn runs.
         if admission.message is not None and admission.message.id == state.n_messages:
             self.contexts.appended(state, [admission.message], accepted)
         return self._set_going(turn, lease, None, asked_by, beside)
@@ -113,8 +115,8 @@ class TurnEngine:
     def _admit(
         self, checked: ConversationRecord, request: TurnRequest, new: ConversationRecord | None
     ) -> turns.Admission:
-        """In a transaction. Raises Switched where the message was checked by another model or layout; ConversationBusy
-        comes first: what is checked beside a turn that runs is checked by what that goes on with."""
+        """Runs in a transaction. Raises Switched when the message was checked for another model or layout, and before
+        that ConversationBusy: beside a running turn, the check used that turn's model."""
         turn_id, writer = TurnId(machine.new_id()), self.store.writer(utc_now())
         admission = turns.admit(writer, turn_id, checked.id, request, new)
         if new is None and admission.lease is not None:
@@ -128,7 +130,7 @@ class TurnEngine:
         conversation_id = fork or record.conversation_id
         while True:
             state = await self.contexts.state(conversation_id)
-            self.contexts.models.provider(state.model)  # raises while no turn is begun yet
+            self.contexts.models.provider(state.model)  # may raise, and no turn has begun yet
             if (made := await self.store.read(recovering.made_by, ended, how, conversation_id)) is not None:
                 return self.running.get(made.id) or made.id
             frame = await self.contexts.frame_now()
@@ -142,7 +144,7 @@ class TurnEngine:
         return self._set_going(reopened.turn, reopened.lease, reopened, asked_by, beside)
 
     def _reopen(self, checked: ConversationRecord, ended: TurnId, how: Rerun) -> Reopened:
-        """In a transaction. Raises Switched as `_admit`."""
+        """Runs in a transaction. Raises Switched like `_admit`."""
         turn_id, writer = TurnId(machine.new_id()), self.store.writer(utc_now())
         reopened = recovering.reopen(writer, turn_id, ended, how, checked.id)
         if reopened.lease is not None:
@@ -169,11 +171,12 @@ class TurnEngine:
         self.running.pop(turn_id, None)
         self.contexts.let_go(lease)
         if not task.cancelled():
-            task.exception()  # logged when it came; whoever waits for the turn gets it, and nobody has to
+            task.exception()  # already logged; a caller that waits for the turn gets it too
 
 
 async def _started(starting: Coroutine[None, None, RunningTurn | TurnId]) -> RunningTurn | TurnId:
-    """The turn, begun whole or not at all: if whoever waits is cancelled, the turn is, once it has begun."""
+    """The turn, begun entirely or not at all. When the waiting task is cancelled, the turn is cancelled once it
+    began."""
     task = asyncio.create_task(starting)
     try:
         return await asyncio.shield(task)

@@ -1,6 +1,7 @@
-"""What a turn does when a request is not taken: shrink it once, then the next of the user's targets.
+"""The next step of a turn whose request a model service refused: a smaller request, then the next of the user's
+targets.
 
-Only before the first word of an answer; after that the turn ends and what was said is kept.
+This happens only before the first word of an answer. After it, the turn ends and the partial answer is kept.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent
 
 _OUTAGES: Final = (ErrorKind.OVERLOADED, ErrorKind.NETWORK, ErrorKind.RATE_LIMITED, ErrorKind.QUOTA)
-"""After which another service may do: the model client has spent its retries by then."""
+"""Errors after which another service may help. The model client has used up its retries by then."""
 _AFTER_REFUSAL: Final = 0.9
-"""Of what a service found too long, by our own count: what it is sent next, whatever limit it named."""
+"""The size of the next request as a share of the refused one, by our own count, whatever limit the service named."""
 
 
 @dataclass(slots=True)
 class Fallback:
-    """Of one turn."""
+    """The fallback of one turn."""
 
     contexts: ContextEngine
     ceiling_tokens: int | None = None
-    """No request of the turn may be larger; None: as the model's limits say."""
+    """The largest request of the turn in tokens; None for the model's own limits."""
     _tried: set[str] = field(default_factory=set)
 
     def limit(self, tokens: int) -> int:
@@ -39,10 +40,9 @@ class Fallback:
         return tokens if self.ceiling_tokens is None else min(tokens, self.ceiling_tokens)
 
     async def after(self, error: PalimpsestError, context: WritableContext, refused: PreparedContext | None) -> bool:
-        """Whether there is something else to try, and then the context is made ready for it. Else the turn has to end
-        with the error.
+        """Prepare the context for another try. Returns False when there is none and the turn has to end with the error.
 
-        `refused` is None when no request could be built.
+        `refused`: the refused request, None when no request could be built.
         """
         state = context.state
         self._tried.add(state.model.name)
@@ -66,24 +66,24 @@ class Fallback:
                 outcome=Outcome.SKIP.value,
                 limit_tokens=error.detail.limit_tokens,
                 projected_tokens=error.detail.projected_tokens,
-                error=f"{before} could not take the request, so {target.name} goes on. {error}",
+                error=f"{before} could not answer the request, so {target.name} answers it. {error}",
             )
         )
         return True
 
     async def _go_on(self, context: WritableContext, more_than_tokens: int) -> Model | None:
-        """The target the conversation was switched to; None when there is none left."""
+        """The target that the conversation was switched to; None when no target is left."""
         while (target := self._next_target(more_than_tokens)) is not None:
             self._tried.add(target.name)
             try:
                 await switch_model(self.contexts, context, target)
             except RulesTooLarge:
-                continue  # the user's pins do not fit it
+                continue  # the user's pins do not fit
             return target
         return None
 
     def _next_target(self, more_than_tokens: int) -> Model | None:
-        """The first target that was not tried yet, can be used, and has a larger budget than that."""
+        """The first target that is untried and available, and whose budget is larger than that."""
         models = self.contexts.models
         for model in models.targets():
             if model.name not in self._tried and models.budget(model).budget > more_than_tokens:

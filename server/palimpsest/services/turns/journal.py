@@ -1,7 +1,7 @@
-"""The only way to stream: events become durable, then they are shown.
+"""The only way to stream: an event becomes durable, then it is shown.
 
-No timer stands before a write. An event is written at once when the writer is idle; what comes while a write is under
-way is written together in the next one, and shown together.
+No timer delays a write. An event is written at once when the writer is idle. Events that come during a write are
+written together by the next one, and shown together.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from palimpsest.storage.store import Store
 from palimpsest.storage.turns import stream_journal
 
 _PAUSE_S: Final = 0.002
-"""A stream that was silent for longer is slower than the writer. It waits for its write, which has the interpreter for
-itself then, and what was said is shown earlier."""
+"""A stream that was silent for longer is slower than the writer. It waits for its write, which then has the interpreter
+for itself, so the words are shown earlier."""
 _MAX_PENDING: Final = 1 << 20
-"""Characters that may wait for the writer before the stream has to wait too."""
+"""Characters that may wait for the writer; with more of them, the stream waits."""
 
 
 @dataclass(slots=True)
 class ActiveJournal:
-    """Proof that a step is in flight. Used by one task; `drain` before the step is committed."""
+    """The journal of the running step. One task uses it, and calls `drain` before the step is committed."""
 
     store: Store
     lease: HeldLease
     turn_id: TurnId
     step_id: StepId
     show: Callable[[list[Numbered]], None]
-    """Called with events that are durable, in order."""
+    """Receives durable events, in order."""
     events: list[JournalEvent] = field(default_factory=list)
-    """Everything appended, durable or not: what the messages of the step are made of, once drained."""
+    """Every appended event, durable or not. Once drained, the messages of the step are made from them."""
     _pending: list[JournalEvent] = field(default_factory=list)
     _n_pending_chars: int = 0
     _appended_s: float = 0.0
-    """When the stream was last left to go on, by the loop's clock."""
+    """The time of the last return to the stream, by the loop's clock."""
     _write: asyncio.Future[list[Numbered]] | None = None
-    """The one under way, or the one that failed."""
+    """The running write, or the one that failed."""
 
     async def append(self, event: JournalEvent) -> None:
-        """Returns before the event is durable when many come. Raises what a write raised (StoreError, LeaseLost)."""
+        """Add an event. Returns before it is durable when many come. Raises what a write raised (StoreError,
+        LeaseLost)."""
         clock = asyncio.get_running_loop().time
         has_paused = clock() - self._appended_s > _PAUSE_S
         text, _ = clean_text(event.text)
@@ -61,20 +62,22 @@ class ActiveJournal:
         self._appended_s = clock()
 
     async def drain(self) -> None:
-        """Waits until everything appended is durable and shown. Raises what a write raised."""
+        """Wait until every appended event is durable and shown. Raises what a write raised."""
         while (write := self._write) is not None:
-            await asyncio.wait({write})  # `_end_write` has run then: callbacks do in the order they were added
+            await asyncio.wait(
+                {write}
+            )  # `_end_write` has run by now: callbacks run in the order in which they were added
             write.result()
 
     async def finish(self) -> None:
-        """As `drain`, but what a failed write has left over is written once more: the disk may have room again."""
+        """Like `drain`, but the rest of a failed write is tried once more: the disk may have room again."""
         if self._write is not None and self._write.done() and self._write.exception() is not None:
             self._begin_write()
         await self.drain()
 
     def _begin_write(self) -> None:
-        # Handed over here and shown in a callback, not in a task of its own: every delta would wait for the loop to
-        # come by, three times.
+        # Shown in a callback and not in a task of its own, in which every delta would wait for three rounds of the
+        # loop.
         batch = merge(self._pending)
         write = self.store.begin(stream_journal.append, self.lease, self.turn_id, self.step_id, batch, utc_now())
         self._pending, self._n_pending_chars, self._write = [], 0, write

@@ -1,4 +1,4 @@
-"""What became of answers that broke off, for the user to choose what to do: continue, keep, discard, or run again."""
+"""Answers that broke off, and the user's choice about each: continue, keep, discard or retry."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from palimpsest.storage.turns.recovery import UnresolvedTurn
 from palimpsest.storage.turns.turn_records import TurnRecord
 
 MAX_SHOWN: Final = 2_000
-"""Characters of a partial answer, of a call's arguments or of a result that a list holds."""
+"""The most characters of a partial answer, of a call's arguments or of a result in a list."""
 OFFERED_FOR: Final = timedelta(days=3)
-"""How long after its end an answer is offered without being asked for."""
+"""The age up to which the user is told about a broken answer without asking."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenAnswer:
-    """An answer that broke off, about which nothing was chosen yet."""
+    """An answer that broke off, and about which the user has not decided yet."""
 
     turn: TurnRecord
     title: str
-    """The conversation's."""
+    """The title of the conversation."""
     how: Break
     text: str
-    """What stands of it: its last `MAX_SHOWN` characters, because they tell where it broke off."""
+    """The last `MAX_SHOWN` characters of the answer, which show where it broke off."""
     n_characters: int
-    """Of all of it."""
+    """The length of the whole answer."""
     batch: tuple[BatchCall, ...]
-    """The tool calls it broke off in; empty when it did in words."""
+    """The tool calls in which it broke off; empty when it broke off in its text."""
     ended_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Of one folder."""
+    """The broken answers of one folder."""
 
     engine: TurnEngine
 
     async def unresolved(self) -> list[BrokenAnswer]:
-        """The last that broke off is last."""
+        """The broken answers, the newest one last."""
         return [_to_answer(each) for each in await self.engine.store.read(recovering.unresolved)]
 
     async def recent(self) -> list[BrokenAnswer]:
-        """Those that broke off not long ago."""
+        """The broken answers of the last days (`OFFERED_FOR`)."""
         since = (machine.now() - OFFERED_FOR).isoformat()
         return [each for each in await self.unresolved() if each.ended_at >= since]
 
     async def last_turn(self, conversation_id: ConversationId) -> TurnId:
-        """What a user means who wants the last answer continued or tried again. Raises InvalidRequest for none."""
+        """The turn whose answer `continue` and `retry` are about. Raises InvalidRequest when there is none."""
         return await self.engine.store.read(recovering.last_turn, conversation_id)
 
     async def resolve(
@@ -67,10 +67,10 @@ class Recovery:
         hide: Literal["answer", "turn"] = "answer",
         asked_by: EditorId | None = None,
     ) -> RunningTurn | TurnId | None:
-        """Does what was chosen. The turn that runs now, or the id of the one that an earlier such choice made; None
-        when none was asked for. `hide`: of a discard, see `recovering.discard`.
+        """Carry out the user's choice. Returns the started turn, or the id of the turn that an earlier call with the
+        same choice started; None when the choice starts no turn. `hide`: see `recovering.discard`.
 
-        Raises NotFound, ConversationBusy, and InvalidRequest when it cannot be done any more.
+        Raises NotFound, ConversationBusy, and InvalidRequest when the choice is no longer possible.
         """
         match choice:
             case Resolution.CONTINUE | Resolution.RETRY:

@@ -1,4 +1,4 @@
-"""What a turn that goes on from an ended one needs: a cut without what was hidden, known to fit before it is."""
+"""The cut for a turn that continues or repeats an ended one. It leaves out hidden messages and is checked to fit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from palimpsest.services.context.writable import WritableContext
 async def choose_cut(
     contexts: ContextEngine, context: WritableContext, asked: MessageId, beside: Beside | None, *, has_hidden: bool
 ) -> None:
-    """A cut without what was just hidden, in which the user's message `asked` stands verbatim, and with the rules that
-    came since the last cut: they would be told behind that message, which was sent before."""
+    """A cut without the messages that were just hidden. The user's message `asked` is verbatim in it, and it contains
+    the rules that came since the last cut: they cannot be added behind that message, which was already sent."""
     with context.state.ruled_by(None if beside is None else beside.commands):
         await _choose_cut(contexts, context, asked, has_hidden=has_hidden)
 
@@ -30,7 +30,7 @@ async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: 
     state = context.state
     cause = CutCause.ROLLBACK if has_hidden else CutCause.USER
     if not any(isinstance(piece, MessagePiece) and piece.message.id == asked for piece in state.pieces):
-        await contexts.adopt_anew(context, cause)  # a summary stands for it
+        await contexts.adopt_anew(context, cause)  # a summary covers the message
         return
     news = news_of(state, await read_rules_of_turn(contexts.store, state))
     if has_hidden or _has_told(state) or news:
@@ -38,16 +38,16 @@ async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: 
 
 
 def _has_told(state: ContextState) -> bool:
-    """Whether something was added behind its messages that a cut drops, or puts to the front."""
+    """Whether the context holds additions behind its messages, which a new cut drops or moves to the front."""
     return any(isinstance(piece, MessagePiece) and piece.injection for piece in state.pieces)
 
 
 async def check_again(
     contexts: ContextEngine, state: ContextState, asked: MessageId, how: Rerun, frame: Frame
 ) -> Beside:
-    """What admission is to a message that is new, for one that goes on being answered, or is answered again: the wall
-    bounds it, since it was sent before. Raises RecentMessagesTooLarge when its request could not be sent
-    whatever is summarized. Where a summary stands for the message, all is chosen anew."""
+    """The admission of a message that was already sent and is answered further, or again. Its bound is the wall. When a
+    summary covers the message, the whole cut is chosen again. Raises RecentMessagesTooLarge when the request could not
+    be sent, however much were summarized."""
     if not any(isinstance(piece, MessagePiece) and piece.message.id == asked for piece in state.pieces):
         pieces, gone = await contexts.chosen_anew(state, ())
         cut = replace(state.cut, estimator=state.model.estimator, left_out=gone)
@@ -58,7 +58,7 @@ async def check_again(
     news = news_of(state, rules)
     tried = replace(state, pieces=pieces)
     if len(pieces) < len(state.pieces) or news or _has_told(state):
-        # As `choose_cut` will have it.
+        # The same as `choose_cut` will choose.
         pieces = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in pieces]
         cut = replace(state.cut, estimator=state.model.estimator)
         tried = replace(state, pieces=pieces, cut=cut, front=front_of(state, rules, state.cut.left_out))

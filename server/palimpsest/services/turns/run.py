@@ -1,6 +1,6 @@
-"""One turn from its first request to its end.
+"""One turn, from its first request to its end.
 
-However it ends, what an editor was shown is committed, the turn is closed, and its lease is given back.
+However it ends, everything that was shown is committed, the turn is closed, and its lease is released.
 """
 
 from __future__ import annotations
@@ -61,54 +61,54 @@ from palimpsest.storage.turns.turns import NewStep, StepEnd, StepMessages, TurnE
 log = logging.getLogger(__name__)
 
 MAX_STEPS: Final = 500
-"""Model calls in one turn before the model is asked to answer with what it has."""
-_BROKE: Final = "The turn failed inside Palimpsest. What was said is kept; see the server's log."
+"""The most model calls of one turn. Then the model is told to answer with what it has."""
+_BROKE: Final = "The turn failed inside Palimpsest. The partial answer is kept. The server's log has the details."
 
 
 @dataclass(slots=True)
 class _Step:
-    """What is known of the running step."""
+    """The running step."""
 
     journal: ActiveJournal
     raw_tokens: int
-    """Of the request, as it was prepared."""
+    """The size of the request as it was prepared."""
     stop_reason: StopReason | None = None
     usage: TokenUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """What turns are run with."""
+    """The services that turns use."""
 
     store: Store
     contexts: ContextEngine
     requests: Requests
     toolbox: Toolbox
     frame_of: Callable[[Sequence[ToolSchema]], Awaitable[Frame]]
-    """What stands before a conversation whose turn begins now with those tools."""
+    """The frame (system prompt and tools) of a turn that begins now with these tools."""
     changed: Callable[[ConversationId], None]
-    """Told after every commit."""
+    """Runs after every commit."""
 
 
 @dataclass(slots=True)
 class TurnRun:
-    """One turn that is being run, under the lease it was admitted with."""
+    """One running turn, under the lease of its admission."""
 
     services: TurnServices
     turn: RunningTurn
     lease: HeldLease
     reopened: Reopened | None
-    """None for a turn with a message of its own."""
+    """None for a turn with a user message of its own."""
     _context: WritableContext | None = None
-    """None until it was read."""
+    """None until it is read."""
     _continuation: Continuation = field(default=Continuation(frozenset()))
     _step: _Step | None = None
-    """The step whose answer is being streamed or worked on; None between two steps."""
+    """The step whose answer is streamed or whose tools run; None between two steps."""
     _n_steps: int = 0
-    """A request that was not taken was a step of its own, so steps outnumber model answers."""
+    """The number of steps. A refused request is a step too, so there are more steps than answers of a model."""
 
     async def run(self) -> TurnEnd:
-        """All steps of the turn. Whatever happens, the turn is closed and its lease released."""
+        """Run all steps of the turn. Whatever happens, the turn is closed and its lease is released."""
         try:
             return await self._run()
         except asyncio.CancelledError:
@@ -144,12 +144,12 @@ class TurnRun:
                 await services.contexts.observe(context.state, step.raw_tokens, step.usage)
             said = to_messages(step.journal.events, Ending.COMPLETE)[:1]
             has_calls = bool(said and said[0].calls)
-            # A model may call tools although it was told that there are none any more: those are not run.
+            # A model may call tools although it was told to answer: these calls are not run.
             if is_last or not has_calls:
                 was_stopped = has_calls or number == MAX_STEPS
                 reason = "tool_rounds" if was_stopped else (step.stop_reason or StopReason.END).value
                 end = TurnEnd(TurnState.COMMITTED, reason)
-                # The answer is whole: a cancel that comes now comes too late.
+                # The answer is complete: a cancel comes too late from here on.
                 await _to_the_end(self._commit(context, step, Ending.COMPLETE, end))
                 return end
             has_refused = await self._run_tools(context, step, said[0], tools) or has_refused
@@ -158,8 +158,8 @@ class TurnRun:
     async def _answer(
         self, context: WritableContext, fallback: Fallback, frame: Frame | None, *, is_last: bool
     ) -> _Step:
-        """The step of a whole answer of a model. A request that is not taken is tried otherwise where that can be, each
-        try a step. `frame`: of the turn's first request, None for later ones."""
+        """The step with a complete answer of a model. A refused request is tried in other ways, each of them a step.
+        `frame`: for the turn's first request, None for later ones."""
         while True:
             prepared: PreparedContext | None = None
             try:
@@ -171,7 +171,7 @@ class TurnRun:
             except (ProviderError, RecentMessagesTooLarge) as error:
                 failed = self._step
                 if failed is not None:
-                    await failed.journal.drain()  # what is on its way to the journal was said as well
+                    await failed.journal.drain()  # events on their way to the journal count as said
                     if failed.journal.events:
                         raise
                 if not await fallback.after(error, context, prepared):
@@ -181,7 +181,8 @@ class TurnRun:
                     self._step = None
 
     async def _run_tools(self, context: WritableContext, step: _Step, message: Content, tools: OfferedTools) -> bool:
-        """Runs the calls of a message and commits the step. Whether a result was refused because it does not fit."""
+        """Run the calls of a message and commit the step. Returns whether a result was refused because it does not
+        fit."""
         batch = ToolBatch(self.services.contexts, step.journal, context)
         has_refused = await batch.run(message, tools.by_name)
         was_cancelled = await _to_the_end(self._commit(context, step, Ending.COMPLETE, None))
@@ -193,8 +194,8 @@ class TurnRun:
     async def _prepare(
         self, context: WritableContext, fallback: Fallback, frame: Frame | None, *, is_last: bool
     ) -> PreparedContext:
-        """The step's request: the budget bounds the first one that holds a message, the wall the later ones, those of a
-        turn that goes on from an ended one among them: what was once admitted and sent can be sent again."""
+        """The step's request. The budget bounds the first request with a new message. The wall bounds later ones, and
+        those of a turn that continues an ended one: a message that was sent once can be sent again."""
         state, turn, contexts = context.state, self.turn, self.services.contexts
         state.asked_by = turn.asked_by
         beginning = None if frame is None else Beginning(self._asked_in(context), frame, turn.beside)
@@ -220,7 +221,7 @@ class TurnRun:
         return prepared
 
     def _asked_in(self, context: WritableContext) -> TurnId:
-        """The turn that stored the user's message: this one, or the one it goes on from."""
+        """The turn that stored the user's message: this one, or the ended one that it continues."""
         for piece in context.state.pieces:
             if isinstance(piece, MessagePiece) and piece.message.id == self.turn.user_message_id:
                 return piece.message.turn_id or self.turn.id
@@ -240,7 +241,7 @@ class TurnRun:
         return _Step(journal, state.raw_tokens)
 
     async def _commit(self, context: WritableContext, step: _Step, ending: Ending, turn_end: TurnEnd | None) -> None:
-        """The step's messages become history, in one transaction."""
+        """Commit the step's messages, in one transaction."""
         contexts, state = self.services.contexts, context.state
         contents: Sequence[Content] = to_messages(step.journal.events, ending)
         accepted = await contexts.accept(state, contents)
@@ -261,9 +262,9 @@ class TurnRun:
         self.services.changed(self.turn.conversation_id)
 
     async def _close(self, ending: Ending, end: TurnEnd) -> None:
-        """Ends a turn that was stopped or failed: what it showed is committed, flagged, and the lease released.
+        """End a turn that was stopped or failed: commit what it showed, flagged, and release the lease.
 
-        When even that fails, the turn stays open for recovery: its journal is durable. Raises what it failed with.
+        When this fails too, the turn stays open for recovery, because its journal is durable. Raises that failure.
         """
         step = self._step
         try:
@@ -277,7 +278,7 @@ class TurnRun:
             await self._commit(self._context, step, ending, end)
         except Exception as error:
             kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
-            log.error("turn %s could not be closed yet, or is left to recovery: %s", self.turn.id, kind)
+            log.error("turn %s could not be closed and is left to recovery: %s", self.turn.id, kind)
             self.services.contexts.leases.leave(self.lease, self._closed_late)
             raise
 
@@ -287,7 +288,7 @@ class TurnRun:
 
 
 async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None]) -> None:
-    """Journals one model call. Raises ProviderError when it fails or breaks the protocol."""
+    """Journal one model call. Raises ProviderError when the call fails or breaks the protocol."""
     answer = IncomingAnswer()
     async with contextlib.aclosing(events) as stream:
         async for came in stream:
@@ -308,14 +309,14 @@ async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None]) -> Non
                     assert_never(event)
     if step.stop_reason is None:
         raise ProviderError(
-            ErrorKind.BAD_RESPONSE, "The model's answer broke off before it was complete. What came is kept."
+            ErrorKind.BAD_RESPONSE, "The model's answer broke off before it was complete. The partial answer is kept."
         )
     await step.journal.append(JournalEvent(EventType.DONE))
     await step.journal.drain()
 
 
 async def _to_the_end(work: Coroutine[None, None, None]) -> bool:
-    """Carries `work` to its end even if this task is cancelled meanwhile, and tells whether it was."""
+    """Finish `work` even when this task is cancelled meanwhile. Returns whether it was cancelled."""
     task = asyncio.create_task(work)
     was_cancelled = False
     while not task.done():

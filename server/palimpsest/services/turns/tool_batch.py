@@ -1,4 +1,5 @@
-"""Running the tool calls of one message of a model: each is journaled before and after, within the room there is."""
+"""The tool calls of one message of a model. Each is journaled before and after it runs, within the room of the
+context."""
 
 from __future__ import annotations
 
@@ -25,15 +26,15 @@ from palimpsest.wording import counted
 log = logging.getLogger(__name__)
 
 _REFUSED: Final = (
-    "token_budget_exceeded: this result does not fit the context any more and was not kept. Answer with what you have."
+    "token_budget_exceeded: this result does not fit into the context and was not kept. Answer with what you have."
 )
 MAX_CALLS: Final = 128
-"""Of one answer that are run."""
+"""The most calls of one answer that are run."""
 MAX_RESULT_CHARACTERS: Final = 20_000_000
-"""Of one result, kept whole whatever is shown of it. A tool of an editor may answer anything."""
+"""The most characters of one result that are kept. A tool of an editor may answer anything."""
 _TOO_MANY: Final = (
-    f"The tool was not run: of one answer {MAX_CALLS} calls are run, and this one came after them. "
-    "Call again what is still needed, a few at a time."
+    f"The tool was not run: only the first {MAX_CALLS} calls of an answer are run. "
+    "Repeat the calls that are still needed, a few at a time."
 )
 _SKIPPED: Final = "The tool was not run, because the context is full. Answer with what you have."
 
@@ -47,9 +48,9 @@ class ToolBatch:
     context: WritableContext
 
     async def run(self, message: Content, tools: Mapping[str, Tool]) -> bool:
-        """Runs the calls of a message one after another and journals their results.
+        """Run the calls of a message one after another and journal their results.
 
-        True when a result did not fit: the calls after it are not run, and the next model call is the last.
+        Returns True when a result did not fit. The calls after it are not run, and the next model call is the last.
         """
         state = self.context.state
         accepted = await self.contexts.accept(state, [message])
@@ -104,7 +105,7 @@ async def _run_tool(tools: Mapping[str, Tool], name: str, arguments: str) -> Too
 
 
 def _bounded(output: ToolOutput) -> ToolOutput:
-    """The output, without its middle where it is longer than anything that is kept."""
+    """The output; when it is too long to be kept, without its middle."""
     n_left_out = len(output.text) - MAX_RESULT_CHARACTERS
     if n_left_out <= 0:
         return output
@@ -114,7 +115,7 @@ def _bounded(output: ToolOutput) -> ToolOutput:
 
 
 def report(contexts: ContextEngine, state: ContextState, decision: Decision) -> None:
-    """Tells of what the guard decided."""
+    """Publish the guard's decision as an event."""
     context_debug.enforce(decision)
     contexts.emit(
         ContextEvent(
