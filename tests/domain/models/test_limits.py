@@ -1,4 +1,4 @@
-"""Budgets and limits: the worked examples of the seeds, and what happens at the edges."""
+"""Budgets and limits: worked examples, and what happens at the edges."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from palimpsest.domain.models.limits import LimitsSource, ModelLimits, compute_b
 OPUS = ModelLimits(200_000, 64_000)
 
 
-def test_the_seed_examples_of_the_budget() -> None:
+def test_worked_examples_of_the_budget() -> None:
     assert compute_budget(OPUS).budget == 129_200
     assert compute_budget(OPUS, output_limit=16_000).budget == 174_800
     assert compute_budget(ModelLimits(200_000, 16_000)).budget == 174_800
 
 
-def test_the_seed_example_of_the_wall() -> None:
+def test_a_worked_example_of_the_wall() -> None:
     assert compute_budget(ModelLimits(128_000, 16_384), buffer=256).wall == 111_360
 
 

@@ -211,7 +211,7 @@ def test_every_choice_has_a_budget_and_says_what_is_missing(entries: Mapping[str
         ("ollama/qwen3", "ollama", 8_192, 4_096, None),
     ],
 )
-def test_the_table_knows_the_seeds_models_and_todays(
+def test_the_table_knows_older_models_and_todays(
     name: str, provider: str, window: int, max_output: int, max_input: int | None
 ) -> None:
     model = models().get(name)

@@ -1,7 +1,7 @@
-"""Worked examples and numbers of the seed documents that no other test holds. Each test names the section it is from.
+"""Worked examples and numbers of budgets, limits, the guard, counting and facts that no other test holds.
 
-The budget, the wall, the model table, the order of buffers, severities and the compact form stand in `test_limits` and
-`test_model_limits`; the default settings in `test_settings`.
+The budget, the wall, the model table, the order of buffers, severities and the compact form are in `test_limits` and
+`test_model_limits`; the default settings are in `test_settings`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WALL = compute_budget(ModelLimits(128_000, 16_384), buffer=256).wall
 """111,360."""
 
 
-def test_000_token_budget_calculation_the_margin_is_five_percent_of_what_the_answer_leaves() -> None:
+def test_token_budget_calculation_the_margin_is_five_percent_of_what_the_answer_leaves() -> None:
     budget = compute_budget(ModelLimits(200_000, 64_000))
     assert (budget.window - budget.reserve, budget.margin) == (136_000, 6_800)
     assert 184_000 - compute_budget(ModelLimits(200_000, 64_000), output_limit=16_000).budget == 9_200
@@ -50,14 +50,14 @@ def test_000_token_budget_calculation_the_margin_is_five_percent_of_what_the_ans
     ],
 )
 @pytest.mark.parametrize("suffix", ["", "-20991231"])
-def test_000_known_model_limits_by_prefix(name: str, window: int, max_output: int, suffix: str) -> None:
+def test_known_model_limits_by_prefix(name: str, window: int, max_output: int, suffix: str) -> None:
     model = load_model_table().find(name + suffix)
     assert model is not None
     assert (model.limits.window, model.limits.max_output) == (window, max_output)
     assert model.source is LimitsSource.PREFIX
 
 
-def test_000_known_model_limits_of_an_unknown_model_are_8192_and_4096() -> None:
+def test_known_model_limits_of_an_unknown_model_are_8192_and_4096() -> None:
     models = Models(load_model_table(), {}, {}, Settings())
     budget = models.budget(models.assume("nobody-knows-me"))
     assert (budget.window, budget.reserve) == (8_192, 4_096)
@@ -65,7 +65,7 @@ def test_000_known_model_limits_of_an_unknown_model_are_8192_and_4096() -> None:
 
 
 @given(used=TOKENS, budget=st.integers(1, 200_000))
-def test_000_severity_levels_follow_the_percentage(used: int, budget: int) -> None:
+def test_severity_levels_follow_the_percentage(used: int, budget: int) -> None:
     usage = ContextUsage(used, budget)
     tenths = 10 * used / budget
     expected = Severity.GREEN if tenths < 7 else Severity.YELLOW if tenths <= 9 else Severity.RED
@@ -78,11 +78,11 @@ def test_000_severity_levels_follow_the_percentage(used: int, budget: int) -> No
     [(90_439, 0), (90_440, 1), (116_280, 1), (116_281, 2), (129_200, 2)],
     ids=["under 70 %", "70 %", "90 %", "over 90 %", "full"],
 )
-def test_000_severity_levels_of_a_budget_of_129200(used: int, severity: int) -> None:
+def test_severity_levels_of_a_budget_of_129200(used: int, severity: int) -> None:
     assert ContextUsage(used, 129_200).severity == severity
 
 
-def test_000_token_counting_by_tiktoken_with_four_tokens_of_overhead_a_message(
+def test_token_counting_by_tiktoken_with_four_tokens_of_overhead_a_message(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     count = load_tokenizer("cl100k_base", tmp_path_factory.mktemp("vocabularies")).count
@@ -91,17 +91,17 @@ def test_000_token_counting_by_tiktoken_with_four_tokens_of_overhead_a_message(
     assert count_content(Content(Role.ASSISTANT, (TextPart("Hello"), TextPart(", world!"))), count) == 4 + 4
 
 
-def test_000_efficiency_without_an_encoder_byte_lengths_are_counted() -> None:
+def test_efficiency_without_an_encoder_byte_lengths_are_counted() -> None:
     assert [count_bytes("x" * n) for n in (0, 1, 4, 5, 8)] == [0, 1, 1, 2, 2]
     assert count_bytes("é" * 4) == 2
     assert count_content(user_message("What is Rust?"), count_bytes) == 4 + 4
 
 
-def test_000_working_context_a_summary_begins_with_the_seeds_prefix() -> None:
+def test_working_context_a_summary_begins_with_its_fixed_prefix() -> None:
     assert OPENING == "[Earlier conversation summary]"
 
 
-def test_000_summarization_needed_names_the_excess_the_messages_and_what_to_do() -> None:
+def test_summarization_needed_names_the_excess_the_messages_and_what_to_do() -> None:
     needed = SummarizationNeeded(1_200, (0, 1, 2, 3), 129_200)
     assert (needed.excess_tokens, needed.messages_to_summarize) == (1_200, (0, 1, 2, 3))
     assert needed.suggestion == "Summarize 4 older messages to free at least 1200 tokens."
@@ -109,7 +109,7 @@ def test_000_summarization_needed_names_the_excess_the_messages_and_what_to_do()
     assert (needed.detail.limit_tokens, needed.detail.projected_tokens) == (129_200, 130_400)
 
 
-def test_000_recent_messages_too_large_has_the_numbers_and_both_ways_out() -> None:
+def test_recent_messages_too_large_has_the_numbers_and_both_ways_out() -> None:
     error = RecentMessagesTooLarge(140_000, 129_200, 4)
     assert (error.required_tokens, error.budget_tokens, error.message_count) == (140_000, 129_200, 4)
     assert error.kind is ErrorKind.RECENT_MESSAGES_TOO_LARGE
@@ -118,17 +118,14 @@ def test_000_recent_messages_too_large_has_the_numbers_and_both_ways_out() -> No
         assert said in str(error)
 
 
-def test_000_and_001_configuration_has_the_seeds_defaults() -> None:
-    """But for the threshold, the share of a summary and the strategies, which sessions that were measured decided."""
+def test_the_configuration_has_defaults_that_stay() -> None:
     settings = ContextSettings()
     assert settings.preserve_recent == 4
     assert (settings.target, settings.tool_age) == (0.50, 10)
 
 
 @given(current=TOKENS, pending=TOKENS, new=TOKENS, schema=TOKENS)
-def test_002_guard_projection_is_current_pending_new_and_schema(
-    current: int, pending: int, new: int, schema: int
-) -> None:
+def test_guard_projection_is_current_pending_new_and_schema(current: int, pending: int, new: int, schema: int) -> None:
     counters = Counters(current, pending, new, schema)
     assert counters.projected == current + pending + new + schema
     decision = turn_preflight(counters, EXACT, WALL, tool_budget_exceeded=False)
@@ -141,13 +138,13 @@ def test_002_guard_projection_is_current_pending_new_and_schema(
     [(59, "ok", "ok"), (60, "ok", "ok"), (61, "skipped_provider", "token_budget_exceeded")],
     ids=["one below", "exactly at", "one above"],
 )
-def test_002_limit_calculation_at_the_edge_of_111360(new: int, turn: str, tool: str) -> None:
+def test_limit_calculation_at_the_edge_of_111360(new: int, turn: str, tool: str) -> None:
     counters = Counters(100_000, 10_000, new, 1_300)
     assert turn_preflight(counters, EXACT, WALL, tool_budget_exceeded=False).outcome == turn
     assert tool_preflight(counters, EXACT, WALL).outcome == tool
 
 
-def test_002_context_window_hierarchy_model_then_provider_then_131072_with_a_buffer_of_256() -> None:
+def test_context_window_hierarchy_model_then_provider_then_131072_with_a_buffer_of_256() -> None:
     name = "openai/nobody-knows-me"
     by_model: dict[str, Any] = {
         "model_entries": {name: {"window": 50_000}},
@@ -163,7 +160,7 @@ def test_002_context_window_hierarchy_model_then_provider_then_131072_with_a_buf
     assert (budget.reserve, budget.wall, DEFAULT_BUFFER) == (16_384, 131_072 - 16_384 - 256, 256)
 
 
-def test_002_tool_budget_callback_a_refused_result_makes_the_next_call_the_final_one() -> None:
+def test_tool_budget_callback_a_refused_result_makes_the_next_call_the_final_one() -> None:
     counters = Counters(100_000, 0, 0, 1_000)
     too_large = counters.asking(20_000)
     refused = tool_preflight(too_large, EXACT, WALL)
@@ -172,7 +169,7 @@ def test_002_tool_budget_callback_a_refused_result_makes_the_next_call_the_final
     assert (final.outcome, final.trigger) == (Outcome.FINAL, "turn_preflight")
 
 
-def test_002_telemetry_has_trigger_outcome_limit_projected_and_remaining() -> None:
+def test_telemetry_has_trigger_outcome_limit_projected_and_remaining() -> None:
     ok = tool_preflight(Counters(100_000, 0, 1_360, 0), EXACT, WALL)
     assert (ok.trigger, ok.limit_tokens, ok.projected_tokens, ok.remaining_tokens) == (
         "tool_preflight",
@@ -184,7 +181,7 @@ def test_002_telemetry_has_trigger_outcome_limit_projected_and_remaining() -> No
     assert (over.trigger, over.outcome.value, over.remaining_tokens) == ("turn_preflight", "skipped_provider", -8_640)
 
 
-def test_003_token_counter_counts_tool_calls_and_their_results() -> None:
+def test_token_counter_counts_tool_calls_and_their_results() -> None:
     def by_words(text: str) -> int:
         return len(text.split())
 
@@ -209,7 +206,7 @@ def test_003_token_counter_counts_tool_calls_and_their_results() -> None:
         ("Never modify the authentication flow", FactType.CONSTRAINT),
     ],
 )
-def test_000_fact_types_each_example_is_found_without_a_model(said: str, fact_type: FactType) -> None:
+def test_fact_types_each_example_is_found_without_a_model(said: str, fact_type: FactType) -> None:
     (found,) = by_rules(exchange(user_message(said)))
     assert (found.fact.fact_type, found.fact.content) == (fact_type, said)
     if "://" in said:
