@@ -26,6 +26,8 @@ from typing import Any, Final
 
 from benchmarks.startup import OURS, frame
 
+from palimpsest.domain.models.providers import PROVIDERS
+
 TARGET_MS: Final = 50.0
 _INTERVAL_S: Final = 0.05
 _SEED: Final = 20_261_122
@@ -232,7 +234,8 @@ async def run(seconds: float, directory: Path) -> None:
 
 def _environment() -> dict[str, str]:
     """Ours, without what would configure the server or lead its requests elsewhere."""
-    ours = ("PALIMPSEST_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "OLLAMA_", "PYTHONDONTWRITEBYTECODE")
+    services = {name.partition("_")[0] for each in PROVIDERS for name in (*each.key_variables, each.host_variable)}
+    ours = ("PALIMPSEST_", "PYTHONDONTWRITEBYTECODE", *(f"{service}_" for service in services))
     return {
         name: value
         for name, value in os.environ.items()

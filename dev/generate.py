@@ -9,13 +9,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from dev import ROOT, generate_commands, generate_protocol, generate_settings
+from dev import ROOT, generate_commands, generate_protocol, generate_providers, generate_settings
 from dev.metamodel import DeclarationError
 
 
 def outputs() -> dict[str, str]:
     """The text of every generated file, by its path below the repository's root."""
-    return generate_protocol.outputs() | generate_settings.outputs() | generate_commands.outputs()
+    made = (generate_protocol, generate_settings, generate_commands, generate_providers)
+    return {name: text for each in made for name, text in each.outputs().items()}
 
 
 def stale(wanted: Mapping[str, str], root: Path = ROOT) -> list[str]:

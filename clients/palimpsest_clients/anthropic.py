@@ -33,6 +33,7 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest.domain.models.providers import BY_NAME
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import KeyHeader, ModelService
@@ -58,7 +59,7 @@ class AnthropicClient:
     """The `Provider` for Claude."""
 
     def __init__(
-        self, api_key: str, base_url: str = "https://api.anthropic.com", *, retry: RetryPolicy | None = None
+        self, api_key: str, base_url: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None
     ) -> None:
         """Raises ProviderError (auth) when `api_key` cannot be a key."""
         key = KeyHeader(_NAME, "x-api-key", api_key)

@@ -21,6 +21,7 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest.domain.models.providers import BY_NAME
 from palimpsest.domain.tools import ToolSchema
 from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, own_call_id, string
@@ -65,7 +66,7 @@ class GeminiClient:
     def __init__(
         self,
         api_key: str,
-        base_url: str = "https://generativelanguage.googleapis.com",
+        base_url: str = BY_NAME[_NAME].address,
         *,
         retry: RetryPolicy | None = None,
     ) -> None:

@@ -22,6 +22,7 @@ from httpx_sse import EventSource
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
 from palimpsest.domain.models.provider import Finished, StreamEvent
+from palimpsest.domain.models.providers import BY_NAME, WITHOUT_KEY
 from palimpsest.domain.turns.answers import IncomingAnswer
 from palimpsest_clients import faults
 from palimpsest_clients.retry import RetryPolicy
@@ -284,8 +285,9 @@ def _where(provider: str, base_url: str) -> tuple[str, str]:
     if not url.host:
         return "", ""
     place = f" at {url.scheme}://{url.netloc.decode('ascii')}"
-    variable = "OLLAMA_HOST" if provider == "ollama" else f"{provider.upper()}_BASE_URL"
-    start = "with `ollama serve`" if provider == "ollama" else "there"
+    entry = BY_NAME.get(provider)
+    variable = f"{provider.upper()}_{'HOST' if entry in WITHOUT_KEY else 'BASE_URL'}"
+    start = f"with `{entry.start_command}`" if entry and entry.start_command else "there"
     if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
         return place, f". Start the service {start}, or check {variable}, then try again"
     return place, ". Check the network and the address, then try again"

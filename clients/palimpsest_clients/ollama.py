@@ -26,13 +26,13 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest.domain.models.providers import BY_NAME
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import own_call_id, string, word
 from palimpsest_clients.http import ModelService
 from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
-DEFAULT_URL: Final = "http://localhost:11434"
 _NAME: Final = "ollama"
 _WINDOW_STEP: Final = 1024
 _LARGEST_WINDOW: Final = 32_768
@@ -46,7 +46,7 @@ Message = dict[str, Any]
 class OllamaClient:
     """The `LiveProvider` for the models of an Ollama server. It wants no key."""
 
-    def __init__(self, host: str = DEFAULT_URL, *, retry: RetryPolicy | None = None) -> None:
+    def __init__(self, host: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None) -> None:
         """`host`: as in OLLAMA_HOST."""
         headers = {"accept": "application/x-ndjson"}
         self._service = ModelService(_NAME, address_of(host), headers, None, retry or RetryPolicy())

@@ -15,28 +15,27 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 import httpx
 import tenacity
 from tests.clients.contexts import collect, context, user
 from tests.waiting import WAIT_S
 
+from palimpsest.app.model_clients import client_class
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.models.provider import StreamEvent
+from palimpsest.domain.models.providers import FORMATS, PROVIDERS
 from palimpsest_clients import http
-from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.dialect import Dialect
 from palimpsest_clients.fake.replies import Reply, Usage
 from palimpsest_clients.fake.server import DIALECTS, FakeModels
 from palimpsest_clients.fake.service import Sent, as_json
-from palimpsest_clients.gemini import GeminiClient
-from palimpsest_clients.ollama import OllamaClient
-from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
-from palimpsest_clients.openai.responses import ResponsesClient
 from palimpsest_clients.retry import RetryPolicy
 
 KEY = "sk-fake-0123456789"
@@ -50,13 +49,14 @@ class Client(Protocol):
     async def aclose(self) -> None: ...
 
 
-BUILD: Mapping[str, Callable[[str, RetryPolicy], Client]] = {
-    "anthropic": lambda url, retry: AnthropicClient(KEY, url, retry=retry),
-    "openai": lambda url, retry: ResponsesClient(KEY, f"{url}/v1", retry=retry),
-    "chat": lambda url, retry: ChatCompletionsClient(KEY, f"{url}/v1", retry=retry),
-    "gemini": lambda url, retry: GeminiClient(KEY, url, retry=retry),
-    "ollama": lambda url, retry: OllamaClient(url, retry=retry),
-}
+def _built(wire: str, url: str, retry: RetryPolicy) -> Client:
+    entry = next(each for each in PROVIDERS if wire in (each.format, each.compatible_format))
+    place = f"{url}{urlsplit(entry.address).path}"
+    make = client_class(wire)
+    return make(KEY, place, retry=retry) if entry.key_variables else make(place, retry=retry)
+
+
+BUILD: Mapping[str, Callable[[str, RetryPolicy], Client]] = {wire: partial(_built, wire) for wire in FORMATS}
 """A client of each format, for the address of a fake."""
 
 

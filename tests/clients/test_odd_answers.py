@@ -56,7 +56,7 @@ ANSWERS: Mapping[str, tuple[Callable[[], Decoder], list[Any]]] = {
             {"choices": [], "usage": {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2}}},
         ],
     ),
-    "responses": (
+    "openai": (
         lambda: ResponsesDecoder("m"),
         [
             {"type": "response.output_item.added", "output_index": 0, "item": {"type": "reasoning", "id": "r"}},
@@ -195,7 +195,7 @@ async def test_usage_of_another_type_costs_no_answer(format: str) -> None:
 REQUESTS: Mapping[str, Callable[[PreparedContext], Any]] = {
     "anthropic": anthropic.request_body,
     "openai": responses.request_body,
-    "p": lambda prepared: chat_completions.request_body(prepared, "p"),
+    "chat": lambda prepared: chat_completions.request_body(prepared, "chat"),
     "gemini": gemini.request_body,
     "ollama": lambda prepared: ollama.request_body(prepared, 4096),
 }

@@ -24,6 +24,8 @@ _ERROR_TYPES = {
 class Anthropic:
     name = "anthropic"
     content_type = "text/event-stream"
+    status_without_key = 401
+    streams_unasked = False
 
     def speaks(self, asked: Asked) -> bool:
         return asked.path.startswith("/v1/messages") or (

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from palimpsest.domain.models.providers import PROVIDERS
 from palimpsest_clients.fake.dialect import refuse, texts
 from palimpsest_clients.fake.replies import Heard, Reply, Usage, sse
 from palimpsest_clients.fake.service import Asked
@@ -17,6 +18,8 @@ class OpenAIErrors:
     """How OpenAI says no, in either of its formats."""
 
     content_type = "text/event-stream"
+    status_without_key = 401
+    streams_unasked = False
 
     def has_key(self, headers: Mapping[str, str]) -> bool:
         return bool(headers.get("authorization", "").removeprefix("Bearer").strip())
@@ -36,6 +39,10 @@ class OpenAIErrors:
 
 class Chat(OpenAIErrors):
     name = "chat"
+
+    def has_key(self, headers: Mapping[str, str]) -> bool:
+        """Some of the services that imitate OpenAI want the key in a header of their own."""
+        return super().has_key(headers) or any(headers.get(each.key_header) for each in PROVIDERS if each.key_header)
 
     def speaks(self, asked: Asked) -> bool:
         is_list = asked.path.startswith("/v1/models") and "anthropic-version" not in asked.headers

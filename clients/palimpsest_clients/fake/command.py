@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from palimpsest.domain.errors import cannot_listen, system_sentence
+from palimpsest.domain.models.providers import PROVIDERS
 from palimpsest_clients.fake.replies import Reply
 from palimpsest_clients.fake.script import read_script
 from palimpsest_clients.fake.server import DIALECTS, Failure, FakeModels
@@ -16,13 +18,6 @@ from palimpsest_clients.fake.service import HOST
 
 _PAUSE_S: Final = 0.02
 """Between events, so that an answer can be seen to stream."""
-_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "anthropic": ("ANTHROPIC_API_KEY=fake", "ANTHROPIC_BASE_URL={url}"),
-    "chat": ("OPENAI_API_KEY=fake", "OPENAI_BASE_URL={url}/v1"),
-    "gemini": ("GEMINI_API_KEY=fake", "GEMINI_BASE_URL={url}"),
-    "ollama": ("OLLAMA_HOST={url}",),
-}
-"""By format, what makes `palimpsest` use it. It speaks Responses with OpenAI itself only."""
 
 
 def run(port: int, wire: str, script: Path | None) -> int:
@@ -63,7 +58,19 @@ async def _serve(port: int, wire: str, replies: list[Reply | Failure]) -> int:
 
 def announcement(url: str, names: list[str]) -> str:
     """The address, and a line for each variable to set, as a shell takes it."""
-    settings = [each.format(url=url) for name in names for each in _VARIABLES.get(name, ())]
+    lines = [url, *(f"export {each}" for name in names for each in _variables(name, url))]
     if "openai" in names:
-        settings.append(f"# OpenAI's Responses API, for programs that speak it: {url}/v1")
-    return "".join(f"{each}\n" for each in [url, *(s if s.startswith("#") else f"export {s}" for s in settings)])
+        lines.append(f"# OpenAI's Responses API, for programs that speak it: {url}/v1")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _variables(wire: str, url: str) -> Iterator[str]:
+    """What makes `palimpsest` ask the fake in a format; empty for one that it speaks only with the service itself."""
+    for entry in PROVIDERS:
+        if wire != (entry.compatible_format or entry.format):
+            continue
+        if entry.key_variables:
+            yield f"{entry.key_variables[0]}=fake"
+            yield f"{entry.address_variable}={url}{urlsplit(entry.address).path}"
+        else:
+            yield f"{entry.host_variable}={url}"

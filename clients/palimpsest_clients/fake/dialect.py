@@ -20,6 +20,16 @@ class Dialect(Protocol):
         """Of a stream."""
         ...
 
+    @property
+    def status_without_key(self) -> int:
+        """The status of a refusal for want of a key."""
+        ...
+
+    @property
+    def streams_unasked(self) -> bool:
+        """Whether an answer is a stream where the request does not say."""
+        ...
+
     def speaks(self, asked: Asked) -> bool:
         """Whether the address is one of this format."""
         ...

@@ -38,6 +38,8 @@ _STREAM = "streamGenerateContent"
 class Gemini:
     name = "gemini"
     content_type = "text/event-stream"
+    status_without_key = 400
+    streams_unasked = True
 
     def speaks(self, asked: Asked) -> bool:
         return asked.path.startswith("/v1beta/") or _ADDRESS.fullmatch(asked.path) is not None

@@ -20,6 +20,8 @@ TOO_LONG = {"error": "input length exceeds the context length"}
 class Ollama:
     name = "ollama"
     content_type = "application/x-ndjson"
+    status_without_key = 401
+    streams_unasked = True
 
     def speaks(self, asked: Asked) -> bool:
         return asked.path.startswith("/api/")

@@ -65,14 +65,13 @@ class FakeModels(FakeService):
     def check(self, asked: Asked) -> None:
         dialect = self._dialect(asked)
         if not dialect.has_key(asked.headers):
-            status = 400 if dialect.name == "gemini" else 401
             error = dialect.error(401, "There is no API key where this service wants it.", "invalid_api_key")
-            raise Refusal(status, error)
+            raise Refusal(dialect.status_without_key, error)
         if not dialect.is_streamed(asked) and asked.method == "GET":
             return
         try:
             dialect.check(asked)
-            streams = asked.body.get("stream", dialect.name in ("gemini", "ollama"))
+            streams = asked.body.get("stream", dialect.streams_unasked)
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             refuse(dialect, f"The request has not the shape that it should have ({type(error).__name__}).")
         if dialect.is_streamed(asked) and not streams:

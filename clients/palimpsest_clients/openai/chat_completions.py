@@ -44,13 +44,16 @@ class ChatCompletionsClient:
         base_url: str = f"https:{_OPENAI}/v1",
         name: str = "openai",
         *,
+        key_header: str = "",
         retry: RetryPolicy | None = None,
     ) -> None:
-        """`api_key` None is for services that want none. Raises ProviderError (auth) when it cannot be a key."""
+        """`api_key`: None for a service that wants none. `key_header`: the header that holds the key and nothing else;
+        empty: `authorization`, as a bearer token. Raises ProviderError (auth) when `api_key` cannot be a key."""
         self._name = name
         self._is_openai = _OPENAI in base_url
         self._root = base_url.rstrip("/").removesuffix("/v1")
-        key = None if api_key is None else KeyHeader(name, "authorization", api_key, "Bearer ")
+        header, prefix = (key_header, "") if key_header else ("authorization", "Bearer ")
+        key = None if api_key is None else KeyHeader(name, header, api_key, prefix)
         self._service = ModelService(name, base_url, {}, key, retry or RetryPolicy())
 
     @property

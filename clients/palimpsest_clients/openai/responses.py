@@ -29,6 +29,7 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest.domain.models.providers import BY_NAME
 from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import KeyHeader, ModelService
@@ -52,7 +53,7 @@ class ResponsesClient:
     """The `Provider` for OpenAI itself. Other services that use its name speak Chat Completions."""
 
     def __init__(
-        self, api_key: str, base_url: str = "https://api.openai.com/v1", *, retry: RetryPolicy | None = None
+        self, api_key: str, base_url: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None
     ) -> None:
         """Raises ProviderError (auth) when `api_key` cannot be a key."""
         key = KeyHeader(_NAME, "authorization", api_key, "Bearer ")

@@ -1504,7 +1504,7 @@ export interface ModelStatusResult {
 
 /** A key for a provider. It is used at once, in every open folder. A running turn keeps the key it began with. */
 export interface SetCredentialsParams {
-    /** The provider: `anthropic`, `openai` or `gemini`. */
+    /** A provider that takes a key, such as `anthropic`; docs/providers.md lists them. */
     provider: string;
     /** The key. Null removes the key that was sent before. */
     key: string | null;

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from palimpsest.domain.models.provider import Provider
-from palimpsest.domain.models.providers import BY_NAME, PROVIDERS
+from palimpsest.domain.models.providers import BY_NAME, CHAT, FORMATS, PROVIDERS
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.keys import Keys
 
@@ -35,13 +35,15 @@ def address_of(environ: Mapping[str, str], settings: Settings, provider: str) ->
 def build_client(provider: str, key: str, address: str | None) -> ModelClient:
     """The client of a service that wants a key. Raises ProviderError (auth) for what cannot be one. Opens nothing."""
     entry = BY_NAME[provider]
-    make = _class_of(entry.compatible_client or entry.client if address else entry.client)
-    return make(key, address) if address else make(key)
+    wire = entry.compatible_format or entry.format if address else entry.format
+    if wire == CHAT:
+        return client_class(wire)(key, address or entry.address, entry.name, key_header=entry.key_header)
+    return client_class(wire)(key, address or entry.address)
 
 
-def _class_of(place: str) -> Callable[..., ModelClient]:
-    """Imported when it is needed first: clients load HTTP."""
-    module, _, name = place.partition(":")
+def client_class(wire: str) -> Callable[..., ModelClient]:
+    """The client of a format. It is imported when it is first needed: clients load HTTP."""
+    module, _, name = FORMATS[wire].partition(":")
     found: Callable[..., ModelClient] = getattr(importlib.import_module(module), name)
     return found
 
@@ -80,7 +82,7 @@ class ClientPool:
                 known = (entry.name, key, address)
                 if known not in self._built:
                     self._built[known] = (
-                        _class_of(entry.client)(address) if key is None else build_client(entry.name, key, address)
+                        client_class(entry.format)(address) if key is None else build_client(entry.name, key, address)
                     )
                 found[entry.name] = self._built[known]
         return found

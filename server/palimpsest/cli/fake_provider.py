@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
 
 from palimpsest_clients.fake import command
-
-_FORMATS: Final = ("anthropic", "openai", "chat", "gemini", "ollama", "all")
+from palimpsest_clients.fake.server import NAMES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
     parser.add_argument(
-        "--format", choices=_FORMATS, default="all", help="the wire format of the service (default: all of them)"
+        "--format", choices=(*NAMES, "all"), default="all", help="the wire format of the service (default: all of them)"
     )
     parser.add_argument(
         "--script", type=Path, metavar="FILE", help="the answers and failures to give, one JSON object per line"

@@ -1,32 +1,50 @@
-"""Every list of providers is made from the one table, or names the same."""
+"""Every list of providers and formats is made from the two tables, or names the same."""
 
 from __future__ import annotations
 
-import importlib
-import re
 from pathlib import Path
 
 import pytest
+from benchmarks.calibration import MODELS
+from tests.clients import test_odd_answers as odd_answers
+from tests.clients.fault_table import BUILD
 
+from palimpsest.app.model_clients import client_class
 from palimpsest.data import load_model_table
-from palimpsest.domain.models.providers import PROVIDERS, WITH_KEY, ProviderEntry, one_of_those_with_key
-from palimpsest.wire.areas import credentials
+from palimpsest.domain.models.limits import LimitsSource
+from palimpsest.domain.models.providers import CHAT, FORMATS, PROVIDERS, ProviderEntry, one_of_those_with_key
+from palimpsest_clients.fake.server import NAMES
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("entry", PROVIDERS, ids=lambda each: each.name)
-def test_a_provider_has_a_client_and_models_with_limits(entry: ProviderEntry) -> None:
-    for place in filter(None, (entry.client, entry.compatible_client)):
-        module, _, name = place.partition(":")
-        assert getattr(importlib.import_module(module), name)
-    assert load_model_table().find(f"{entry.name}/any") is not None or entry.key_variables
+def test_an_entry_says_what_is_needed_to_ask_its_provider(entry: ProviderEntry) -> None:
+    assert {entry.format, entry.compatible_format or CHAT} <= FORMATS.keys()
+    assert entry.address.startswith(("https://", "http://localhost"))
+    assert entry.title
+    assert not entry.key_header or entry.format == CHAT
+    model = load_model_table().find(f"{entry.name}/any")
+    assert model is not None, f"{entry.name} is missing in the providers of data/models.json"
+    assert (model.provider, model.source) == (entry.name, LimitsSource.DEFAULT_FALLBACK)
 
 
-def test_the_protocol_and_the_extension_name_the_providers_that_take_a_key() -> None:
-    source = Path(credentials.__file__).read_text("utf-8")
-    named = re.findall(r"`(\w+)`", re.search(r'"""The provider: (.*?)\."""', source).group(1))  # type: ignore[union-attr]
-    keys = (ROOT / "editors/vscode/src/native/keys.ts").read_text("utf-8")
-    listed = re.findall(r'"(\w+)"', re.search(r"const PROVIDERS = \[(.*?)\]", keys).group(1))  # type: ignore[union-attr]
-    assert [each.name for each in WITH_KEY] == named == listed
-    assert one_of_those_with_key() == "anthropic, openai or gemini"
+def test_no_two_providers_share_a_name_or_a_variable() -> None:
+    names = [name for each in PROVIDERS for name in (each.name, *each.key_variables)]
+    assert len(set(names)) == len(names)
+    assert one_of_those_with_key().count(",") + 2 == sum(bool(each.key_variables) for each in PROVIDERS)
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+def test_a_format_has_a_client_a_fake_and_the_cases_of_every_test_of_formats(wire: str) -> None:
+    assert client_class(wire).__module__ == FORMATS[wire].partition(":")[0]
+    fake_provider = (ROOT / "docs/fake-provider.md").read_text("utf-8")
+    places = {
+        "a dialect in fake/server.py": NAMES,
+        "docs/fake-provider.md": [name for name in FORMATS if f"`{name}`" in fake_provider],
+        "BUILD in tests/clients/fault_table.py": BUILD,
+        "ANSWERS in tests/clients/test_odd_answers.py": odd_answers.ANSWERS,
+        "REQUESTS in tests/clients/test_odd_answers.py": odd_answers.REQUESTS,
+        "MODELS in benchmarks/calibration.py": MODELS,
+    }
+    assert [place for place, names in places.items() if wire not in names] == []

@@ -889,7 +889,7 @@
 
 --- A key for a provider. It is used at once, in every open folder. A running turn keeps the key it began with.
 ---@class palimpsest.SetCredentialsParams
----@field provider string The provider: `anthropic`, `openai` or `gemini`.
+---@field provider string A provider that takes a key, such as `anthropic`; docs/providers.md lists them.
 ---@field key string|nil The key. Null removes the key that was sent before.
 ---@field store? boolean Whether to store the key: in the system's keyring, or else in a file that only the user can read. With a null `key`: whether to remove the stored key.
 

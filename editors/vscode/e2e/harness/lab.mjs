@@ -77,7 +77,7 @@ export class Lab {
     }
 
     get environment() {
-        const hidden = Object.fromEntries(["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "GEMINI_API_KEY", "OLLAMA_HOST", "PALIMPSEST_MODEL"].map((each) => [each, ""]));
+        const hidden = Object.fromEntries(Object.keys(process.env).filter((each) => /_(API_KEY|BASE_URL|HOST|MODEL)$/.test(each)).map((each) => [each, ""]));
         const places = Object.fromEntries(["DATA", "CACHE", "STATE", "CONFIG"].map((each) => [`XDG_${each}_HOME`, path.join(this.home, each.toLowerCase())]));
         return { ...process.env, ...hidden, ...places, HOME: this.home, PALIMPSEST_LIBRARIAN_DAILY_TOKENS: "0", ...this.options.env };
     }

@@ -3,9 +3,8 @@ import * as vscode from "vscode";
 
 import type { ServerPort } from "../port";
 import { CredentialsSetRequest } from "../protocol.gen";
+import { PROVIDERS_WITH_KEY } from "../providers.gen";
 
-/** PROTOCOL.md, `SetCredentialsParams.provider`. */
-const PROVIDERS = ["anthropic", "openai", "gemini"] as const;
 const name = (provider: string): string => `palimpsest.key.${provider}`;
 
 export class Keys {
@@ -15,7 +14,7 @@ export class Keys {
     ) {}
 
     async sendAll(): Promise<void> {
-        for (const provider of PROVIDERS) {
+        for (const provider of PROVIDERS_WITH_KEY) {
             const key = await this.secrets.get(name(provider));
             if (key !== undefined) {
                 await this.server.request(CredentialsSetRequest, { provider, key });
@@ -24,7 +23,7 @@ export class Keys {
     }
 
     async ask(): Promise<void> {
-        const provider = await vscode.window.showQuickPick([...PROVIDERS], { title: "Key of which service?" });
+        const provider = await vscode.window.showQuickPick([...PROVIDERS_WITH_KEY], { title: "Key of which service?" });
         if (provider === undefined) {
             return;
         }

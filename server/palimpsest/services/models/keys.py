@@ -13,10 +13,11 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.models.providers import WITH_KEY
+from palimpsest.domain.models.providers import WITH_KEY, WITHOUT_KEY
 
 KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {each.name: each.key_variables for each in WITH_KEY}
 """The services that want a key, each with the variables it may stand in, the first that is set counts."""
+_NEED_NONE: Final = " ".join(f"{each.title} needs none: set {each.host_variable}." for each in WITHOUT_KEY)
 
 
 class KeySource(StrEnum):
@@ -138,6 +139,5 @@ def check_takes_key(provider: str) -> None:
     """Raises InvalidRequest. The word is not quoted: it may be a key in the wrong place."""
     if provider not in KEY_VARIABLES:
         raise InvalidRequest(
-            f"That is no provider that takes a key. Name one of: {', '.join(KEY_VARIABLES)}. "
-            "(Ollama needs none: set OLLAMA_HOST.)"
+            f"That is no provider that takes a key. Name one of: {', '.join(KEY_VARIABLES)}. ({_NEED_NONE})"
         )

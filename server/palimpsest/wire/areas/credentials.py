@@ -25,7 +25,7 @@ class SetCredentialsParams(Wire):
     """A key for a provider. It is used at once, in every open folder. A running turn keeps the key it began with."""
 
     provider: str
-    """The provider: `anthropic`, `openai` or `gemini`."""
+    """A provider that takes a key, such as `anthropic`; docs/providers.md lists them."""
     key: str | None
     """The key. Null removes the key that was sent before."""
     store: bool | None = None

@@ -1,0 +1,60 @@
+"""Each provider of the table is asked as its entry says, at a service that refuses everything else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.clients.contexts import collect, context, user
+
+from palimpsest.app.model_clients import ClientPool, check_key
+from palimpsest.app.stored_keys import StoredKeys, environment_keys
+from palimpsest.domain.models.provider import LiveProvider
+from palimpsest.domain.models.providers import PROVIDERS, ProviderEntry
+from palimpsest.domain.settings.settings import Settings
+from palimpsest.services.models.keys import Keys
+from palimpsest_clients.fake.command import announcement
+from palimpsest_clients.fake.server import FakeModels
+
+every_provider = pytest.mark.parametrize("entry", PROVIDERS, ids=lambda each: each.name)
+
+
+@asynccontextmanager
+async def configured(entry: ProviderEntry, fake: FakeModels, directory: Path) -> AsyncIterator[LiveProvider]:
+    """The client of a process whose environment is what the fake announces for this provider."""
+    announced = announcement(fake.url, [entry.compatible_format or entry.format])
+    pairs = (line.removeprefix("export ").partition("=") for line in announced.splitlines() if "export" in line)
+    environ = {name: value for name, _, value in pairs if name.startswith(f"{entry.name.upper()}_")}
+    keys = Keys(environment_keys(environ), StoredKeys(directory, lambda: None), check_key)
+    pool = ClientPool(environ, keys)
+    client = pool.get(Settings())[entry.name]
+    assert isinstance(client, LiveProvider)
+    try:
+        yield client
+    finally:
+        await pool.aclose()
+
+
+@every_provider
+async def test_a_configured_provider_answers_and_tells_its_models(entry: ProviderEntry, tmp_path: Path) -> None:
+    async with FakeModels() as fake, configured(entry, fake, tmp_path) as client:
+        answer = await collect(client.stream(context(user("Good day"))))
+        assert answer.error is None
+        assert answer.text == "You said: Good day"
+        assert await client.models()
+    assert client.name == entry.name
+
+
+@every_provider
+async def test_a_key_stands_in_the_header_of_its_provider_and_nowhere_else(
+    entry: ProviderEntry, tmp_path: Path
+) -> None:
+    async with FakeModels() as fake, configured(entry, fake, tmp_path) as client:
+        await collect(client.stream(context(user("Hi"))))
+    [asked] = fake.asked
+    holding = [name for name, value in asked.headers.items() if value.removeprefix("Bearer ") == "fake"]
+    assert len(holding) == bool(entry.key_variables)
+    assert not entry.key_header or holding == [entry.key_header]
+    assert "fake" not in asked.target.removeprefix("/v1")
