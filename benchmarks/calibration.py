@@ -18,18 +18,21 @@ import random
 import statistics
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from palimpsest.app.model_clients import client_class
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.models.limits import Model, with_window
 from palimpsest.domain.models.provider import Provider, StreamEvent
+from palimpsest.domain.models.providers import PROVIDERS, ProviderEntry
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.background import Background
@@ -44,13 +47,8 @@ from palimpsest.services.tools.toolbox import Tool, Toolbox, ToolOutput
 from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.run import TurnServices
 from palimpsest.storage.store import open_store
-from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.fake.replies import Call, Heard, Reply
 from palimpsest_clients.fake.server import NAMES, FakeModels
-from palimpsest_clients.gemini import GeminiClient
-from palimpsest_clients.ollama import OllamaClient
-from palimpsest_clients.openai.chat_completions import ChatCompletionsClient
-from palimpsest_clients.openai.responses import ResponsesClient
 
 SEED: Final = 20261122
 WINDOW: Final = 24_000
@@ -65,14 +63,8 @@ _LOG, _PROSE, _CODE = 1.2, 1.5, 1.7
 _KEY: Final = "sk-fake-0123456789"
 _LOG_START: Final = "2026-11-22T"
 _CODE_STARTS: Final = ("def ", "    ", "class ", "import ", "return ")
-MODELS: Final[Mapping[str, tuple[str, Callable[[str], Provider]]]] = {
-    "anthropic": ("claude-opus-5-5", lambda url: AnthropicClient(_KEY, url)),
-    "openai": ("gpt-6.2-sol", lambda url: ResponsesClient(_KEY, f"{url}/v1")),
-    "chat": ("openai/local", lambda url: ChatCompletionsClient(_KEY, f"{url}/v1")),
-    "gemini": ("gemini-3.6-flash", lambda url: GeminiClient(_KEY, url)),
-    "ollama": ("ollama/local", OllamaClient),
-}
-"""The model that is talked to in each format, as the built-in table knows it, and its client."""
+_NAMES: Final = {"anthropic": "claude-opus-5-5", "openai": "gpt-6.2-sol", "gemini": "gemini-3.6-flash"}
+"""The model that is talked to in a format, as the built-in table knows it; without an entry, one that it does not."""
 _WORDS: Final = (
     "the parser reads a file of the area and fails when its value is empty because nobody checked what the loader "
     "returned after the last restart so we should look at the table first and then write a test that shows it"
@@ -215,8 +207,18 @@ def _tool(name: str, write: Callable[[], str]) -> Tool:
     return Tool(ToolSchema(name, f"The tool {name} of a made-up project.", schema), run)
 
 
+def _provider(wire: str) -> ProviderEntry:
+    return next(each for each in PROVIDERS if wire in (each.format, each.compatible_format))
+
+
+def _client(wire: str, url: str) -> Provider:
+    entry = _provider(wire)
+    key = [_KEY] if entry.key_variables else []
+    return client_class(wire)(*key, f"{url}{urlsplit(entry.address).path}")
+
+
 def _model(wire: str) -> Model:
-    model = load_model_table().find(MODELS[wire][0])
+    model = load_model_table().find(_NAMES.get(wire, f"{_provider(wire).name}/local"))
     assert model is not None
     small = with_window(model, WINDOW)
     return replace(small, limits=replace(small.limits, max_output=WINDOW // 8))
@@ -231,7 +233,7 @@ async def talk(wire: str, n_turns: int) -> Figures:
     model = _model(wire)
     with tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-") as directory:
         async with FakeModels(limit_tokens=LIMIT, count=hidden_tokens, think=MadeUpModel(chance)) as fake:
-            client = MODELS[wire][1](fake.url)
+            client = _client(wire, fake.url)
             watched = Watched(client, fake)
             settings = Settings(model=model.name)
             models = with_override(Models(load_model_table(), {model.provider: watched}, {}, settings), model)

@@ -11,6 +11,8 @@ from tests.clients.fake_provider import FakeProvider, Fault, Reply
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, on_fake
 from tests.waiting import WAIT_S
 
+from palimpsest.services.models.offline_notice import ELSEWHERE
+
 READ = "palimpsest/conversation/read"
 
 
@@ -72,9 +74,7 @@ async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_mes
         first = (await ed.chat("Which port does it listen on?"))["result"]["conversationId"]
         await ed.chat("And which host?", conversationId=first)
         assert [each["message"] for each in ed.client.received("window/showMessage")] == [
-            "No model is set up, so Palimpsest only searches this folder and this conversation. "
-            "To set one up, set ANTHROPIC_API_KEY (or OPENAI_API_KEY, GEMINI_API_KEY) in the environment of your "
-            "editor and start it again, or run `palimpsest login anthropic` (or openai, gemini) in a terminal."
+            f"No model is set up, so Palimpsest only searches this folder and this conversation. {ELSEWHERE}"
         ]
         await ed.chat("Which port does it listen on?")
         assert len(ed.client.received("window/showMessage")) == 2
