@@ -303,7 +303,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("palimpsest/turn/cancel", {"turnId": "nope"}, "no turn 'nope'"),
     ("palimpsest/turn/attach", {"turnId": "nope"}, "no turn 'nope'"),
     ("palimpsest/conversation/create", {"model": "frobnicator-9"}, "no model 'frobnicator-9'"),
-    ("palimpsest/conversation/create", {"model": "claude-opus-4-5"}, "with ANTHROPIC_API_KEY in the environment"),
+    ("palimpsest/conversation/create", {"model": "claude-opus-4-5"}, "or set ANTHROPIC_API_KEY"),
     ("palimpsest/chat", {"text": "x"}, "requestId"),
 ]
 
