@@ -94,7 +94,7 @@ test("an answer that broke off is continued where it stood, or discarded", async
         if (choice === "Continue") {
             await stored(number + 1, "Palimpsest").waitFor();
         } else {
-            await until("the answer is taken back", async () => (await stored(number, "Palimpsest").getByText("taken back").count()) > 0 || (await stored(number, "Palimpsest").count()) === 0);
+            await until("the answer is taken back", async () => (await stored(number, "Palimpsest").getByText("rolled back").count()) > 0 || (await stored(number, "Palimpsest").count()) === 0);
         }
     }
 });
@@ -108,7 +108,7 @@ test("an answer that broke off while the panel is hidden is offered in a notific
     await offer().waitFor({ timeout: 60_000 });
     await offer().getByRole("button", { name: "Keep", exact: true }).click();
     await window.openPanel();
-    await window.panel.getByRole("article").last().getByText("The server ended while this was being said.").waitFor();
+    await window.panel.getByRole("article").last().getByText("The server ended during this message.").waitFor();
     await until("nothing waits", async () => (await window.panel.getByTestId("recovery").count()) === 0);
 });
 

@@ -49,7 +49,7 @@ test("a fact is kept of the selected lines, and the tree names it", async () => 
     await window.page.keyboard.press("Shift+End");
     await window.palette("Palimpsest: Keep a Fact About the Selection");
     const input = window.page.locator(".quick-input-widget input[type=text]").first();
-    await window.page.getByText("What holds of the selected lines?").first().waitFor();
+    await window.page.getByText("What is true of the selected lines?").first().waitFor();
     await input.fill(FACT);
     await window.page.keyboard.press("Enter");
     await window.page.getByRole("button", { name: "Facts Section" }).click();

@@ -3,11 +3,11 @@ const CAUSES: Readonly<Record<string, string>> = {
     threshold: "the context was too full",
     model: "another model was chosen",
     user: "you asked for it",
-    rollback: "messages were taken back",
+    rollback: "messages were rolled back",
     frame: "instructions or tools changed",
     layout: "the layout is made for each turn",
-    undo: "you took a change back",
-    redo: "you took a change back and made it again",
+    undo: "you undid a change",
+    redo: "you redid a change",
 };
 
 /** As it stands behind "because". */

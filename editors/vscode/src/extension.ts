@@ -46,8 +46,8 @@ export function activate(context: vscode.ExtensionContext): void {
         },
         async () => {
             const tell = async (what: string, work: () => Promise<unknown>) => work().catch((error: unknown) => { log.warn(`${what}: ${toFailure(error).sentence}`); });
-            await tell("Keys were not taken", () => keys.sendAll());
-            await tell("Tools were not taken", () => life.request(p.ToolsRegisterRequest, { tools: TOOL_INFOS }));
+            await tell("The keys could not be sent", () => keys.sendAll());
+            await tell("The tools could not be offered", () => life.request(p.ToolsRegisterRequest, { tools: TOOL_INFOS }));
             void models.serverStarted(); // may start other extensions: nobody waits for that
             facts.refresh();
             ready.fire();

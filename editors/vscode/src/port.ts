@@ -28,7 +28,7 @@ const METHOD_NOT_FOUND = -32601;
 export function toFailure(error: unknown): Failure {
     const value = typeof error === "object" && error !== null ? (error as { message?: unknown; code?: unknown; data?: { turnId?: unknown; retryable?: unknown } }) : {};
     return {
-        sentence: typeof value.message === "string" && value.message !== "" ? value.message : "This could not be done.",
+        sentence: typeof value.message === "string" && value.message !== "" ? value.message : "This failed.",
         isRetryable: value.data?.retryable === true,
         ...(typeof value.data?.turnId === "string" ? { turnId: value.data.turnId } : {}),
         ...(typeof value.code === "number" ? { code: value.code } : {}),

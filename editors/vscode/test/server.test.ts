@@ -134,7 +134,7 @@ test("another server of the same version takes the place of the old one", async 
 test("a build that carries no server says what to set", async () => {
     const { value } = await options(machine().run);
     await rm(value.carried, { recursive: true });
-    await expect(ensureEnvironment(value)).rejects.toThrow(/carries no server/);
+    await expect(ensureEnvironment(value)).rejects.toThrow(/contains no server/);
 });
 
 test("a Python without what environments are made with is passed over, and what to install is said", async () => {

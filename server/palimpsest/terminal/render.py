@@ -109,7 +109,7 @@ def lasting(event: ContextEvent) -> str | None:
     if event.type in (ContextEventType.SUMMARIZATION_ERROR, ContextEventType.SUMMARIZATION_FALLBACK):
         return event.error or "The summary could not be written."
     if event.type is ContextEventType.NOT_RECALLED:
-        return "The context is full: what was found in earlier messages was not added to yours."
+        return "The context is full: text found in earlier messages was not added to yours."
     if event.type is ContextEventType.GUARD:
         return event.error or _GUARD_OUTCOMES.get(event.outcome or "")
     if event.type is ContextEventType.LEFT_OUT:

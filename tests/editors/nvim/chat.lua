@@ -86,7 +86,7 @@ it("stops an answer and keeps what had come", function()
   shows("kept of it")
   t.lacks("never this")
   local last = t.chat().view.entries[#t.chat().view.entries]
-  eq("Stopped; what had come is kept.", last.ending)
+  eq("Stopped; the text that had arrived is kept.", last.ending)
 end)
 
 it("continues a stopped answer behind what had come", function()
@@ -105,7 +105,7 @@ it("retries: the answer before is folded away, and the new one stands", function
   local labels = vim.tbl_values(t.chat().view.labels)
   assert(
     vim.iter(labels):any(function(label)
-      return label:find("taken back", 1, true)
+      return label:find("rolled back", 1, true)
     end),
     vim.inspect(labels)
   )

@@ -17,7 +17,7 @@ end
 it("says in :checkhealth that no server runs yet, and how to start it", function()
   local report = health()
   has(report, "Neovim 0.")
-  has(report, "The tree-sitter parser markdown is there.")
+  has(report, "The tree-sitter parser markdown is installed.")
   has(report, "palimpsest 0.")
   has(report, "No server runs for")
   has(report, ":Palimpsest starts it")

@@ -135,7 +135,7 @@ local function start(root)
   local id = vim.lsp.start(wanted, { attach = false, silent = true })
   local client = id and vim.lsp.get_client_by_id(id)
   if not client then
-    return nil, "The server could not be started. :checkhealth palimpsest may say why."
+    return nil, "The server could not be started. :checkhealth palimpsest may show the reason."
   end
   return client
 end
@@ -284,7 +284,7 @@ local function restart_later(root, buffers)
   life.failures = life.failures + 1
   if life.failures > rules.attempts then
     vim.notify(
-      "Palimpsest: the server ended, and is not started again by itself. :checkhealth palimpsest may say why; "
+      "Palimpsest: the server ended, and is not restarted automatically. :checkhealth palimpsest may show the reason; "
         .. ":Palimpsest restart tries again.",
       vim.log.levels.ERROR
     )
@@ -317,7 +317,7 @@ function M._on_exit(code, signal, client_id)
     local callbacks, fns = pending[client_id] or {}, waiting[client_id] or {}
     pending[client_id], waiting[client_id] = nil, nil
     for _, fn in ipairs(fns) do
-      fn(nil, "The server ended before it had begun. :checkhealth palimpsest may say why.")
+      fn(nil, "The server ended during its start. :checkhealth palimpsest may show the reason.")
     end
     for _, callback in pairs(callbacks) do
       callback(gone("The server ended."))

@@ -72,7 +72,7 @@ local function on_summary(method)
   return function(chat, argument)
     local id = tonumber(argument) or summary_under_cursor(chat)
     if not id then
-      vim.notify("Palimpsest: put the cursor on a summarised message, or name the summary.")
+      vim.notify("Palimpsest: put the cursor on a summarized message, or name the summary.")
       return
     end
     change_context(chat, method, { summaryId = id })
@@ -94,7 +94,7 @@ local function attach(chat, argument, call)
   if argument ~= "" then
     attachment, label = { type = "file", path = vim.fn.fnamemodify(argument, ":p") }, argument
   elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
-    vim.notify("Palimpsest: this buffer is no file. Name one: :Palimpsest attach FILE")
+    vim.notify("Palimpsest: this buffer has no file. Name one: :Palimpsest attach FILE")
     return
   elseif (call.range or 0) > 0 then
     attachment = { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
@@ -137,7 +137,7 @@ M.commands = {
     end,
   },
   close = {
-    about = "Close the chat's windows. An answer goes on coming.",
+    about = "Close the chat's windows. An answer continues in the background.",
     run = function(chat)
       chat:close()
     end,
@@ -169,7 +169,7 @@ M.commands = {
     end,
   },
   search = {
-    about = "List the messages in which something was said in the quickfix list.",
+    about = "List the messages that contain a text in the quickfix list.",
     argument = "TEXT",
     run = function(chat, argument)
       require("palimpsest.quickfix").search(chat, argument)
@@ -196,7 +196,7 @@ M.commands = {
     end,
   },
   send = {
-    about = "Send what is typed in the chat's input.",
+    about = "Send the text in the chat's input.",
     run = function(chat)
       if chat.input then
         chat:send()
@@ -213,7 +213,7 @@ M.commands = {
   },
   diagnostics = { about = "Attach this buffer's diagnostics to the next message.", run = attach_diagnostics },
   stop = {
-    about = "Stop the answer; what has come is kept.",
+    about = "Stop the answer; the text that has arrived is kept.",
     run = function(chat)
       chat:stop()
     end,
@@ -246,7 +246,7 @@ M.commands = {
     end,
   },
   rollback = {
-    about = "Take back the end from the message under the cursor, or the newest, on. It stays readable.",
+    about = "Roll back to before the message under the cursor, or the newest. The messages stay readable.",
     run = function(chat)
       local entry = chat:entry_under_cursor()
       about_conversation(chat, methods.ConversationRollbackRequest, { messageId = entry and entry.id }, function(result)
@@ -267,7 +267,7 @@ M.commands = {
     end,
   },
   model = {
-    about = "Choose a model, or go on with the named one.",
+    about = "Choose a model, or switch to the named one.",
     argument = "[NAME]",
     run = function(chat, argument)
       if argument ~= "" then
@@ -280,7 +280,7 @@ M.commands = {
     end,
   },
   summarize = {
-    about = "Summarise older messages now.",
+    about = "Summarize older messages now.",
     run = function(chat)
       chat:open()
       about_conversation(chat, methods.SummarizeRequest, {}, function(result)
@@ -290,7 +290,7 @@ M.commands = {
     end,
   },
   expand = {
-    about = "Put back into the context what the summary under the cursor stands for.",
+    about = "Put the messages behind the summary under the cursor back into the context.",
     argument = "[SUMMARY]",
     run = on_summary(methods.SummaryExpandRequest),
   },
@@ -300,15 +300,15 @@ M.commands = {
     run = on_summary(methods.SummaryRegenerateRequest),
   },
   undo = {
-    about = "Take the last change of summaries back; again: the one before it.",
+    about = "Undo the last change of summaries; again, the one before it.",
     run = on_changes(methods.SummaryUndoRequest),
   },
   redo = {
-    about = "Take the last undo back.",
+    about = "Redo the last undone change of summaries.",
     run = on_changes(methods.SummaryRedoRequest),
   },
   approvals = {
-    about = "List the kept answers about tools, and take one back.",
+    about = "List the kept answers about tools, and withdraw one.",
     run = function(chat)
       require("palimpsest.picker").approvals(chat)
     end,
@@ -354,7 +354,7 @@ function M.run(call)
   end
   local root = client.root()
   if not root then
-    vim.notify("Palimpsest: this file lies in no workspace folder. Go to its folder with :cd.", vim.log.levels.ERROR)
+    vim.notify("Palimpsest: this file is in no workspace folder. Go to its folder with :cd.", vim.log.levels.ERROR)
     return
   end
   command.run(require("palimpsest.chat").get(root), argument, call)

@@ -15,11 +15,11 @@ local function check_neovim()
   end
   for _, language in ipairs({ "markdown", "markdown_inline" }) do
     if vim.treesitter.language.add(language) then
-      vim.health.ok(("The tree-sitter parser %s is there."):format(language))
+      vim.health.ok(("The tree-sitter parser %s is installed."):format(language))
     else
       vim.health.warn(
         ("The tree-sitter parser %s is missing: answers are highlighted by the old syntax file."):format(language),
-        "Neovim brings it; look whether its parser folder is in 'runtimepath'."
+        "Neovim includes it; check that its parser folder is in 'runtimepath'."
       )
     end
   end
@@ -47,7 +47,7 @@ local function check_executable()
   if ok and done.code == 0 then
     vim.health.ok(("%s (%s)"):format(vim.trim(done.stdout), path))
   else
-    vim.health.warn(("%s did not tell its version."):format(path), "Run it in a terminal to see what it says.")
+    vim.health.warn(("%s did not print its version."):format(path), "Run it in a terminal to see its output.")
   end
   return true
 end
@@ -73,11 +73,11 @@ local function check_client(root)
   if n_attached > 0 then
     vim.health.ok(("It sees %d open %s."):format(n_attached, n_attached == 1 and "file" or "files"))
   else
-    vim.health.info("No open file is shown to it: files of the folder are, once they are opened.")
+    vim.health.info("It sees no open file yet. It sees the folder's files once they are opened.")
   end
   local experimental = (running.server_capabilities or {}).experimental
   if not (experimental and experimental.palimpsest) then
-    vim.health.error("What was started does not speak Palimpsest's protocol.", "Look at `cmd` in your settings.")
+    vim.health.error("The started program does not speak Palimpsest's protocol.", "Look at `cmd` in your settings.")
     return nil
   end
   return running
@@ -88,7 +88,7 @@ local function check_model(root)
   vim.health.start("Model")
   local status, problem = client.request_sync(root, methods.ModelStatusRequest, {}, WAIT_MS)
   if not status then
-    vim.health.error("The server did not tell how its model stands: " .. (problem or ""))
+    vim.health.error("The server did not report its model's status: " .. (problem or ""))
     return
   end
   local model = status.model

@@ -81,7 +81,7 @@ function M.recovery(chat)
     if err then
       return complain(err)
     elseif #result.turns == 0 then
-      vim.notify("Palimpsest: no answer broke off.")
+      vim.notify("Palimpsest: no answer has broken off.")
       return
     end
     vim.ui.select(result.turns, {
@@ -93,7 +93,7 @@ function M.recovery(chat)
         return
       end
       vim.ui.select(ACTIONS, {
-        prompt = "What to do about it",
+        prompt = "Resolve the answer",
         kind = "palimpsest_recovery_action",
         format_item = function(action)
           return action[2]
@@ -124,7 +124,7 @@ function M.approvals(chat)
       return
     end
     vim.ui.select(result.rules, {
-      prompt = "Take back",
+      prompt = "Withdraw",
       kind = "palimpsest_approval_rule",
       format_item = function(rule)
         return ("%s %s"):format(text.one_line(rule.covers), ANSWERS[rule.answer] or rule.answer)
@@ -136,7 +136,7 @@ function M.approvals(chat)
           if problem then
             complain(problem)
           else
-            vim.notify("Palimpsest: taken back; you are asked again.")
+            vim.notify("Palimpsest: withdrawn; you will be asked again.")
           end
         end)
       end

@@ -125,7 +125,7 @@ function M.facts(chat, query)
   params.query = is_search and query or nil
   client.request(chat.root, method, params, function(err, result)
     if err and err.code == METHOD_NOT_FOUND then
-      vim.notify("Palimpsest: this server keeps no facts; a newer one does.", vim.log.levels.WARN)
+      vim.notify("Palimpsest: this server has no facts; a newer one has.", vim.log.levels.WARN)
     elseif err then
       complain(err)
     else

@@ -7,7 +7,7 @@ import * as p from "../protocol.gen";
 import { describeEvent, describeMoment, describeProgress } from "./events";
 
 const MOST_EVENTS = 200;
-const NO_CONTEXT = "A conversation has a context when something was said in it.";
+const NO_CONTEXT = "A conversation has a context once it has a message.";
 
 type Change = Extract<FromView, { type: "summarize" | "expand" | "regenerate" | "undo" | "redo" }>;
 

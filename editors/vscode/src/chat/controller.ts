@@ -177,7 +177,7 @@ export class ChatController {
                 return this.attachments.add([{ type: "file", path: message.path }], conversationId);
             case "attachSelection": {
                 const selection = this.desk.selection();
-                return selection === undefined ? this.note("Nothing is selected in an editor.") : this.attachments.add([selection], conversationId);
+                return selection === undefined ? this.note("No text is selected in an editor.") : this.attachments.add([selection], conversationId);
             }
             case "detach":
                 return this.attachments.remove(message.id);

@@ -23,11 +23,11 @@ export function describeEvent(event: ContextEvent): ContextEventLine | undefined
         case "context_summarization_complete":
             return line(event.totalItems === undefined ? "Context made smaller" : "Summary written", event.strategy ?? "", saved);
         case "context_summarization_error":
-            return line("Context stays as it is", event.strategy ?? "", event.error ?? "");
+            return line("Context unchanged", event.strategy ?? "", event.error ?? "");
         case "context_summarization_fallback":
             return line("Summary written without a model", event.error ?? "");
         case "context_not_recalled":
-            return line("No room for what was recalled", `${event.projectedTokens ?? 0} of ${event.limitTokens ?? 0} tokens`);
+            return line("No room for recalled text", `${event.projectedTokens ?? 0} of ${event.limitTokens ?? 0} tokens`);
         case "context_left_out":
             return line("Oldest messages left out", saved);
         case "context_rules_cap":

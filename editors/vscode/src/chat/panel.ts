@@ -24,7 +24,7 @@ export class ChatPanel implements vscode.WebviewViewProvider {
         webview.onDidReceiveMessage((value: unknown) => {
             const message = readFromView(value);
             if (message === undefined) {
-                this.log.warn("A message of the panel was not understood and was dropped.");
+                this.log.warn("An invalid message of the panel was dropped.");
                 return;
             }
             this.isReady ||= message.type === "ready";

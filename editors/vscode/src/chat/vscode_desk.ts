@@ -46,7 +46,7 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     async insert(text: string): Promise<void> {
         const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
         if (editor === undefined) {
-            throw new Error("Open the file to insert into first.");
+            throw new Error("First open the file to insert into.");
         }
         await editor.edit((edit) => {
             edit.replace(editor.selection, text);
@@ -56,7 +56,7 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     async apply(text: string, path: string | undefined): Promise<void> {
         const target = path === undefined ? (vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0])?.document.uri : await findInWorkspace(path);
         if (target === undefined || vscode.workspace.getWorkspaceFolder(target) === undefined) {
-            throw new Error("Open the file of the workspace to apply this to first.");
+            throw new Error("First open the workspace file to apply this to.");
         }
         const document = await vscode.workspace.openTextDocument(target);
         const editor = vscode.window.visibleTextEditors.find((each) => each.document === document);
@@ -70,7 +70,7 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
         const name = vscode.workspace.asRelativePath(target);
         try {
             const shown = target.with({ scheme: VscodeDesk.scheme, query: id });
-            await vscode.commands.executeCommand("vscode.diff", target, shown, `${name}: as it is and as proposed`, { preview: true });
+            await vscode.commands.executeCommand("vscode.diff", target, shown, `${name}: current and proposed`, { preview: true });
             const answer = await vscode.window.showInformationMessage(`Apply this change to ${name}?`, "Apply");
             if (answer === "Apply") {
                 if (document.version !== before) {
@@ -88,7 +88,7 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     async openLink(href: string): Promise<void> {
         const address = followable(href);
         if (address === undefined) {
-            throw new Error("This is no link to a page or a file.");
+            throw new Error("This link leads to no page and no file.");
         }
         const uri = vscode.Uri.parse(address, true);
         if (uri.scheme === "file") {

@@ -15,7 +15,7 @@ export function group(facts: readonly FactInfo[]): Group[] {
         const file = each.sources[0]?.path ?? "";
         files.set(file, [...(files.get(file) ?? []), each]);
     }
-    const groups = [...files].sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a.localeCompare(b))).map(([file, those]) => ({ title: file === "" ? "Of no file" : file, facts: those.sort(byType) }));
+    const groups = [...files].sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a.localeCompare(b))).map(([file, those]) => ({ title: file === "" ? "Without a file" : file, facts: those.sort(byType) }));
     return stale.length === 0 ? groups : [{ title: "Stale", facts: stale }, ...groups];
 }
 

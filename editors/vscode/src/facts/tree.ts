@@ -75,10 +75,10 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
     async pin(): Promise<void> {
         const editor = vscode.window.activeTextEditor;
         if (editor === undefined || vscode.workspace.getWorkspaceFolder(editor.document.uri) === undefined) {
-            throw new Error("Open the file of the workspace that the fact is about, and select its lines, first.");
+            throw new Error("First open the file that the fact is about, and select its lines.");
         }
         const { selection, document } = editor;
-        const content = await vscode.window.showInputBox({ title: "Keep a fact", prompt: selection.isEmpty ? "What holds of this file?" : "What holds of the selected lines?" });
+        const content = await vscode.window.showInputBox({ title: "Keep a fact", prompt: selection.isEmpty ? "What is true of this file?" : "What is true of the selected lines?" });
         if (content === undefined || content.trim() === "") {
             return;
         }
@@ -122,10 +122,10 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
                 const { facts } = await this.server.request(FactsListRequest, { folderUri: folder.uri.toString(), limit: PAGE });
                 groups.push(...group(facts).map((each) => ({ group: each, folder, isNamed: folders.length > 1 })));
             }
-            this.say(groups.length === 0 ? "No facts are kept yet." : undefined);
+            this.say(groups.length === 0 ? "There are no facts yet." : undefined);
             return groups;
         } catch (error) {
-            this.say(isUnknownMethod(error) ? "This server keeps no facts." : "The facts could not be read.");
+            this.say(isUnknownMethod(error) ? "This server has no facts." : "The facts could not be read.");
             return [];
         }
     }

@@ -19,5 +19,5 @@ export async function askApproval(params: ApprovalRequestParams, token: vscode.C
         void vscode.window.showInformationMessage(`Palimpsest asks: ${params.title}`, "Look at it").then((choice) => (choice === undefined ? undefined : panel.reveal()));
     }
     const answer = await answered;
-    return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, "The question was settled elsewhere.") : { answer };
+    return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, "The question was answered elsewhere.") : { answer };
 }

@@ -122,7 +122,7 @@ function options({ tools }: AskEditorModelParams): vscode.LanguageModelChatReque
 }
 
 function failed(kind: EditorModelErrorKind, code = REQUEST_FAILED): ResponseError<EditorModelErrorData> {
-    return new ResponseError(code, "The model was not asked, or did not answer.", { kind });
+    return new ResponseError(code, "The model could not be used, or did not answer.", { kind });
 }
 
 /** Codes are VS Code's; names are what Copilot Chat gives its errors, read in its source, 2026-11. */

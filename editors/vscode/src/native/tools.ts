@@ -16,7 +16,7 @@ const TOOLS = {
         schema: v.strictObject({ path: v.exactOptional(path) }),
     },
     symbols: {
-        description: "The symbols whose names match, anywhere in the workspace, as the editor's language tools know them.",
+        description: "The symbols whose names match, anywhere in the workspace, according to the editor's language tools.",
         parameters: { type: "object", properties: { query: { type: "string" } }, required: ["query"], additionalProperties: false },
         schema: v.strictObject({ query: v.pipe(v.string(), v.maxLength(200)) }),
     },

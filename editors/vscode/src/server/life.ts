@@ -53,7 +53,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
             await client.start();
         } catch (error) {
             this.isWanted = false;
-            const sentence = error instanceof ResponseError ? "It ended, or did not answer, as it was started. The log holds its last words." : error instanceof Error ? error.message : "";
+            const sentence = error instanceof ResponseError ? "It ended or did not answer at its start. The log has its last output." : error instanceof Error ? error.message : "";
             this.log.error(`The server could not be started. ${sentence}`);
             this.say("stopped", `The server could not be started. ${sentence}`.trim());
         }
@@ -205,10 +205,10 @@ export class ServerLife implements ServerPort, vscode.Disposable {
                 closed: async () => {
                     const next = this.isWanted ? this.backoff.ended() : { kind: "giveUp" as const };
                     if (next.kind === "giveUp") {
-                        this.say("stopped", this.isWanted ? "The server keeps ending. The log says why." : "The server was stopped.");
+                        this.say("stopped", this.isWanted ? "The server keeps ending. The log has the reason." : "The server was stopped.");
                         return { action: CloseAction.DoNotRestart, handled: true };
                     }
-                    this.say("starting", `The server has ended unexpectedly and is started again${next.delayMs === 0 ? "" : ` in ${next.delayMs / 1000} s`}. What was shown is kept.`);
+                    this.say("starting", `The server has ended unexpectedly and is started again${next.delayMs === 0 ? "" : ` in ${next.delayMs / 1000} s`}. The text that was shown is kept.`);
                     await new Promise((resolve) => setTimeout(resolve, next.delayMs));
                     return { action: this.isWanted ? CloseAction.Restart : CloseAction.DoNotRestart, handled: true };
                 },

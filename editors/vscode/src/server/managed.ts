@@ -53,7 +53,7 @@ export async function ensureEnvironment(options: ManagedOptions): Promise<string
     const base = await findPython(options.python === "" ? namesOf(platform) : [options.python], run, signal);
     await rm(home, { recursive: true, force: true });
     await mkdir(storage, { recursive: true });
-    report("making an environment");
+    report("creating an environment");
     await run(base, ["-I", "-m", "venv", home], signal);
     const install = (...args: string[]) => run(python, ["-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps", ...args], signal);
     report("installing the packages the server needs");
@@ -93,7 +93,7 @@ async function findPython(names: readonly string[], run: Run, signal: AbortSigna
     throw new NoPython(
         bare === undefined
             ? `No Python ${OLDEST.join(".")} or newer was found. Install one, or choose one.`
-            : `Python ${bare} cannot make environments. Install its package python${bare}-venv, or choose another Python.`,
+            : `Python ${bare} cannot create environments. Install its package python${bare}-venv, or choose another Python.`,
     );
 }
 
@@ -107,7 +107,7 @@ async function findCarried(folder: string): Promise<{ wheel: string; requirement
     const name = names.find((each) => each.startsWith("palimpsest_ls-") && each.endsWith(".whl"));
     const requirements = path.join(folder, "requirements.txt");
     if (name === undefined || !existsSync(requirements)) {
-        throw new Error("This build of the extension carries no server. Set palimpsest.server.path or palimpsest.server.python.");
+        throw new Error("This build of the extension contains no server. Set palimpsest.server.path or palimpsest.server.python.");
     }
     const wheel = path.join(folder, name);
     const hash = createHash("sha256");

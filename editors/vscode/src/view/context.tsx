@@ -79,7 +79,7 @@ export function Explain({ state }: { readonly state: State }) {
             {stats !== undefined && (
                 <>
                     <h3>In all</h3>
-                    <ul class="stats" aria-label="What summarising has done">
+                    <ul class="stats" aria-label="Effects of summarizing">
                         {stats.recuts.map((each) => <li key={each.cause}>Re-cut because {visible(describeCause(each.cause))}: {times(each.count)}</li>)}
                         {stats.strategies.map((each) => <li key={each.strategy}>{each.strategy}: {times(each.timesFired)}, {tokens(each.tokensSaved)} tokens saved</li>)}
                         {stats.summaries.map((each) => <li key={each.kind}>{each.count === 1 ? "1 summary" : `${each.count} summaries`} ({each.kind}) took {tokens(each.inputTokens + each.outputTokens)} tokens and {(each.durationMs / 1000).toFixed(1)} s</li>)}

@@ -35,7 +35,7 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked }:
         <article class={`message ${message.role}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} data-testid={`message-${message.id}`}>
             {message.isHidden ? (
                 <details>
-                    <summary>{name}: taken back</summary>
+                    <summary>{name}: rolled back</summary>
                     {parts}
                 </details>
             ) : (
@@ -53,7 +53,7 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked }:
                         </header>
                     )}
                     {edited === undefined ? parts : <Edit text={edited} onDone={(text) => { setEdited(undefined); if (text !== undefined) { post({ type: "editAndFork", messageId: message.id, text }); } }} />}
-                    {message.state !== "complete" && <p class="state">{message.state === "interrupted" ? "The server ended while this was being said." : `This answer was ${message.state}.`}</p>}
+                    {message.state !== "complete" && <p class="state">{message.state === "interrupted" ? "The server ended during this message." : `This answer was ${message.state}.`}</p>}
                     {message.notes.map((note, index) => <p key={index} class="state">{visible(note)}</p>)}
                 </>
             )}

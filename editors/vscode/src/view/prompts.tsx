@@ -12,7 +12,7 @@ export function ApprovalCard({ approval }: { readonly approval: Approval }) {
     return (
         <section class="card approval" role="group" aria-label={request.title} data-testid="approval">
             <p><strong>{visible(request.title)}</strong></p>
-            <pre class="shown" tabIndex={0} aria-label="What would happen">{request.shown}</pre>
+            <pre class="shown" tabIndex={0} aria-label="The effect">{request.shown}</pre>
             <div class="tools">
                 <button type="button" onClick={answer("once")}>Allow once</button>
                 {request.mayBeAlways && <button type="button" class="secondary" onClick={answer("always")}>Always allow {visible(request.covers)}</button>}
@@ -29,7 +29,7 @@ const WHY = {
     incomplete: "The server ended in the middle of it.",
 } as const;
 
-const FATE = { finished: "finished", notRun: "not begun", unknown: "it is unknown whether it took effect" } as const;
+const FATE = { finished: "finished", notRun: "not started", unknown: "it is unknown whether it took effect" } as const;
 
 export function RecoveryCard({ answer }: { readonly answer: BrokenAnswer }) {
     const { post } = useEnds();

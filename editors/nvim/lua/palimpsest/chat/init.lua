@@ -86,7 +86,7 @@ local function hear_context(chat, event)
       chat.activity = ("summarizing: %d of %d messages…"):format(event.itemsProcessed or 0, event.totalItems)
     end
   elseif event.type == "context_not_recalled" then
-    chat:note("The context is full: what was found in earlier messages was not added to yours.")
+    chat:note("The context is full: text found in earlier messages was not added to yours.")
   else
     chat.activity = nil
     if event.error then

@@ -34,9 +34,9 @@ local M = {}
 ---@field is_running? boolean
 
 local ENDINGS = {
-  cancelled = "Stopped; what had come is kept.",
-  errored = "It broke off by an error; what had come is kept. :Palimpsest continue or retry goes on.",
-  interrupted = "It broke off when its server ended; what had come is kept. :Palimpsest continue or retry goes on.",
+  cancelled = "Stopped; the text that had arrived is kept.",
+  errored = "It broke off with an error; the text that had arrived is kept. :Palimpsest continue or retry goes on.",
+  interrupted = "It broke off when its server ended; the text that had arrived is kept. :Palimpsest continue or retry goes on.",
 }
 
 local HEADERS = { user = "You", assistant = "Answer", note = "Palimpsest" }
@@ -66,7 +66,7 @@ local function render_part(part)
   local name = text.one_line(part.name or "tool")
   local lines = { "    " .. name }
   vim.list_extend(lines, indented(part.text))
-  local state = part.is_running and "running" or "asked for"
+  local state = part.is_running and "running" or "requested"
   if part.result then
     state = part.is_error and "failed" or text.counted(#vim.split(part.result, "\n", { plain = true }), "line")
     table.insert(lines, part.is_error and "    ✗ failed:" or "    → result:")
@@ -137,13 +137,13 @@ end
 ---@param summaries palimpsest.CoveredRange[]
 local function group_of(message, summaries)
   if message.isHidden then
-    return { key = "hidden", label = "▸ %s taken back; no model sees them" }
+    return { key = "hidden", label = "▸ %s rolled back; no model sees them" }
   end
   for _, summary in ipairs(summaries) do
     if message.id >= summary.first and message.id < summary.last then
       return {
         key = "summary " .. summary.id,
-        label = "▸ %s, for which summary " .. summary.id .. " stands in the context",
+        label = "▸ %s, replaced by summary " .. summary.id .. " in the context",
       }
     end
   end

@@ -99,7 +99,7 @@ function Chat:send()
   if vim.trim(typed) == "" then
     return
   elseif self:is_answering() and not is_command(typed) then
-    vim.notify("Palimpsest: an answer is still coming. Stop it, or send this when it is there.")
+    vim.notify("Palimpsest: an answer is still coming. Stop it, or send this when it is complete.")
     return
   end
   local message, attachments = self.input:take()
