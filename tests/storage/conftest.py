@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _template_store() -> None:
-    """Here the migrations run for every store."""
+    """A no-op here: the migrations run for every store."""

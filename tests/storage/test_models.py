@@ -1,4 +1,4 @@
-"""What was learned about a model comes back as it was written; a learned limit counts for 30 days."""
+"""Values learned about a model are read as they were written; a learned limit counts for 30 days."""
 
 from __future__ import annotations
 

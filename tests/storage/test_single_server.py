@@ -1,5 +1,5 @@
 """Where file locks do not work, one server writes and says so; a second one reads, and refuses to write with a sentence
-that says why and what to do."""
+that gives the reason and advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The store: private files, one transaction a call, gapless chained messages, fenced writers, one commit a step."""
+"""The store: private files, one transaction for each call, chained messages without a gap, fenced writers, one commit
+for each step."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ async def test_every_file_is_private(store: Store) -> None:
 async def test_a_store_that_could_not_be_opened_holds_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Cursor(sqlite3.Cursor):
         def execute(self, sql: str, *parameters: Any) -> Cursor:
-            if "synchronous" in sql:  # what came before it has an answer that nobody has read
+            if "synchronous" in sql:  # the statement before it has rows that nobody has read
                 raise sqlite3.OperationalError("disk I/O error")
             super().execute(sql, *parameters)
             return self
@@ -358,7 +359,7 @@ async def test_what_cannot_be_written_can_be_read(tmp_path: Path, monkeypatch: p
 
 
 def make_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file is opened for writing any more, as far as the system is asked by us."""
+    """Makes the system refuse to open files for writing."""
     really = os.open
 
     def refuse(path: Any, flags: int, *more: Any, **named: Any) -> int:

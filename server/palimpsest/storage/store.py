@@ -248,7 +248,7 @@ class Store:
                 return HiddenWords()
             found = self._in_transaction(self._write_db, _mend_hidden_words)
         except (PalimpsestError, peewee.PeeweeException, sqlite3.Error, ValueError, KeyError, TypeError) as error:
-            log.warning("what is left of hidden words could not be looked for: %s", type(error).__name__)
+            log.warning("the search for hidden words failed: %s", type(error).__name__)
             return HiddenWords()
         if found.of_purged:
             sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")

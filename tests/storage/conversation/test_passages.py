@@ -1,5 +1,5 @@
-"""What retrieval reads of the messages follows from them and from what is hidden, however the store came to it; nothing
-of a purged message stays in it, and no question can break its syntax."""
+"""The index for retrieval follows from the messages and the hidden ranges, by whatever path they came into the store;
+no purged word stays in it, and no question can break its syntax."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def say(store: Store, *contents: Content | str, at: str = NOW) -> None:
 
 
 def state() -> tuple[list[Any], list[Any], list[Any]]:
-    """Everything the index holds: what it knows of messages, each row's sizes, and each word with its places."""
+    """The whole content of the index: the rows of messages, each row's sizes, and each word with its places."""
     sql.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, passage_search, instance)")
     try:
         return (

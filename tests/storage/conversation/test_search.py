@@ -1,5 +1,5 @@
-"""Search finds what was said by word forms and by parts of identifiers, whatever a person types, and never what was
-purged or, unless asked, rolled back."""
+"""Search finds messages by word forms and by parts of identifiers, for any text that a person types, and never finds
+purged words or, by default, words that were rolled back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`doctor` finds what is wrong with a store, says it without a word of what was said, and mends what loses nothing."""
+"""`doctor` finds the faults of a store, reports them without any text of a message, and repairs those whose repair
+loses nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def summary(start: int, end: int) -> NewSummary:
 
 @pytest.fixture
 async def directory(tmp_path: Path) -> Path:
-    """A sound store that nobody holds."""
+    """A sound store that no server holds."""
     store = await open_store(tmp_path / "store")
     await store.run(fill, store)
     await store.close()
@@ -73,13 +74,13 @@ async def directory(tmp_path: Path) -> Path:
 
 
 def change(directory: Path, sql: str) -> None:
-    """What a fault, or a program that is not ours, might do."""
+    """Changes the database as a fault, or another program, might do."""
     with closing(sqlite3.connect(directory / DATABASE_NAME, isolation_level=None)) as database:
         database.executescript(sql)
 
 
 def problems(report: Report) -> set[str]:
-    """The checks that are not in order."""
+    """The checks that found a problem."""
     for finding in report.findings:
         assert SECRET not in finding.text
     return {finding.check for finding in report.findings if finding.verdict is not Verdict.OK}
@@ -192,7 +193,7 @@ async def test_a_rebuilt_index_finds_what_was_lost_from_it(directory: Path) -> N
 
 
 async def leave_open(directory: Path) -> Store:
-    """A server with a turn that has shown something."""
+    """A server with an open turn that has shown something."""
     dead = await open_store(directory)
 
     def admit() -> turns.Admission:

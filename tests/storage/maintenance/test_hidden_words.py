@@ -1,4 +1,4 @@
-"""A store in which an earlier version left words that were rolled back or purged takes them back when it is opened."""
+"""Opening a store takes words out of use that were rolled back or purged and that an earlier version left."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fact_of(message_id: int, conversation_id: ConversationId = C, content: str =
 
 
 def write(directory: Path, text: str, tokens: int) -> None:
-    """A summary of 4 to 7, written behind the roll back, in the newest cut."""
+    """A summary of messages 4 to 7 in the newest cut, written after the roll back."""
     change(
         directory,
         f"""INSERT INTO summary (id, conversation, start_message_id, end_message_id, level, kind, text, original_tokens,
@@ -93,7 +93,7 @@ async def test_where_nobody_counted_the_messages_a_summary_is_not_suspected(dire
 
 
 async def poison_with_purged_words(directory: Path) -> None:
-    """A purge of messages 4 and 5, which a fork has too, and then the facts that a late extraction stored."""
+    """Purges messages 4 and 5, which a fork has too, and then adds the facts that a late extraction stored."""
     store = await open_store(directory)
 
     def poison() -> None:

@@ -1,4 +1,5 @@
-"""What a damaged store still holds comes out of it, verified; the damaged file itself is never changed."""
+"""A rescue brings everything that a damaged store still holds into a verified one; the damaged file itself is never
+changed."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ async def database(tmp_path: Path) -> Path:
 
 
 def overwrite(database: Path, *pages: int) -> bytes:
-    """Makes the pages unreadable; the file as it is then."""
+    """Makes the pages unreadable. Returns the content of the file then."""
     with database.open("r+b") as file:
         for page in pages:
             file.seek((page - 1) * 4096)
@@ -75,7 +76,7 @@ def root_page(database: Path, table: str) -> int:
 
 
 def imported(saved: Saved) -> dict[str, Transfer]:
-    """What the files hold, which is sound or refused."""
+    """Imports the files, each of which is sound or refused."""
     found = [decode(path.read_text()) for path in saved.files]
     return {transfer.header.id: transfer for transfer in found}
 

@@ -39,7 +39,7 @@ def lineage_faults() -> dict[str, str]:
         seen, at = {each}, each
         while (parent := parents[at][0]) is not None:
             if parent not in parents or parent in seen:
-                found[each] = "is a fork of what is not there"
+                found[each] = "is a fork of a conversation that does not exist"
                 break
             if not 0 < parents[at][1] <= parents[parent][2]:
                 found[each] = f"was forked behind the end of {parent}"

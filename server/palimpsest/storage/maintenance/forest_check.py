@@ -23,7 +23,7 @@ def summary_faults() -> list[str]:
         for summary in summaries.values():
             what = f"summary {summary.id} of conversation {conversation_id}"
             if summary.end > n_messages or summary.level < 1:
-                found.append(f"{what} stands for messages that are not there, or has no level")
+                found.append(f"{what} covers messages that do not exist, or has no level")
             children = [summaries.get(child) for child in summary.children]
             if any(child is None for child in children):
                 found.append(f"{what} is made of one that is not there")
@@ -44,7 +44,9 @@ def cut_faults() -> list[str]:
         )
         for version, blocks, end in versions:
             if end > n_messages or any(block not in summaries for block in json.loads(blocks)):
-                found.append(f"cut {version} of conversation {conversation_id} names what is not there")
+                found.append(
+                    f"cut {version} of conversation {conversation_id} names a summary or a message that does not exist"
+                )
         if conversation_id not in lost and not _partitions(conversation_id, n_messages):
             found.append(f"the context of conversation {conversation_id} does not show each message exactly once")
     return found

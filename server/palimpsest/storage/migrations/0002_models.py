@@ -1,4 +1,4 @@
-"""What is learned about models: how they count, and what they take."""
+"""Values learned about models: their calibrations, and limits from errors."""
 
 STATEMENTS = (
     """CREATE TABLE calibration (

@@ -1,4 +1,4 @@
-"""Roll back, fork, archive, drafts, and what the user expanded."""
+"""Roll backs, forks, archived conversations, drafts, and the ranges that the user expanded."""
 
 STATEMENTS = (
     "ALTER TABLE conversation ADD COLUMN parent TEXT",

@@ -1,4 +1,4 @@
-"""Full-text search over messages, and the role of those that were purged."""
+"""Full-text search over messages, and the role of purged messages."""
 
 import json
 

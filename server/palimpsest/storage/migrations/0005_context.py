@@ -1,4 +1,4 @@
-"""Re-cuts say what they did, summaries what they cost; pins and withdrawals; what is left out of a cut."""
+"""Effects of re-cuts and costs of summaries; pins and withdrawals; the ranges that a cut leaves out."""
 
 STATEMENTS = (
     "ALTER TABLE cut ADD COLUMN saved TEXT NOT NULL DEFAULT '{}'",

@@ -1,4 +1,4 @@
-"""Answers of the user that are kept: which tool calls always run, and which never do."""
+"""The user's kept answers: tool calls that always run, and tool calls that never do."""
 
 STATEMENTS = (
     """CREATE TABLE approval_rule (

@@ -1,4 +1,4 @@
-"""What the user chose to do about a turn that ended, and where a turn goes on with an answer that broke off."""
+"""The user's choice about an ended turn, and the answer that a turn continues."""
 
 STATEMENTS = (
     "ALTER TABLE turn ADD COLUMN resolution TEXT",

@@ -1,4 +1,4 @@
-"""A turn may be asked to stop by a server that does not run it."""
+"""A server that does not run a turn may ask for its end."""
 
 STATEMENTS = ("ALTER TABLE turn ADD COLUMN cancel_requested INTEGER NOT NULL DEFAULT 0",)
 

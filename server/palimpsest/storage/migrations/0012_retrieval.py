@@ -1,4 +1,4 @@
-"""The index that retrieval reads: passages of messages, with what scoring needs, and facts."""
+"""The index for retrieval: passages of messages, with the data that scoring needs, and facts."""
 
 STATEMENTS = (
     """CREATE TABLE indexed_message (

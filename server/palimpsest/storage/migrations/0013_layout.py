@@ -1,4 +1,4 @@
-"""A conversation may be laid out otherwise than the settings say."""
+"""A conversation may have another layout than the settings."""
 
 STATEMENTS = ("ALTER TABLE conversation ADD COLUMN layout TEXT",)
 

@@ -1,4 +1,4 @@
-"""A fact that is forgotten is kept for some time, out of sight, so that it can be restored."""
+"""A forgotten fact is kept for some time, out of sight, so that it can be restored."""
 
 STATEMENTS = (
     """CREATE TABLE forgotten (

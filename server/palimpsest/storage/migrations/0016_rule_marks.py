@@ -1,4 +1,4 @@
-"""How far a conversation was looked through for standing rules, and which of its messages rule."""
+"""The messages of a conversation that contain rules, as far as it was searched for them."""
 
 STATEMENTS = (
     """CREATE TABLE rule_mark (

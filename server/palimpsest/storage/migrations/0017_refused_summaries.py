@@ -1,4 +1,4 @@
-"""What models took for summaries that could not be used."""
+"""The costs of models' texts that were refused as summaries."""
 
 STATEMENTS = (
     """CREATE TABLE refused_summary (

@@ -1,4 +1,4 @@
-"""Which message took a fact back, where no other fact stands in its place: when it is hidden, the fact holds again."""
+"""The message that closed a fact without a successor: when it is hidden, the fact holds again."""
 
 STATEMENTS = (
     "ALTER TABLE fact ADD COLUMN closed_by_conversation TEXT",

@@ -1,4 +1,4 @@
-"""What was added behind messages is asked for by conversation whenever memory is held against the store."""
+"""Injections are counted by conversation whenever a context in memory is compared with the store."""
 
 STATEMENTS = ("CREATE INDEX injection_conversation ON injection (conversation)",)
 

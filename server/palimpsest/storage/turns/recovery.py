@@ -60,7 +60,7 @@ def unresolved() -> list[UnresolvedTurn]:
     )
     found: list[UnresolvedTurn] = []
     for row in [_Row.of(each) for each in broken]:
-        if _stands_last(row, row.conversation_id):
+        if _is_last(row, row.conversation_id):
             title = conversations.get(row.conversation_id).title
             answer = message_log.read_visible(row.conversation_id, row.asked + 1)
             found.append(
@@ -218,7 +218,7 @@ def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> _Row:
     row = _ended(turn_id)
     if row.conversation_id == conversation_id and row.resolution in _WENT_ON:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
-    if not _stands_last(row, conversation_id):
+    if not _is_last(row, conversation_id):
         raise InvalidRequest(
             "This turn is not the conversation's last one, or its message was taken back. "
             "Roll the conversation back to it, or fork it there."
@@ -230,7 +230,7 @@ def _set_resolution(turn_id: TurnId, resolution: Resolution) -> None:
     execute("UPDATE turn SET resolution = ? WHERE id = ?", resolution.value, turn_id)
 
 
-def _stands_last(row: _Row, conversation_id: ConversationId) -> bool:
+def _is_last(row: _Row, conversation_id: ConversationId) -> bool:
     """Whether the turn's user message is visible, and every visible message after it belongs to an answer to it."""
     asked = row.asked
     if conversation_id != row.conversation_id != conversations.owner_of(conversation_id, asked):
