@@ -13,7 +13,6 @@ from acp.helpers import resource_link_block, start_tool_call, text_block, tool_c
 from palimpsest.domain import foreign_json
 from palimpsest.domain.approvals import PROPOSE_EDIT, RUN_COMMAND, show_command, visible
 from palimpsest.domain.context.events import ContextEventType
-from palimpsest.domain.context.strategies import SUMMARIZING
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -25,6 +24,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     TurnId,
 )
+from palimpsest.domain.strategy_names import SUMMARIZING
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.services.events import ContextEvent
 

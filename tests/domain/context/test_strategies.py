@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from typing import get_args
 
 import hypothesis.strategies as st
 from hypothesis import given
 from tests.domain.histories import as_lives, histories
 
 from palimpsest.domain.context.cut import MessagePiece, keep_from, piece_starts, running_request
-from palimpsest.domain.context.strategies import STRATEGIES, Situation, choose_strategy, threshold, tool_calls
+from palimpsest.domain.context.strategies import (
+    MERGING,
+    STRATEGIES,
+    Situation,
+    choose_strategy,
+    threshold,
+    tool_calls,
+)
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result, user_message
+from palimpsest.domain.strategy_names import StrategyName
 
 
 def situation(pieces: list[MessagePiece], **changes: int) -> Situation:
@@ -50,6 +60,13 @@ def test_tool_calls_that_are_not_old_yet_stay() -> None:
     contents = [user_message("q"), *work(1), *work(2), *work(3)]
     assert tool_calls(situation(as_lives(contents), tool_age=10)) == []
     assert tool_calls(situation(as_lives(contents), tool_age=2)) == [(1, 3)]
+
+
+def test_every_strategy_that_can_be_set_has_its_function_and_is_explained_in_the_documents() -> None:
+    names = get_args(StrategyName)
+    assert set(names) == {*STRATEGIES, MERGING}
+    architecture = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text("utf-8")
+    assert [name for name in names if f"`{name}`" not in architecture] == []
 
 
 def test_the_first_strategy_that_reaches_the_target_is_followed_else_the_one_that_frees_most() -> None:

@@ -22,6 +22,7 @@ from palimpsest.domain.context.cut import (
     total_tokens,
 )
 from palimpsest.domain.messages import MessageId, Role
+from palimpsest.domain.strategy_names import SUMMARIZING, StrategyName
 
 _SMALLEST_STRETCH: Final = 200
 """Raw tokens of tool work below which a summary of its own is not worth its frame."""
@@ -73,10 +74,8 @@ def _has_tools(stretch: Sequence[Piece]) -> bool:
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"tool_calls": tool_calls, "threshold": threshold}
-MERGING: Final = "goal_batch"
-"""The name under which merging older blocks is switched on; it needs no plan of its own."""
-MANUAL: Final = "manual"
-"""A summary that the user asked for."""
+MERGING: Final[StrategyName] = "goal_batch"
+"""Switches the merging of older blocks on; it needs no plan of its own."""
 LEAVING_OUT: Final = "leave_out"
 """The oldest messages are not sent any more, where summaries are switched off."""
 DISTILLING: Final = "distil"
@@ -85,8 +84,6 @@ HANDING_OVER: Final = "previews"
 """The largest messages are sent as previews."""
 REFRESHING: Final = "injections"
 """What was added behind earlier messages is not sent any more."""
-SUMMARIZING: Final = frozenset((*STRATEGIES, MERGING, MANUAL))
-"""Those that write summaries."""
 EVERY_NAME: Final = SUMMARIZING | {LEAVING_OUT, DISTILLING, HANDING_OVER, REFRESHING}
 """Of what makes a context smaller, as events and statistics say it."""
 

@@ -13,9 +13,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from palimpsest.domain.settings.schema import NAME, Setting, check, declare, settings_of
-
-StrategyName = Literal["tool_calls", "threshold", "goal_batch"]
-
+from palimpsest.domain.strategy_names import StrategyName
 
 Layout = Literal["log", "librarian"]
 """How a request is laid out."""

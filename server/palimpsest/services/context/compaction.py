@@ -33,7 +33,6 @@ from palimpsest.domain.context.strategies import (
     DISTILLING,
     HANDING_OVER,
     LEAVING_OUT,
-    MANUAL,
     MERGING,
     REFRESHING,
     blocks_tokens,
@@ -42,6 +41,7 @@ from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings.settings import ContextSettings
+from palimpsest.domain.strategy_names import MANUAL
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context.compaction_plan import (
     ISOLATED_SHARE,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
 
 import attrs
 
 from palimpsest.domain.context.events import ContextEventFields
 from palimpsest.domain.context.events import ContextEventType as ContextEventType  # it is part of the protocol
+from palimpsest.domain.strategy_names import SUMMARIZING as SUMMARIZING
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
@@ -112,10 +112,6 @@ class ContextUsage(Wire):
     """Whether the context could be sent as it is. A turn summarizes by itself when it must."""
     last_summary_at: str | None = None
     """When the last summary was written. Absent: none was."""
-
-
-SUMMARIZING: Final = frozenset(("tool_calls", "threshold", "goal_batch", "manual"))
-"""The strategies that write summaries."""
 
 
 @attrs.frozen(eq=False, repr=False)
