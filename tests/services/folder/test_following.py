@@ -254,7 +254,7 @@ async def test_who_follows_a_turn_when_the_folder_is_closed_is_told_so(bench: Op
     await other.until_text("one ")
     assert other.following.is_followed
     await other.following.close()
-    with pytest.raises(StoreError, match="has let go of the folder"):
+    with pytest.raises(StoreError, match="has left the folder"):
         await follower
     await asyncio.wait_for(other.following.wait_until_free(), WAIT_S)
 

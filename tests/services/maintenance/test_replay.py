@@ -95,7 +95,7 @@ def test_every_broken_prefix_is_printed_with_its_cause(tmp_path: Path, capsys: p
     assert main(arguments) == 0
     printed = [line.strip() for line in capsys.readouterr().out.splitlines() if "prefix broken" in line]
     assert printed == [
-        f"prefix broken before message {each['before']} of turn: re-cut by {each['cause']}, "
+        f"prefix broken before message {each['before']} of turn: compaction by {each['cause']}, "
         f"{each['kept_tokens']} of {each['total_tokens']} tokens kept"
         for each in breaks
     ]
@@ -106,7 +106,7 @@ def test_long_sessions_are_summed_up_apart(tmp_path: Path, capsys: pytest.Captur
     files = [str(write(tmp_path / f"{n}.jsonl", pair * n)) for n in (49, 50)]
     assert main(["replay", *files]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("the 1 of at least 100 exchanges") for line in lines) == 1
+    assert sum(line.startswith("1 with at least 100 exchanges") for line in lines) == 1
     assert sum("(50)" in line and "lowest prefix" in line for line in lines) == 1
 
 
