@@ -1,7 +1,7 @@
 """What must hold after a fault, read from the SQLite file itself and compared with what the editors were shown.
 
-Nothing of the product's storage is used: a mistake there must not hide itself. Digests are derived by the rules of the
-design (a hash over canonical JSON), written down here a second time.
+Nothing of the product's storage is used: a mistake there must not hide itself. Digests are derived by the same rules (a
+hash over canonical JSON), written down here a second time.
 """
 
 from __future__ import annotations

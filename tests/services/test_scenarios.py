@@ -1,4 +1,4 @@
-"""The scenarios that the first plan named, by their names, on the real engine and a real store."""
+"""Scenarios of whole conversations, each by its name, on the real engine and a real store."""
 
 from __future__ import annotations
 
