@@ -67,6 +67,19 @@ async def test_what_a_turn_adds_is_announced_with_a_larger_number(tmp_path: Path
         assert told == sorted(told)
 
 
+async def test_a_search_that_finds_nothing_says_so_and_what_to_do(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        nothing = (await ed.chat("Who flies the zeppelin?"))["result"]["text"]
+        assert nothing.startswith("This is a search, not the answer of a model. Nothing in this folder's files")
+        for path in folder.iterdir():
+            path.unlink()
+        empty = (await ed.chat("When does the pump start?"))["result"]["text"]
+        assert empty.startswith("This is a search, not the answer of a model. There are no text files in this folder")
+        (folder / "notes.md").write_text("The pump starts at noon.\n")
+        found = (await ed.chat("When does the pump start?"))["result"]["text"]
+        assert "\n`notes.md:1`\n\n> ```\n> The pump starts at noon.\n> ```\n" in found
+
+
 async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_message_does(
     tmp_path: Path, folder: Path
 ) -> None:
