@@ -194,7 +194,7 @@ async def test_an_editor_that_leaves_in_the_middle_of_a_call_ends_the_call_and_n
     await asyncio.wait_for(held, WAIT_S)
     two.client.writer.close()
     assert (await turn.answer())["result"]["status"] == "committed"
-    assert "went away while the tool ran. It is unknown whether it took effect" in desk.told()
+    assert "left while the tool ran. It is unknown whether the tool took effect" in desk.told()
     assert "There is no tool" in await desk.ask(one, "editor_symbols"), "its tools stayed"
 
 
@@ -239,7 +239,7 @@ async def test_the_first_of_two_editors_answers_and_the_other_is_told(desk: Desk
 async def test_an_answer_that_is_none_is_no(desk: Desk, reply: Message) -> None:
     editor = await desk.connect()
     editor.client.raw_replies[APPROVE] = lambda _: reply
-    assert "no editor is there that can ask" in await desk.ask(editor, "run_command", command=["touch", "made"])
+    assert "No editor is connected that can ask" in await desk.ask(editor, "run_command", command=["touch", "made"])
     assert not (desk.root / "made").exists()
 
 
@@ -354,7 +354,7 @@ async def test_an_editor_that_takes_no_versions_is_sent_no_edits(desk: Desk, cap
     editor = await desk.connect(capabilities=capabilities)
     (desk.root / "a.py").write_text("one\n")
     told = await desk.ask(editor, "propose_edit", path="a.py", edits=[{"old_text": "one", "new_text": "1"}])
-    assert "No editor is there that can apply edits" in told
+    assert "No editor is connected that can apply edits" in told
     assert editor.client.received(APPROVE) == []
 
 

@@ -195,7 +195,7 @@ async def test_rolling_back_again_hides_nothing_more_and_keeps_the_draft(bench: 
     await b.session.conversations.roll_back(b.conversation_id, MessageId(6))
     before = await b.session.conversations.read(b.conversation_id, None, 100)
     for hidden in (6, 7):
-        with pytest.raises(InvalidRequest, match="not shown any more"):
+        with pytest.raises(InvalidRequest, match="is hidden or purged"):
             await b.session.conversations.roll_back(b.conversation_id, MessageId(hidden))
     after = await b.session.conversations.read(b.conversation_id, None, 100)
     assert set(after.hidden) == set(before.hidden) == {6, 7}

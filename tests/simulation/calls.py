@@ -215,7 +215,8 @@ class Calls:
 
     def _look_at_result(self, call: Call, result: Any) -> None:
         has_refused = re.match(
-            r"The user said no|The user never wants|Nobody could be asked|The user does not trust", result.text
+            r"The user said no|The user never allows|No editor is connected that can ask|The user does not trust",
+            result.text,
         )
         if has_refused and call.n_run:
             self.world.problem("refused and done", f"{call.tool} {call.key}: {result.text[:60]}")

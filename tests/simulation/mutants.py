@@ -373,7 +373,7 @@ MUTANTS: Final = (
         "a question stays on the other screens when one has answered",
         "services/tools/approvals.py",
         "            for task in asked:\n"
-        "                task.cancel()  # which takes the question off the other screens\n"
+        "                task.cancel()  # removes the question from the other screens\n"
         "            await asyncio.gather(*asked, return_exceptions=True)\n",
         "            pass\n",
         profile="approvals",

@@ -310,7 +310,7 @@ it("folds the messages for which a summary stands, which can be expanded, undone
   leaves("undo", n)
   shows("Undone: ")
   leaves("redo", n - 1)
-  shows("Done again: ")
+  shows("Redone: ")
 end)
 
 it("forks from the message under the cursor, and picks a conversation", function()

@@ -233,9 +233,9 @@ async def test_summaries_are_undone_redone_expanded_and_written_again(bench: Ope
     for number in range(6):
         await b.ask(f"Question {number}: which color has the gate?")
     await said(b, "/summarize 0-3")
-    assert "Undone: messages 0 to 3 stand without their summary." in plain_back(await said(b, "/undo"))
+    assert "Undone: messages 0 to 3 are in the context without their summary." in plain_back(await said(b, "/undo"))
     assert "| summary 1 |" not in await said(b, "/context")
-    assert "Done again: a summary stands for messages 0 to 3." in plain_back(await said(b, "/redo"))
+    assert "Redone: a summary covers messages 0 to 3." in plain_back(await said(b, "/redo"))
     assert "was written again" in await said(b, "/regenerate 1")
     assert "Messages 0 to 3 stand for themselves again." in plain_back(await said(b, "/expand 2"))
     for wrong in ("/expand x", "/regenerate one"):

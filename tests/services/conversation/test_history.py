@@ -179,13 +179,17 @@ async def test_undo_walks_back_through_every_change_and_redo_comes_forward_again
     for wanted in reversed(stood[:-1]):
         done = await undo(b.conversation_id)
         assert summary_ids(await state_of(b)) == wanted
-    assert (done.start, done.end, done.reason) == (0, 4, "Undone: messages 0 to 3 stand without their summary.")
+    assert (done.start, done.end, done.reason) == (
+        0,
+        4,
+        "Undone: messages 0 to 3 are in the context without their summary.",
+    )
     with pytest.raises(InvalidRequest, match="Nothing to undo"):
         await undo(b.conversation_id)
     for wanted in stood[1:]:
         done = await redo(b.conversation_id)
         assert summary_ids(await state_of(b)) == wanted
-    assert done.reason == "Done again: a summary stands for messages 8 to 9."
+    assert done.reason == "Redone: a summary covers messages 8 to 9."
     with pytest.raises(InvalidRequest, match="Nothing to redo"):
         await redo(b.conversation_id)
     assert len(await b.said()) == 16
@@ -211,7 +215,7 @@ async def test_undo_ends_at_a_roll_back(bench: Opener) -> None:
     await b.session.conversations.roll_back(b.conversation_id, MessageId(14))
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(4)))
     await b.session.conversations.undo(b.conversation_id)
-    with pytest.raises(InvalidRequest, match="not what was rolled back"):
+    with pytest.raises(InvalidRequest, match="does not bring back hidden messages"):
         await b.session.conversations.undo(b.conversation_id)
 
 
@@ -265,6 +269,6 @@ async def test_the_newest_message_is_rolled_back_if_it_is_still_the_newest(bench
         b.conversation_id,
         "a test",
     )
-    with pytest.raises(InvalidRequest, match="not the newest any more"):
+    with pytest.raises(InvalidRequest, match="no longer the newest one"):
         await editor.rollback_last_message(WritableContext(state, lease), MessageId(2))
     await b.store.run(leases.release, lease)

@@ -253,7 +253,7 @@ async def test_purging_a_whole_fork_leaves_its_parent_alone(bench: Opener) -> No
     await b.ask(f"What if {SECRET}?", "fork")
     would = await b.session.purging.what_would_go(b.conversation_id, None)
     assert "messages 8 to 9" in would
-    assert "from this fork, and not from where they were said, messages 0 to 7" in would
+    assert "messages 0 to 7, from this fork only" in would
     scope = await purge(b)
     assert (scope.start, scope.end, scope.others) == (8, 10, ())
     assert files_with(b, SECRET) == {}

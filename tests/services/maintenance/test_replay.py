@@ -129,7 +129,7 @@ async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener
     assert isinstance(first, MessagePiece)
     state.pieces[0] = replace(first, preview=user_message("something else"), preview_tokens=6)
     checker.check(await requests.prepare(context, state.budget.budget))
-    assert report.violations == ["before message 3: the prefix broke without a re-cut"]
+    assert report.violations == ["before message 3: the prefix broke without a compaction"]
     assert report.breaks == []
 
 
@@ -194,7 +194,7 @@ def test_a_messy_recording_becomes_whole_pairs_with_nothing_dropped() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "holds no message"),
+        ("", "has no message"),
         ("not json", "Line 1"),
         ('{"role": "robot", "content": ""}', "Line 1"),
         ("[1]", "Line 1"),

@@ -157,7 +157,7 @@ async def test_what_facts_follow_is_what_may_have_been_applied(desk: Desk) -> No
 async def test_without_an_editor_that_can_apply_it_nobody_is_asked(desk: Desk) -> None:
     (desk.root / "a.py").write_text("one\n")
     desk.editor.can_apply = False
-    with desk.refused("No editor is there that can apply edits"):
+    with desk.refused("No editor is connected that can apply edits"):
         await desk.edit("a.py", ("one", "1"))
     other = ScriptedEditor()
     desk.editors.attach(other)

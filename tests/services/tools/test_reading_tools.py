@@ -288,7 +288,7 @@ async def test_files_that_are_no_text_or_too_large_are_left_out_and_counted(desk
     desk.write("b.txt", "needle".ljust(MAX_SEARCHED_BYTES + 1))
     desk.write("c.txt", "needle")
     assert await desk.call("search_files", pattern="needle") == (
-        "c.txt\n1\tneedle\n[Not searched, because binary, too large or not to be opened: 2 files.]"
+        "c.txt\n1\tneedle\n[2 files not searched: binary, too large, or not readable.]"
     )
 
 

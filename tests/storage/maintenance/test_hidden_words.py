@@ -164,8 +164,8 @@ async def test_a_repair_says_what_it_took_back(directory: Path) -> None:
     report = await repair(directory)
     did = [f.text for f in report.findings if f.check == "repair" and f.verdict is Verdict.REPAIRED]
     assert len(did) == 2
-    assert "rolled-back messages, and are used no more: 1" in did[0]
-    assert "purged messages that were removed" in did[1]
+    assert "of hidden messages, which are no longer used: 1" in did[0]
+    assert "purged messages that were deleted" in did[1]
     assert problems(await examine(directory)) == set()
     assert report.backup is not None
     assert "walrus" not in all_text(directory)

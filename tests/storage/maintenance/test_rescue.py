@@ -172,7 +172,7 @@ async def test_what_is_only_in_the_log_is_saved_too(tmp_path: Path) -> None:
 
 async def test_nothing_is_written_over(database: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    with pytest.raises(InvalidRequest, match="cannot be made"):
+    with pytest.raises(InvalidRequest, match="cannot be created"):
         await rescue(database, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -1,1 +1,1 @@
-"""Conversations: their life, search, purge, transfer and documents."""
+"""Conversations: creation, history, search, purge, transfer and documents."""

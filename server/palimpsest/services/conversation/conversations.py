@@ -1,4 +1,4 @@
-"""Conversations as people use them: begin, list, read, summarise, switch models."""
+"""The conversations of a folder: create, list, read, summarize, roll back, fork, switch models."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ MAX_PAGE = 1000
 DEFAULT_PAGE = 200
 _SWITCH: Final = "a model switch"
 _LOOK_AGAIN_S: Final = 1.0
-"""How long a switch that waits goes without looking whether the conversation is free."""
+"""The time after which a waiting switch looks again whether the conversation is free."""
 
 
 class TurnFailed(PalimpsestError):
-    """A turn that ended in an error. What it had said is kept."""
+    """A turn ended in an error. Its partial answer is kept."""
 
     def __init__(self, turn: TurnRecord, error: PalimpsestError) -> None:
         super().__init__(str(error), error.detail)
@@ -53,12 +53,12 @@ class TurnFailed(PalimpsestError):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A turn whose answer is still coming."""
+    """A turn that is still running."""
 
     turn_id: TurnId
     last_seq: int
     text: str
-    """What its open step has said so far."""
+    """The text of its current step so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +68,29 @@ class Page:
     record: ConversationRecord
     messages: tuple[StoredMessage, ...]
     hidden: frozenset[MessageId]
-    """Those of them that were rolled back."""
+    """The ids of those that are hidden."""
     next: MessageId | None
     running: Running | None
 
 
 @dataclass(frozen=True, slots=True)
 class NewestHidden:
-    """The newest range of messages that was hidden or purged, by its number; 0 when there is none."""
+    """The number of the newest range of hidden or purged messages; 0 when there is none."""
 
     here: int
-    """In the conversation."""
+    """Running turns in the conversation."""
     anywhere: int
-    """In any conversation of the folder."""
+    """Running turns in any conversation of the folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """A turn as the store knows it."""
+    """A turn as the store has it."""
 
     turn: TurnRecord
     message_ids: tuple[MessageId, ...]
     text: str
-    """Everything the assistant has said in it that is committed."""
+    """All committed text of the assistant in the turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Conversations:
     listeners: Listeners
 
     async def create(self, title: str | None, model: str | None) -> ConversationRecord:
-        """A new conversation; without a title, its first message will give one. Raises NotFound for the model."""
+        """Create a conversation. Without a title, its first message gives one. Raises NotFound for the model."""
         models = self.contexts.models
         chosen = models.default() if model is None else models.get(model)
         models.provider(chosen)
@@ -111,8 +111,8 @@ class Conversations:
         return await self.store.run(conversations.create, conversation_id, title_of(cleaned), chosen.name, utc_now())
 
     def blank(self) -> ConversationRecord:
-        """A conversation with the default model that is not stored: its first message stores it
-        (`TurnEngine.begin`), so that nothing is left behind when that cannot be."""
+        """A new conversation with the default model, not stored yet. Its first message stores it (`TurnEngine.begin`),
+        so a refused first message leaves nothing behind."""
         models = self.contexts.models
         chosen = models.default()
         models.provider(chosen)
@@ -122,7 +122,7 @@ class Conversations:
         )
 
     async def list(self) -> list[tuple[ConversationRecord, TurnId | None]]:
-        """The last changed first, each with the turn that runs in it."""
+        """The conversations, the last changed first, each with its running turn."""
 
         def read() -> list[tuple[ConversationRecord, TurnId | None]]:
             return [
@@ -143,7 +143,7 @@ class Conversations:
         return await self.store.read(turn_records.has_turn, turn_id)
 
     async def read(self, conversation_id: ConversationId, start: int | None, limit: int | None) -> Page:
-        """A page of messages, and what a running turn has said so far, as of one moment."""
+        """A page of messages and the text of a running turn, as of one moment."""
         first = 0 if start is None else start
         count = DEFAULT_PAGE if limit is None else limit
         if first < 0 or not 1 <= count <= MAX_PAGE:
@@ -183,7 +183,7 @@ class Conversations:
         return await self.store.read(read)
 
     async def require_success(self, turn_id: TurnId) -> TurnOutcome:
-        """The outcome of an ended turn. Raises TurnFailed for one that errored."""
+        """The outcome of an ended turn. Raises TurnFailed for a failed one."""
         outcome = await self.outcome(turn_id)
         turn = outcome.turn
         if turn.state is TurnState.ERRORED:
@@ -194,32 +194,32 @@ class Conversations:
         return outcome
 
     async def conversation_of_request(self, request_id: str) -> ConversationId | None:
-        """Where a request that is repeated had made its turn."""
+        """The conversation in which a turn with this request id was made; None when there is none."""
         return await self.store.read(turn_records.conversation_of_request, request_id)
 
     async def rename(self, conversation_id: ConversationId, title: str) -> ConversationRecord:
-        """The user's name for it, at most 60 characters. Raises InvalidRequest for an empty one."""
+        """Set the title, cut to 60 characters. Raises InvalidRequest for an empty one."""
         cleaned, _ = clean_text(title)
         if not title_of(cleaned):
-            raise InvalidRequest("A conversation's name needs at least one character.")
+            raise InvalidRequest("A title needs at least one character.")
         return await self._change(
             conversation_id, lambda: conversations.rename(conversation_id, title_of(cleaned), utc_now())
         )
 
     async def archive(self, conversation_id: ConversationId, *, is_archived: bool) -> ConversationRecord:
-        """Archived conversations stay as they are; editors may leave them out of lists."""
+        """Archive a conversation, or undo that. It stays as it is; editors may leave it out of lists."""
         return await self._change(
             conversation_id, lambda: conversations.set_archived(conversation_id, utc_now(), is_archived=is_archived)
         )
 
     async def set_layout(self, conversation_id: ConversationId, layout: str | None) -> ConversationRecord:
-        """How its requests are laid out from its next turn on; None: as the settings say. Raises InvalidRequest."""
+        """Set the layout of its requests from its next turn on; None for the setting. Raises InvalidRequest."""
         if layout is not None and layout not in get_args(Layout):
             raise InvalidRequest(f"There is no layout {layout!r}. Choose one of: {', '.join(get_args(Layout))}.")
         return await self._change(conversation_id, lambda: conversations.set_layout(conversation_id, layout, utc_now()))
 
     async def set_draft(self, conversation_id: ConversationId, text: str) -> ConversationRecord:
-        """What the user has typed and not sent."""
+        """Store the text that the user has typed and not sent."""
         cleaned, _ = clean_text(text)
         return await self._change(conversation_id, lambda: conversations.set_draft(conversation_id, cleaned, utc_now()))
 
@@ -236,9 +236,10 @@ class Conversations:
     async def fork(
         self, conversation_id: ConversationId, after: MessageId | None, title: str | None
     ) -> ConversationRecord:
-        """A new conversation with the messages up to and with `after`, widened to whole exchanges; None: all.
+        """Create a conversation with the messages up to and including `after`, widened to whole exchanges; None for
+        all.
 
-        Never waits: what a running turn has not committed is not in it. Raises InvalidRequest for no such message.
+        Never waits: it lacks what a running turn has not committed. Raises InvalidRequest for an unknown message.
         """
         cleaned, _ = clean_text(title or "")
         child = ConversationId(machine.new_id())
@@ -263,9 +264,8 @@ class Conversations:
         return await self.store.run(write)
 
     async def roll_back(self, conversation_id: ConversationId, to: MessageId | None) -> RolledBack:
-        """Hides the messages from `to` on, or the newest one where None; the user's first hidden one becomes the draft.
-
-        Either is widened to whole exchanges.
+        """Hide the messages from `to` on, or the newest one for None, widened to whole exchanges. The text of the first
+        hidden user message becomes the draft.
         """
         pieces = (await self.contexts.state(conversation_id)).pieces
         if to is None and not pieces:
@@ -308,16 +308,17 @@ class Conversations:
         wanted: tuple[MessageId, MessageId] | None,
         asked_by: EditorId | None = None,
     ) -> Summarized:
-        """Raises ConversationBusy while a turn or another change holds the conversation."""
+        """Summarize a range of messages. Raises ConversationBusy while a turn or another change holds the
+        conversation."""
         async with self._writing(conversation_id, "a summary") as context:
             context.state.asked_by = asked_by
             return await RequestedSummaries(self.contexts).summarize(context, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
-        """Waits for the end of a turn that runs; one server's switches take place in the order in which they were asked
-        for. Who is cancelled while waiting has switched nothing.
+        """Switch the model once no turn runs. Switches of one server happen in the order of their calls. A caller that
+        is cancelled while it waits has switched nothing.
 
-        Raises NotFound for a model that is unknown or not configured, ConversationBusy while anything else but a turn
+        Raises NotFound for a model that is unknown or not configured, ConversationBusy while anything other than a turn
         or a switch holds the conversation.
         """
         models = self.contexts.models
@@ -328,13 +329,13 @@ class Conversations:
             unsubscribe = self.listeners.add(lambda _: news.set())
             try:
                 while True:
-                    news.clear()  # before the try: what happens from then on is not missed
+                    news.clear()  # before the try, so that no later event is missed
                     try:
                         return await self._switch(conversation_id, model)
                     except ConversationBusy as busy:
                         if busy.holder not in (TURN, _SWITCH):
                             raise
-                    # A server that dies tells nobody, so it is looked at again without news.
+                    # A dying server sends no event, so look again without one.
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(_LOOK_AGAIN_S):
                             await news.wait()
@@ -348,11 +349,11 @@ class Conversations:
                 is_held = True
                 return await switch_model(self.contexts, context, model)
         finally:
-            if is_held:  # told when the lease is given back, because others may wait for it
+            if is_held:  # an event about the released lease: others may wait for it
                 self.changed(conversation_id)
 
     def changed(self, conversation_id: ConversationId) -> None:
-        """Tells everybody that a conversation is another one now, or free."""
+        """Publish that a conversation has changed, or is free."""
         self.listeners.tell(ConversationChanged(conversation_id))
 
     def _writing(

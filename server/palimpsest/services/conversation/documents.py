@@ -1,8 +1,8 @@
-"""Which document shows which conversation, and the files of such documents.
+"""Chat documents: the record of which document shows which conversation, and the files themselves.
 
-A document belongs to a conversation because a record beside the store says so, never because of what stands in it. The
-records and, unless the user asks for the workspace folder, the documents lie in the store's directory, for the user
-alone. A file is made with a head and an input only; what else is in it the editor has saved.
+A document belongs to a conversation because a record beside the store says so, never because of its text. The records
+are in the store's directory, which only the user can read. So are the documents, unless the user wants them in the
+workspace folder. A new file has a head and an input only; the editor saves the rest.
 """
 
 from __future__ import annotations
@@ -24,50 +24,49 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.store import Store
 
 FOLDER: Final = "chats"
-"""Below the store's directory: the documents."""
+"""The folder of the documents in the store's directory."""
 _RECORDS: Final = "bindings"
 _LONGEST_NAME: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ChatDocuments:
-    """Of one workspace folder."""
+    """The chat documents of one workspace folder."""
 
     root: Path
     """Resolved."""
     store: Store
 
     async def conversation_of(self, path: Path) -> ConversationId | None:
-        """What a document shows; None: nothing was ever said about it, whatever it says."""
+        """The conversation that a document shows; None for a document without a record, whatever its text says."""
         return await asyncio.to_thread(self._read, path)
 
     async def document_of(self, conversation_id: ConversationId) -> Path | None:
-        """A document of the conversation that is still there, the oldest path first."""
+        """An existing document of the conversation, the oldest path first."""
         return await asyncio.to_thread(self._find, conversation_id)
 
     async def bind(self, path: Path, conversation_id: ConversationId) -> None:
-        """From now on the document shows that conversation. The user has said so."""
+        """Record that the document shows the conversation, because the user said so."""
         await asyncio.to_thread(self._write, path, conversation_id, is_users=True)
 
     async def create(self, conversation_id: ConversationId, title: str, *, in_folder: bool) -> Path:
-        """A document of the conversation, which has none. In the workspace folder it is kept out of git, where the
-        folder is a repository. Raises InvalidRequest when it cannot be made."""
+        """Create a document for a conversation that has none. In a workspace folder that is a git repository, git
+        ignores it. Raises InvalidRequest when it cannot be created."""
         try:
             return await asyncio.to_thread(self._create, conversation_id, title, in_folder)
         except OSError as error:
             raise InvalidRequest(
-                f"The chat document could not be made ({type(error).__name__}). Look whether the folder can be written."
+                f"The chat document could not be created ({type(error).__name__}). Check that the folder is writable."
             ) from error
 
     async def empty(self, conversation_id: ConversationId, title: str) -> None:
-        """Empties every document of the conversation: an editor may have saved what was said there. They go on showing
-        it, but for those that were named by another title than it has now, which may be of what is gone: they are
-        removed. Raises StoreError, behind the others, for one that could not be changed."""
+        """Empty every document of the conversation, because an editor may have saved messages there. A document whose
+        name comes from an earlier title is removed, because that title may come from a purged message; the others go on
+        showing the conversation. Raises StoreError, after all others are done, for one that could not be changed."""
         await asyncio.to_thread(self._empty, conversation_id, title)
 
     async def empty_one(self, path: Path) -> None:
-        """Empties a document: its editor has saved what was said there and is gone. Where it shows no conversation any
-        more it is removed."""
+        """Empty a document that its editor has saved and closed. A document without a conversation is removed."""
         await asyncio.to_thread(self._empty_one, path)
 
     @property
@@ -84,7 +83,7 @@ class ChatDocuments:
         return min((path for _, path in self._all(conversation_id) if path.is_file()), default=None)
 
     def _all(self, conversation_id: ConversationId) -> list[tuple[Path, Path]]:
-        """Record and document, whether or not that is there."""
+        """Remove the record and the document, which need not exist."""
         named = [(record, _path(record)) for record in (self._folder / _RECORDS).glob("*.json")]
         return [(one, path) for one, path in named if path is not None and _conversation(one, path) == conversation_id]
 
@@ -108,13 +107,13 @@ class ChatDocuments:
             ) from reason
 
     def _empty_one(self, path: Path) -> None:
-        with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at that very moment
+        with contextlib.suppress(FileNotFoundError, FileExistsError):  # an editor may save it at the same time
             path.unlink()
             if self._record(path).is_file():
                 _write_private(path, whole(HEAD, ""))
 
     def _write(self, path: Path, conversation_id: ConversationId, *, is_users: bool) -> None:
-        """`is_users`: the user has named the document."""
+        """`is_users`: whether the user has named the document."""
         record = self._record(path)
         record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = record.with_suffix(f".{os.getpid()}.partial")
@@ -128,7 +127,7 @@ class ChatDocuments:
         for number in itertools.count(1):
             path = folder / f"{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
             if in_folder:
-                _keep_out_of_git(self.root, path.name)  # before it is there
+                _keep_out_of_git(self.root, path.name)  # before the document exists
             try:
                 _write_private(path, whole(HEAD, ""))
             except FileExistsError:
@@ -143,7 +142,7 @@ def _slug(title: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Raises FileExistsError: nothing is overwritten and no link followed."""
+    """Create a file. Raises FileExistsError: nothing is overwritten, and no link is followed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     with open(descriptor, "w", encoding="utf-8", newline="\n") as out:
         out.write(text)
@@ -170,7 +169,7 @@ def _conversation(record: Path, path: Path) -> ConversationId | None:
 
 
 def _keep_out_of_git(root: Path, name: str) -> None:
-    """Adds the file to what the repository's own copy ignores, which no commit holds."""
+    """Add the file to the local ignore rules of the repository, which are in no commit."""
     exclude = _exclude_file(root)
     if exclude is None:
         return
@@ -185,7 +184,7 @@ def _keep_out_of_git(root: Path, name: str) -> None:
 
 
 def _exclude_file(root: Path) -> tuple[Path, str] | None:
-    """The repository's `info/exclude`, and where `root` is in the repository; None outside of one."""
+    """The repository's `info/exclude`, and the place of `root` in the repository; None outside a repository."""
     for top in (root, *root.parents):
         git = top / ".git"
         if git.is_file():  # a work tree beside its repository

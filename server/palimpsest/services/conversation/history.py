@@ -1,6 +1,6 @@
-"""Changing what stands in a context without changing what was said: roll back, expand, undo, regenerate.
+"""Changes of a conversation's history and summaries: roll back, expand, regenerate, undo, redo.
 
-Each changes the cut and only the cut: no message and no summary is deleted. The caller holds the lease.
+Each of them changes the cut. No message and no summary is deleted. The caller holds the lease.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ from palimpsest.storage.context.visibility import HidingEffect
 from palimpsest.storage.conversation import conversations, message_log
 
 _LONGEST_EXCHANGE: Final = 500
-"""Messages looked at to find where an exchange begins: a batch of parallel calls is far smaller."""
+"""The messages that are searched for the beginning of an exchange. A batch of parallel calls is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """What a roll back hid."""
+    """The messages [start, end) that a rollback hid."""
 
     start: MessageId
     end: MessageId
     draft: str
-    """The user's first hidden message, to be sent again."""
+    """The text of the first hidden user message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recut:
-    """What a change of the cut did. Tokens are the model's."""
+    """The result of a change of the cut. Tokens are the model's."""
 
     tokens_before: int
     tokens_after: int
     start: MessageId
     end: MessageId
-    """One more than the last message it concerned."""
+    """One more than the last affected message."""
     reason: str
-    """What was done, in a sentence for people."""
+    """The change, as a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEditor:
-    """The changes a user may ask for, on one folder's conversations."""
+    """The changes that a user may make to the conversations of one folder."""
 
     engine: ContextEngine
 
     async def roll_back(self, context: WritableContext, to: MessageId) -> RolledBack:
-        """Hides the messages from `to` on, widened to the beginning of its exchange. They stay readable.
+        """Hide the messages from `to` on, widened to the beginning of its exchange. They stay readable.
 
-        Raises InvalidRequest when there is no such message, or when it was rolled back already.
+        Raises InvalidRequest when there is no such message, or when it is hidden already.
         """
         state = context.state
         if not 0 <= to < state.n_messages:
@@ -86,8 +86,8 @@ class HistoryEditor:
         return RolledBack(start, end, draft)
 
     async def cut_without_hidden(self, context: WritableContext, hid: HidingEffect) -> None:
-        """The best cut for what is left after something was hidden. What is hidden is in no context any more when this
-        begins, so nothing is lost when it is cut off."""
+        """Choose the best cut for the messages that are left. The hidden ones are in no context already, so nothing is
+        lost when this is cancelled."""
         await self.engine.read_again(context)
         state = context.state
         if hid.has_lost_summaries or state.cut.left_out:
@@ -96,19 +96,19 @@ class HistoryEditor:
             await (await self.engine.compactor(state)).adopt(context, state.pieces, CutCause.ROLLBACK)
 
     async def rollback_last_message(self, context: WritableContext, last: MessageId) -> RolledBack:
-        """Hides the newest message, widened to its exchange, if it is still that one: somebody else may have written.
+        """Hide the newest message, widened to its exchange.
 
-        Raises InvalidRequest when it is not.
+        Raises InvalidRequest when `last` is no longer the newest one, because somebody else has written.
         """
         state = context.state
         if not state.pieces or last != state.pieces[-1].end - 1:
-            raise InvalidRequest(f"Message {last} is not the newest any more. Read the conversation again.")
+            raise InvalidRequest(f"Message {last} is no longer the newest one. Read the conversation again.")
         return await self.roll_back(context, last)
 
     async def expand(self, context: WritableContext, summary_id: SummaryId) -> Recut:
-        """Puts what a summary was made of in its place: lower summaries where there are any, else the originals.
+        """Replace a summary by its lower summaries, or, when it has none, by the original messages.
 
-        Raises InvalidRequest, with the numbers, when that does not fit.
+        Raises InvalidRequest, with the numbers, when these do not fit.
         """
         state = context.state
         index, old = self._find(state, summary_id)
@@ -124,13 +124,13 @@ class HistoryEditor:
             )
         pieces = [*state.pieces[:index], *finer, *state.pieces[index + 1 :]]
         shown = (old.start, old.end) if all(isinstance(piece, MessagePiece) for piece in finer) else None
-        reason = f"Messages {old.start} to {old.end - 1} stand for themselves again."
+        reason = f"Messages {old.start} to {old.end - 1} are in the context again, without a summary."
         if shown is None:
-            reason = f"What the summary of messages {old.start} to {old.end - 1} was made of stands in its place."
+            reason = f"The summary of messages {old.start} to {old.end - 1} is replaced by the summaries below it."
         return await self._adopt(context, pieces, old.start, old.end, reason, expanded=shown)
 
     async def regenerate(self, context: WritableContext, summary_id: SummaryId) -> Recut:
-        """Writes the summary again, over what it was made of; the old one stays in the forest."""
+        """Write a summary again from the same messages and summaries. The old one stays stored."""
         state = context.state
         _, old = self._find(state, summary_id)
         made_of = await self._made_of(state, old)
@@ -138,15 +138,16 @@ class HistoryEditor:
         state.renew_estimator()
         before = state.estimate.mean
         if await (await self.engine.compactor(state)).write_again(context, old, pending) is None:
-            raise InvalidRequest("A new summary would not be shorter than what it stands for, so the old one stays.")
+            raise InvalidRequest(
+                "A new summary would not be shorter than the messages that it covers, so the old one stays."
+            )
         reason = f"The summary of messages {old.start} to {old.end - 1} was written again."
         return Recut(before, state.estimate.mean, old.start, old.end, reason)
 
     async def undo(self, context: WritableContext) -> Recut:
-        """Goes back to what stood before the last change of summaries, and with each further undo to what stood before
-        that.
+        """Undo the last change of summaries; each further call undoes the change before.
 
-        Raises InvalidRequest when nothing did, when messages were rolled back since, or when it would not fit.
+        Raises InvalidRequest when there is none, when messages were rolled back since, or when the cut would not fit.
         """
         state = context.state
         walked = await self.engine.store.read(cuts.cut_history, state.id)
@@ -154,19 +155,21 @@ class HistoryEditor:
             return await self._put_back(context, walked.done[-2], CutCause.UNDO)
         if walked.ends_at_roll_back:
             raise InvalidRequest(
-                "Undo is for summaries, not what was rolled back or answered anew: that can still be read."
+                "Undo changes summaries only. It does not bring back hidden messages, which you can still read."
             )
         raise InvalidRequest("Nothing to undo: the context is as it was before any summary was written.")
 
     async def redo(self, context: WritableContext) -> Recut:
-        """Takes the last undo back.
+        """Redo the change that was undone last.
 
-        Raises InvalidRequest when there is none, when summaries changed since, or when it would not fit.
+        Raises InvalidRequest when there is none, when summaries changed since, or when the cut would not fit.
         """
         state = context.state
         walked = await self.engine.store.read(cuts.cut_history, state.id)
         if not walked.undone:
-            raise InvalidRequest("Nothing to redo: no change of summaries was undone, or others were made since.")
+            raise InvalidRequest(
+                "Nothing to redo: no change of summaries was undone, or the summaries have changed since."
+            )
         return await self._put_back(context, walked.undone[-1], CutCause.REDO)
 
     async def _put_back(
@@ -185,11 +188,11 @@ class HistoryEditor:
         pieces = [piece for piece in pieces if not any(start <= piece.start < end for start, end in left_out)]
         room = state.cut.estimator.raw_within(state.budget.wall) - state.fixed_tokens
         if total_tokens(pieces) > room:
-            raise InvalidRequest("The context as it was before does not fit any more, so it stays as it is.")
+            raise InvalidRequest("The earlier context no longer fits, so the context stays as it is.")
         before, sent_before = _blocks(state.pieces), state.cut.left_out
         gone = [each for key, each in before.items() if key not in _blocks(pieces)]
         back = [each for key, each in _blocks(pieces).items() if key not in before]
-        verb = "Undone" if cause is CutCause.UNDO else "Done again"
+        verb = "Undone" if cause is CutCause.UNDO else "Redone"
         concerned = [*gone, *back]
         start = min((each.start for each in concerned), default=MessageId(0))
         end = max((each.end for each in concerned), default=MessageId(state.n_messages))
@@ -219,11 +222,11 @@ class HistoryEditor:
             if isinstance(piece, SummaryPiece) and piece.summary.id == summary_id:
                 return index, piece
         raise NotFound(
-            f"There is no summary {summary_id} in this conversation's context. Show the context and choose one."
+            f"There is no summary {summary_id} in this conversation's context. Choose one that the context shows."
         )
 
     async def _made_of(self, state: ContextState, old: SummaryPiece) -> list[Piece]:
-        """Lower summaries with the messages between them, or the originals."""
+        """The lower summaries with the messages between them, or the original messages."""
         summaries = await self.engine.store.read(summary_tree.read, state.id, old.summary.children)
         children = children_of(old.summary, {each.id: each for each in summaries})
         pieces: list[Piece] = []
@@ -234,7 +237,7 @@ class HistoryEditor:
         return pieces + await self._originals(state, position, old.end)
 
     async def _originals(self, state: ContextState, start: MessageId, end: MessageId) -> list[Piece]:
-        """The visible messages [start, end), live; large ones as previews, as when they were accepted."""
+        """The visible messages [start, end), verbatim; large ones as previews, as when they were accepted."""
         if start >= end:
             return []
         store = self.engine.store
@@ -250,13 +253,11 @@ class HistoryEditor:
         return list(with_previews(self.engine.settings, state, fresh))
 
     async def _exchange_start(self, state: ContextState, message_id: MessageId) -> MessageId:
-        """The first message of the exchange that holds `message_id`. Raises InvalidRequest for a hidden message."""
+        """The first message of the exchange that has `message_id`. Raises InvalidRequest for a hidden message."""
         before = MessageId(max(0, message_id - _LONGEST_EXCHANGE))
         pieces = await self._originals(state, before, MessageId(message_id + 1))
         if not pieces or pieces[-1].start != message_id:
-            raise InvalidRequest(
-                f"Message {message_id} is not shown any more: it was rolled back or purged. Nothing was changed."
-            )
+            raise InvalidRequest(f"Message {message_id} is hidden or purged. Nothing was changed.")
         starts = [pieces[index].start for index in piece_starts(pieces)]
         return max((start for start in starts if start <= message_id), default=message_id)
 
@@ -268,13 +269,13 @@ def _blocks(pieces: Sequence[Piece]) -> dict[SummaryId, SummaryPiece]:
 def _difference(
     gone: Sequence[SummaryPiece], back: Sequence[SummaryPiece], sent_before: Ranges, sent_now: Ranges
 ) -> str:
-    """What stands otherwise, in words."""
-    said = [f"a summary stands for messages {each.start} to {each.end - 1}" for each in back]
+    """The difference between two cuts, in words."""
+    said = [f"a summary covers messages {each.start} to {each.end - 1}" for each in back]
     for each in gone:
         if not any(other.start <= each.start and each.end <= other.end for other in back):
-            said.append(f"messages {each.start} to {each.end - 1} stand without their summary")
+            said.append(f"messages {each.start} to {each.end - 1} are in the context without their summary")
     said += [f"messages {start} to {end - 1} are sent" for start, end in sent_before if (start, end) not in sent_now]
     said += [
         f"messages {start} to {end - 1} are left out" for start, end in sent_now if (start, end) not in sent_before
     ]
-    return ", ".join(said) or "the context stands as it did"
+    return ", ".join(said) or "the context is the same"

@@ -1,7 +1,7 @@
-"""Reading a file that somebody imports: an exported conversation or a recorded session, compressed where `.xz` says so.
+"""The reader of imported files: an exported conversation or a recorded session, compressed when its name ends in `.xz`.
 
-A small file may hold a gigabyte, and one line of it more than a reader of JSON should be given. So it is read piece by
-piece, and refused at the first byte that is too much.
+A small compressed file may contain a gigabyte, and one line may be too long for a JSON parser. So the file is read
+piece by piece and refused at the first byte too many.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 from palimpsest.domain.errors import InvalidRequest
 
 MAX_FILE_BYTES: Final = 1 << 30
-"""What is read of a file, decompressed."""
+"""The largest file, decompressed."""
 MAX_LINE_BYTES: Final = 128 << 20
-"""A line holds one message; the longest result of a tool that is kept is shorter, whatever is in it."""
+"""The longest line. A line has one message, and the longest stored result of a tool is shorter."""
 _PIECE_BYTES: Final = 1 << 20
 
 
 def read_import(path: Path) -> bytes:
-    """The file's content, decompressed. Raises InvalidRequest when it cannot be read or holds too much."""
+    """The content of the file, decompressed. Raises InvalidRequest when it is unreadable or too large."""
     try:
         if not path.is_file():
             raise InvalidRequest(f"There is no file {path}. Name an exported conversation or a recorded session.")
@@ -33,11 +33,11 @@ def read_import(path: Path) -> bytes:
                 data += piece
                 if len(data) > MAX_FILE_BYTES:
                     raise InvalidRequest(
-                        f"{path} holds more than {MAX_FILE_BYTES >> 20} MiB, which is no conversation."
+                        f"{path} holds more than {MAX_FILE_BYTES >> 20} MiB, which is not a conversation."
                     )
                 if len(data) - line_start > MAX_LINE_BYTES:
                     raise InvalidRequest(
-                        f"{path} has a line of more than {MAX_LINE_BYTES >> 20} MiB, which is no message. "
+                        f"{path} has a line of more than {MAX_LINE_BYTES >> 20} MiB, which is not a message. "
                         "Nothing was imported."
                     )
     except (OSError, EOFError, lzma.LZMAError) as error:

@@ -1,4 +1,4 @@
-"""Carries out, while others go on, what the store has noted as left to do (`storage/conversation/pending_work`)."""
+"""Carries out the pending work that the store has recorded (`storage/conversation/pending_work`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from palimpsest.storage.conversation import pending_work
 from palimpsest.storage.store import Store
 
 _REST: Final = 0.5
-"""Between two pieces, as a share of what the last one took."""
+"""The pause between two pieces, as a share of the duration of the last one."""
 _LONGEST_REST_S: Final = 0.05
 _PAUSES_S: Final = (1.0, 10.0, 60.0)
-"""After which it is tried again in the background."""
+"""The time until the next try in the background."""
 
 
 async def do_pending_work(store: Store) -> None:
-    """In pieces, each as long as a transaction may be. Between two of them it rests, because another server that waits
-    to write looks only now and then whether it may. Raises StoreError; what is left then is done another time."""
+    """Do the work in pieces, each as long as a transaction may take. It pauses between two pieces, because another
+    server that waits to write looks only now and then. Raises StoreError; the rest is done another time."""
     clock = asyncio.get_running_loop().time
     while True:
         began = clock()
@@ -28,8 +28,8 @@ async def do_pending_work(store: Store) -> None:
 
 
 async def keep_at_pending_work(store: Store) -> None:
-    """As `do_pending_work`, in the background: a disk that was full for a moment does not leave what was imported
-    without being found until the folder is opened anew."""
+    """Like `do_pending_work`, in the background and with another try after a failure: otherwise, after a full disk, an
+    imported conversation would not be searchable until the folder is opened again."""
     for pause_s in _PAUSES_S:
         try:
             return await do_pending_work(store)

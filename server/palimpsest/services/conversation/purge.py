@@ -1,4 +1,4 @@
-"""Purging what was said, when the user asks for it and confirms it."""
+"""The purge of messages, which the user requests and confirms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from palimpsest.storage.lifecycle.purge import Scope
 log = logging.getLogger(__name__)
 
 Range = tuple[MessageId, MessageId] | None
-"""[start, end), or all of a conversation."""
+"""A range [start, end) of messages, or None for the whole conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +34,30 @@ class Purging:
     contexts: ContextEngine
     listeners: Listeners
     documents: ChatDocuments
-    """Views of conversations, which editors may have saved."""
+    """The chat documents, which editors may have saved."""
 
     async def purge(self, conversation_id: ConversationId, wanted: Range, *, is_confirmed: bool) -> Scope:
-        """Removes the content of the messages, and what was made of it, from every file of the store and every
-        context; what it did.
+        """Delete the content of the messages, and everything derived from it, from every file of the store and every
+        context. Returns what was deleted.
 
-        Raises InvalidRequest, which says what would be removed, unless confirmed; ConversationBusy while a
-        conversation that has the messages is written. A caller that is cancelled does not stop it half-way.
+        Raises InvalidRequest, which says what would be deleted, when it is not confirmed; ConversationBusy while
+        somebody writes to a conversation that has the messages. Cancelling the caller does not stop it half-way.
         """
         if not is_confirmed:
             would = await self.what_would_go(conversation_id, wanted)
-            raise InvalidRequest(f"{would} To do it, ask again with `confirm` set to true.")
+            raise InvalidRequest(f"{would} To delete it, repeat the request with `confirm` set to true.")
         work = asyncio.create_task(self._purge(conversation_id, wanted), name=f"purge {conversation_id}")
         work.add_done_callback(_log_failure)
         return await asyncio.shield(work)
 
     async def what_would_go(self, conversation_id: ConversationId, wanted: Range) -> str:
-        """In a sentence for people."""
+        """The effect of a purge, as a sentence for people."""
         return _what_would_go(await self.contexts.store.read(purging.find_scope, conversation_id, wanted))
 
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
         scope = await store.read(purging.find_scope, conversation_id, wanted)
-        async with self.contexts.background.paused(scope.touched):  # nothing that reads the words is under way
+        async with self.contexts.background.paused(scope.touched):  # no background work reads the words
             done = await store.run(purging.purge, store.writer(utc_now()), conversation_id, wanted)
             try:
                 for each in done.scope.touched:
@@ -74,11 +74,11 @@ class Purging:
         return done.scope
 
     async def finish(self) -> None:
-        """Takes out of the files what was purged, also what a server that ended meanwhile had left. Nobody reads the
-        words any more, so nothing waits for this but the answer to the purge."""
+        """Delete the purged words from the files, also those that a server left when it ended. Nobody reads the words
+        any more, so only the answer to the purge waits for this."""
         store = self.contexts.store
         files = None
-        while files is None:  # another server may have begun to purge since there was nothing left to do
+        while files is None:  # another server may have begun a purge meanwhile
             await do_pending_work(store)
             files = await store.read(pending_work.files_to_empty)
         try:
@@ -93,14 +93,14 @@ class Purging:
         self.listeners.tell(ConversationChanged(conversation_id))
 
     async def _choose_anew(self, lease: HeldLease) -> None:
-        """The best cut that what is left allows."""
+        """Choose the best cut for the messages that are left."""
         context = await self.contexts.hold(lease)
         frame_digest = context.state.frame.digest()
         await self.contexts.adopt_anew(context, CutCause.ROLLBACK, frame_digest=frame_digest)
 
 
 async def resume(purges: Purging) -> None:
-    """What a server that ended meanwhile had left of long work on the store is done, in the background."""
+    """Finish, in the background, the long work on the store that an ended server has left."""
     store = purges.contexts.store
     if await store.read(pending_work.is_any_left_of_a_purge):
         await purges.finish()
@@ -109,7 +109,7 @@ async def resume(purges: Purging) -> None:
 
 
 def _log_failure(work: asyncio.Task[Scope]) -> None:
-    """Whoever asked may be gone, so nobody else would hear of it. What could not be begun needs no word."""
+    """Log a failure: the caller may be gone. A purge that could not begin needs no log."""
     if work.cancelled() or (error := work.exception()) is None:
         return
     if not isinstance(error, InvalidRequest | NotFound | ConversationBusy):
@@ -118,18 +118,19 @@ def _log_failure(work: asyncio.Task[Scope]) -> None:
 
 
 def _drop_copies(directory: Path) -> None:
-    """Copies of the whole store hold what was purged as well."""
+    """Delete the copies of the whole store, which contain the purged words."""
     for copy in list(backups.kept(directory)):
         copy.unlink(missing_ok=True)
 
 
 def set_aside(directory: Path) -> list[str]:
-    """Folders with damaged stores: they may hold what was purged, and what nothing else has. The user decides."""
+    """The folders with damaged stores. They may contain purged words, and messages that exist nowhere else, so the user
+    decides about them."""
     return sorted(str(path) for path in directory.glob("damaged-*"))
 
 
 def _what_would_go(scope: Scope) -> str:
-    """Ids and numbers only: a title may be a message's text."""
+    """The effect as a sentence, with ids and numbers only: a title may be the text of a message."""
     made = "with the titles, rules, facts and chat documents made of it"
     what = [
         f"the content of messages {scope.start} to {scope.end - 1} ({scope.n_contents} of them still have any), {made}"
@@ -141,7 +142,7 @@ def _what_would_go(scope: Scope) -> str:
     if scope.is_whole:
         what.append("the conversation's title and draft")
     if scope.is_whole and scope.start:
-        what.append(f"from this fork, and not from where they were said, messages 0 to {scope.start - 1}")
+        what.append(f"messages 0 to {scope.start - 1}, from this fork only")
     if scope.others:
         what.append(f"the same messages in conversation {', '.join(scope.others)}")
-    return f"A purge would remove, for good: {'; '.join(what)}."
+    return f"A purge would delete for good: {'; '.join(what)}."

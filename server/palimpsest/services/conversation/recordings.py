@@ -1,8 +1,8 @@
-"""Recorded sessions of other agents, read into our messages.
+"""Recorded sessions of other agents, as messages of ours.
 
 A recording is JSON lines, plain or .xz: the first line `{"meta": …}`, then `{"role", "content", "tool_calls"?,
-"tool_call_id"?}`. Recordings rebuilt from a console lack ids or results; what is missing for every call to have its
-result and every result its call is mended, and counted.
+"tool_call_id"?}`. Recordings from a console lack ids or results. Missing parts are added and counted, so that
+every call has its result and every result its call.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _NOT_RECORDED = "No result was recorded."
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A session as steps: a user's message alone, or what one model call led to."""
+    """A session as steps: a user message alone, or the messages of one model call."""
 
     steps: tuple[tuple[Content, ...], ...]
     n_recorded: int
     """Messages in the file."""
     n_mended: int
-    """Calls and results that had to be added for pairs to be whole."""
+    """The calls and results that were added to complete pairs."""
 
 
 @dataclass(slots=True)
@@ -50,13 +50,13 @@ class _Step:
     open_calls: list[ToolCallPart] = field(default_factory=list)
 
     def close(self) -> int:
-        """Answers the calls that nothing answered; how many there were."""
+        """Add results for the calls without one. Returns their number."""
         self.contents += [tool_result(call, _NOT_RECORDED, is_error=True) for call in self.open_calls]
         return len(self.open_calls)
 
 
 def load_recording(path: Path) -> Recording:
-    """A recorded session, or a conversation that Palimpsest exported. Raises InvalidRequest, naming the line, when the
+    """A recorded session, or a conversation that Palimpsest exported. Raises InvalidRequest, with the line, when the
     file is neither."""
     data = read_import(path)
     text = data.decode("utf-8", "replace")
@@ -64,8 +64,7 @@ def load_recording(path: Path) -> Recording:
 
 
 def from_export(transfer: Transfer) -> Recording:
-    """What was said in the conversation and is neither taken back nor purged. Raises InvalidRequest when that is
-    nothing."""
+    """The visible messages of an exported conversation. Raises InvalidRequest when there are none."""
     steps: list[tuple[Content, ...]] = []
     step, n_mended = _Step(), 0
 
@@ -90,12 +89,12 @@ def from_export(transfer: Transfer) -> Recording:
             step.open_calls = [call for call in step.open_calls if call.call_id not in answered]
     flush()
     if not steps:
-        raise InvalidRequest("This conversation holds no message that could be replayed.")
+        raise InvalidRequest("This conversation has no message to replay.")
     return Recording(tuple(steps), len(said), n_mended)
 
 
 def read_recording(path: Path, data: bytes) -> Recording:
-    """The recording that `path` holds as `data`. Raises as `load_recording`."""
+    """The recording in `data`, the content of `path`. Raises like `load_recording`."""
     lines = data.decode("utf-8", "replace").split("\n")
     messages: list[Mapping[str, Any]] = []
     for number, line in enumerate(lines, 1):
@@ -111,12 +110,12 @@ def read_recording(path: Path, data: bytes) -> Recording:
                 "recorded session: one JSON object a line, each with a role and its content."
             ) from error
     if not messages:
-        raise InvalidRequest(f"{path} holds no message.")
+        raise InvalidRequest(f"{path} has no message.")
     return to_steps(messages)
 
 
 def _message(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raises ValueError, KeyError, TypeError or AttributeError when it is no message."""
+    """Raises ValueError, KeyError, TypeError or AttributeError for what is not a message."""
     calls = value.get("tool_calls") or ()
     texts = [value.get("content"), value.get("tool_call_id")]
     texts += [call.get(name) for call in calls for name in ("id", "name")]
@@ -126,7 +125,7 @@ def _message(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def to_steps(messages: Iterable[Mapping[str, Any]]) -> Recording:
-    """Groups messages into steps in which every call has its result and every result its call."""
+    """Group messages into steps in which every call has its result and every result its call."""
     messages = list(messages)
     answered = {message.get("tool_call_id") for message in messages if message["role"] is Role.TOOL}
     steps: list[tuple[Content, ...]] = []

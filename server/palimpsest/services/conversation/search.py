@@ -1,4 +1,4 @@
-"""Finds what was said: in one conversation with what it was forked from, or in all of a folder."""
+"""The search for messages: in one conversation, with the ones that it was forked from, or in a whole folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palimpsest.storage.store import Store
 DEFAULT_HITS: Final = 20
 MAX_HITS: Final = 100
 _LOOKED_AT: Final = 2_000
-"""Rows of an answer that are looked at to find visible ones."""
+"""The most rows that are examined to find visible ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +23,32 @@ class Hit:
     """A message that matches."""
 
     conversation_id: ConversationId
-    """One that shows it."""
+    """A conversation that shows it."""
     title: str
     message_id: MessageId
     role: Role
     snippet: str
-    """The passage that matches, on one line."""
+    """The matching passage, on one line."""
     created_at: str
     is_hidden: bool
-    """Whether it was rolled back there."""
+    """Whether it is hidden there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for, and where."""
+    """A search: the words, and where to look."""
 
     text: str
-    """As a person typed it: no character of it has a meaning."""
+    """The words as typed; no character has a special meaning."""
     conversation_id: ConversationId | None = None
-    """None: every conversation of the folder."""
+    """None for every conversation of the folder."""
     limit: int = DEFAULT_HITS
     includes_hidden: bool = False
-    """Whether messages that were rolled back may be found too."""
+    """Whether hidden messages may be found too."""
 
 
 async def find(store: Store, wanted: Wanted) -> list[Hit]:
-    """Best first: those with every word before those with some. Purged messages are never found.
+    """The matches, best first: messages with every word before those with some. Purged messages are never found.
 
     Raises InvalidRequest for a limit out of range, NotFound for the conversation.
     """
@@ -81,14 +81,14 @@ def _find(wanted: Wanted, query: Query) -> list[Hit]:
 
 
 class _ShownIn:
-    """Where a row is shown: a message hidden in the conversation that holds it may be visible in a fork."""
+    """The places of a row: a message that is hidden in its conversation may be visible in a fork."""
 
     def __init__(self, conversation_id: ConversationId | None) -> None:
         self._only = conversation_id
         self._hidden: dict[ConversationId, list[HiddenRange]] = {}
 
     def place(self, match: Match) -> tuple[ConversationId, bool]:
-        """A conversation that has the row, one that shows it if any does, and whether it is hidden there."""
+        """A conversation that has the row, preferably one that shows it, and whether it is hidden there."""
         first = ConversationId(match.owner) if self._only is None else self._only
         if not self._is_hidden(first, match.message_id):
             return first, False

@@ -1,8 +1,8 @@
-"""Exporting a conversation to a file, and importing one: ours, or a recorded session of another agent.
+"""The export of a conversation to a file, and the import of one: ours, or a recorded session of another agent.
 
-An import loses nothing and changes nothing that is there. Where the exported id is free, the conversation comes back
-as it was, digests included. Where the very same conversation is there already, nothing is stored. Otherwise it becomes
-a copy: digests cover the ids, so they are derived anew, and the copy remembers what it is a copy of.
+An import loses nothing and changes nothing that exists. When the exported id is free, the conversation comes back as it
+was, with its digests. When the same conversation exists, nothing is stored. Otherwise it becomes a copy with new
+digests, because digests cover the ids, and it records its origin.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from palimpsest.wording import counted
 
 
 class Outcome(StrEnum):
-    """What became of an import."""
+    """The outcome of an import."""
 
     IMPORTED = "imported"
-    """As it was exported, digests included."""
+    """Imported as it was exported, with its digests."""
     PRESENT = "present"
-    """The same conversation was there already."""
+    """The same conversation existed already."""
     COPIED = "copied"
-    """Under another id."""
+    """Imported under another id."""
     RECORDED = "recorded"
     """From a recorded session of another agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A conversation that was imported, or was there."""
+    """The conversation that was imported, or existed already."""
 
     record: ConversationRecord
     outcome: Outcome
     note: str
-    """What was done, as a sentence."""
+    """The outcome, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +74,27 @@ class Transfers:
     conversations: Conversations
 
     async def export(self, conversation_id: ConversationId) -> Exported:
-        """Everything committed, as of one moment; never waits for a turn. Raises NotFound."""
+        """Export all committed messages, as of one moment. Never waits for a turn. Raises NotFound."""
         transfer = await self.conversations.store.read(transfers.read, conversation_id)
         return Exported(await asyncio.to_thread(encode, transfer), len(transfer.messages))
 
     async def export_to(self, conversation_id: ConversationId, path: Path, *, overwrites: bool) -> Exported:
-        """The same, in a file that only its owner may read. Raises InvalidRequest when it exists and `overwrites` is
-        not said, or cannot be written: then there is no half a file."""
+        """Export to a file that only its owner may read. Raises InvalidRequest when it exists and `overwrites` is
+        False, or when it cannot be written; no partial file is left then."""
         exported = await self.export(conversation_id)
         await asyncio.to_thread(_write_private, path, exported.text.encode(), overwrites=overwrites)
         return exported
 
     async def import_text(self, text: str) -> Imported:
-        """Raises InvalidRequest, naming the line, when the text is not a sound export; then nothing is stored."""
+        """Import the text of an export. Raises InvalidRequest, with the line, for a broken one; nothing is stored
+        then."""
         transfer = await asyncio.to_thread(decode, text)
         imported = await self.conversations.store.commit(lambda: _store(transfer), self._stored)
         await do_pending_work(self.conversations.store)
         return imported
 
     async def import_file(self, path: Path) -> Imported:
-        """An export, or a recorded session; either may be compressed, which `.xz` says. Raises InvalidRequest."""
+        """Import an export or a recorded session, compressed when the name ends in `.xz`. Raises InvalidRequest."""
         data = await asyncio.to_thread(read_import, path)
         if is_export(data[:_HEAD_BYTES].decode("utf-8", "replace")):
             return await self.import_text(_decode_utf8(data))
@@ -101,7 +102,7 @@ class Transfers:
         return await self._store_recording(recording)
 
     def _stored(self, imported: Imported) -> None:
-        """What follows, also when nobody waits for the import any more: editors are told, messages made findable."""
+        """Tell the editors and make the messages searchable, also when the importing caller is gone."""
         if imported.outcome is not Outcome.PRESENT:
             self.conversations.contexts.background.start(None, keep_at_pending_work(self.conversations.store))
             self.conversations.changed(imported.record.id)
@@ -129,11 +130,11 @@ _HEAD_BYTES: Final = 4096
 
 
 def _store(transfer: Transfer) -> Imported:
-    """In one transaction."""
+    """Runs in a transaction."""
     wanted = transfer.header.id
     existing = stored.find(wanted)
     if existing is not None and transfers.read(wanted) == transfer:
-        return Imported(existing, Outcome.PRESENT, "This conversation is here already, just as it was exported.")
+        return Imported(existing, Outcome.PRESENT, "This conversation exists already, exactly as it was exported.")
     if transfers.can_keep(transfer):
         record = transfers.write(transfer, utc_now())
         return Imported(
@@ -144,9 +145,9 @@ def _store(transfer: Transfer) -> Imported:
     copy = as_copy(transfer, ConversationId(machine.new_id()), turn_ids)
     record = transfers.write(copy, utc_now())
     reason = (
-        "another state of it is here already"
+        "it exists already in another state"
         if existing is not None
-        else "what it was forked from, or shares turns with, is not here as it was then"
+        else "a conversation that it was forked from, or shares turns with, does not exist here in the same state"
     )
     return Imported(record, Outcome.COPIED, f"The conversation was imported as a copy, because {reason}.")
 
@@ -160,7 +161,7 @@ def _decode_utf8(data: bytes) -> str:
 
 
 def _write_private(path: Path, data: bytes, *, overwrites: bool) -> None:
-    """A file 0600, whole or not at all."""
+    """Write a file with mode 0600, completely or not at all."""
     name = ""
     try:
         if overwrites:
@@ -175,7 +176,7 @@ def _write_private(path: Path, data: bytes, *, overwrites: bool) -> None:
         if overwrites:
             os.replace(name, path)
     except FileExistsError as error:
-        raise InvalidRequest(f"{path} exists already. Choose another name, or allow it to be overwritten.") from error
+        raise InvalidRequest(f"{path} exists already. Choose another name, or allow overwriting.") from error
     except OSError as error:
         if name:
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Looking at a folder's store, and mending it: what `palimpsest doctor` does."""
+"""The check and the repair of a folder's store (`palimpsest doctor`)."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ _MENDED_BY: Final = {
     "injections": "leftovers",
     "search": "search",
 }
-"""Checks of the database whose problems can be mended, and what mends them."""
+"""The repair for each check whose problems can be repaired."""
 _NOT_ABOVE: Final = ("database", "schema", "integrity")
-"""While one of these is not in order, nothing is written."""
+"""Nothing is written while one of these checks fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a look at a store found."""
+    """The findings about a store."""
 
     directory: Path
     findings: tuple[Finding, ...]
     servers: tuple[str, ...]
-    """Those that hold the store now."""
+    """The servers that use the store now."""
     files: tuple[TextFile, ...]
-    """Every file of it that holds text."""
+    """Every file of the store with text in it."""
     backup: Path | None = None
-    """The copy that was made before something was mended."""
+    """The copy from before the repair; None when there was no repair."""
 
     def has(self, verdict: Verdict) -> bool:
         return any(finding.verdict is verdict for finding in self.findings)
 
 
 async def examine(directory: Path) -> Report:
-    """Everything that is to be said about the store. Changes nothing; servers may go on meanwhile."""
+    """Check the store. Changes nothing; servers may go on using it."""
     return await asyncio.to_thread(_examine, directory)
 
 
@@ -62,15 +62,15 @@ def _examine(directory: Path) -> Report:
         findings = [*look_at_files(directory), *look(directory, set(servers).__contains__)]
         return Report(directory, tuple(findings), servers, tuple(text_files(directory)))
     except OSError as error:
-        text = f"{directory} could not be looked at ({error.strerror or type(error).__name__})."
+        text = f"{directory} could not be read ({error.strerror or type(error).__name__})."
         return Report(directory, (Finding("files", Verdict.UNKNOWN, text),), (), ())
 
 
 async def repair(directory: Path) -> Report:
-    """Mends what can be mended without losing anything, after a copy was made, and looks again. A store of an older
-    schema is brought up to date first. Words that were purged or rolled back go out of use, as at any opening.
+    """Copy the store, repair what can be repaired without losing anything, and check again. A store with an older
+    schema is migrated first. Purged and hidden words are taken out of the indexes, as at any opening.
 
-    While a live server holds the store only permissions are mended, and the findings say why. Raises StoreError when
+    While a live server uses the store, only permissions are repaired, and the findings say why. Raises StoreError when
     the store cannot be written.
     """
     before = await examine(directory)
@@ -103,14 +103,12 @@ async def repair(directory: Path) -> Report:
     return replace(after, findings=tuple(findings), backup=backup)
 
 
-_HELD: Final = "A running server holds this store, so only permissions were mended. Close its windows, then try again."
-_UNSOUND: Final = (
-    "The file itself is not in order, so nothing in it was mended. `palimpsest rescue` reads what is left."
-)
+_HELD: Final = "A running server uses this store, so only permissions were repaired. Close its editors, then try again."
+_UNSOUND: Final = "The file itself is damaged, so nothing in it was repaired. `palimpsest rescue` reads what is left."
 
 
 async def _mend(directory: Path) -> tuple[Path | None, list[str], list[str]]:
-    """The copy that was made; what was done that a check does not say; and what could not be done, in sentences."""
+    """The path of the copy, the repairs that no check reports, and the repairs that failed, as sentences."""
     store = await open_store(directory, "FULL")
     try:
         did = _taken_back(store.mended)
@@ -118,7 +116,7 @@ async def _mend(directory: Path) -> tuple[Path | None, list[str], list[str]]:
             return None, did, [_HELD]
         found = (await examine(directory)).findings
         wanted = {_MENDED_BY[each.check] for each in found if each.check in _MENDED_BY and _is_problem(each)}
-        # Made only now: a copy must not keep what was purged.
+        # Only now: a copy must not contain purged words.
         backup = await asyncio.to_thread(_keep, directory) if wanted else None
         refusals: list[str] = []
         for name, mend in (
@@ -138,12 +136,12 @@ async def _mend(directory: Path) -> tuple[Path | None, list[str], list[str]]:
 
 def _taken_back(words: HiddenWords) -> list[str]:
     counted = (
-        (words.summaries, "Summaries that took in rolled-back messages, and are used no more: {}."),
+        (words.summaries, "Summaries of hidden messages, which are no longer used: {}."),
         (
             words.of_purged,
-            "Facts of purged messages that were removed, with the copies of the store that held them: {}.",
+            "Facts of purged messages that were deleted, with the copies of the store that had them: {}.",
         ),
-        (words.of_hidden, "Facts of rolled-back messages that were closed: {}."),
+        (words.of_hidden, "Facts of hidden messages that were closed: {}."),
     )
     return [sentence.format(len(each)) for each, sentence in counted if each]
 

@@ -1,8 +1,7 @@
-"""What the requests of a conversation cost where a provider caches prompts, and what plain truncation would have cost.
+"""The price of a conversation's requests at a provider that caches prompts, and the price of plain truncation.
 
-Prices are in full-price tokens: one is the price of a prompt token without a cache. A request reads what stands
-unchanged at its head from the cache and writes the rest to it. Not counted: answers, and the requests of a model that
-writes summaries.
+Prices are in full-price tokens: one is the price of a prompt token without a cache. A request reads its unchanged
+beginning from the cache and writes the rest to it. Answers, and the requests for summaries, do not count.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from typing import Final
 from palimpsest.domain.messages import Content
 
 CACHE_READ: Final = 0.1
-"""Full-price tokens for a token that is read from the cache (Anthropic's price list, as of 2026)."""
+"""The price of a token that is read from the cache (Anthropic's price list of 2026)."""
 CACHE_WRITE: Final = 1.25
-"""Full-price tokens for a token that is written to it."""
+"""The price of a token that is written to the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """How a request begins, beside the request before it. Tokens are raw."""
+    """The comparison of a request with the one before it. Tokens are raw."""
 
     kept_tokens: int
-    """Of the parts that stand unchanged at its head."""
+    """The tokens of the unchanged parts at its beginning."""
     total_tokens: int
     is_broken: bool
-    """Whether the request before does not stand whole at its head."""
+    """Whether the request does not begin with the whole request before it."""
 
 
 @dataclass(slots=True)
@@ -56,26 +55,26 @@ class PricedRequests:
 
     @property
     def price(self) -> float:
-        """In full-price tokens."""
+        """The price in full-price tokens."""
         return CACHE_READ * self.unchanged_tokens + CACHE_WRITE * (self.prompt_tokens - self.unchanged_tokens)
 
 
 @dataclass(slots=True)
 class NewestFirst:
-    """Plain truncation: as many of the newest exchanges as fit, whole and as they were said; the others are left out.
+    """Plain truncation: the newest exchanges that fit, complete and verbatim. The others are left out.
 
-    An exchange that does not fit by itself is left out like those before it.
+    An exchange that does not fit alone is left out, with all before it.
     """
 
     requests: PricedRequests = field(default_factory=PricedRequests)
     _exchanges: list[tuple[tuple[Content, ...], tuple[int, ...]]] = field(default_factory=list)
 
     def append(self, exchange: Sequence[Content], sizes: Sequence[int]) -> None:
-        """What was said next, and the raw tokens of each message."""
+        """Add the next exchange, as the raw tokens of each message."""
         self._exchanges.append((tuple(exchange), tuple(sizes)))
 
     def request(self, head: Sequence[object], head_sizes: Sequence[int], room: int) -> Prefix:
-        """The request of now: `head`, and what fits into `room` raw tokens, `head` among them."""
+        """The next request: `head` and the exchanges that fit into `room` raw tokens, which include those of `head`."""
         left = room - sum(head_sizes)
         first = len(self._exchanges)
         while first > 0 and (size := sum(self._exchanges[first - 1][1])) <= left:

@@ -1,4 +1,4 @@
-"""Replay: a recorded session through the real engine and a real store, checking every request it would have sent."""
+"""The replay of a recorded session through the real engine and a real store, with a check of every request."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class Break:
     """A request that did not begin with the one before it. Tokens are raw."""
 
     before: int
-    """The message that was said next, by its id in the conversation."""
+    """The id of the message that came next in the conversation."""
     cause: str
-    """Of the cut that stands in it."""
+    """The cause of its cut."""
     kept_tokens: int
     total_tokens: int
 
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What the replay of one session found."""
+    """The result of the replay of one session."""
 
     session: str
     n_recorded: int
     n_mended: int
     n_messages: int = 0
     tokens: int = 0
-    """Of all messages as they were said: the model's, by the mean estimate."""
+    """The tokens of all original messages, by the model's mean estimate."""
     n_exchanges: int = 0
     n_requests: int = 0
     highest_use: float = 0.0
@@ -62,17 +62,17 @@ class ReplayReport:
     prompt_tokens: int = 0
     """Raw tokens of all requests."""
     unchanged_tokens: int = 0
-    """Of the prompt tokens, those in the unchanged prefix of the request before."""
+    """The prompt tokens that are in the unchanged prefix of the request before."""
     price: float = 0.0
-    """Of all requests, in full-price tokens (`services.prices`)."""
+    """The price of all requests, in full-price tokens (`services.maintenance.prices`)."""
     newest_first_price: float = 0.0
-    """What they would have cost with the newest exchanges that fit the same limits, and nothing else."""
+    """Their price with only the newest exchanges that fit the same limits."""
     breaks: list[Break] = field(default_factory=list)
-    """Every request whose prefix broke with a re-cut. One that broke without is a violation."""
+    """Every request whose prefix broke by a compaction. A prefix that broke without one is a violation."""
     is_verified: bool = False
-    """Whether every digest of the stored conversation could be derived again."""
+    """Whether every digest of the stored conversation is verified."""
     violations: list[str] = field(default_factory=list)
-    """Invariants that did not hold, with the message they broke at; empty when all is well."""
+    """The violated invariants, each with its message; empty when all hold."""
 
     @property
     def prefix_share(self) -> float:
@@ -84,7 +84,7 @@ class ReplayReport:
 
 
 class Replayer:
-    """Replays sessions one after another, each as a conversation of its own in `store`."""
+    """Replays sessions one after another, each as a new conversation in `store`."""
 
     def __init__(self, store: Store, engine: ContextEngine) -> None:
         self._store, self._engine, self._requests = store, engine, Requests(engine)
@@ -96,7 +96,8 @@ class Replayer:
             self._recuts[event.cause] = self._recuts.get(event.cause, 0) + 1
 
     async def replay(self, path: Path, recording: Recording, model: str) -> ReplayReport:
-        """Prepares a context before every step of the model and checks it. Raises only for broken input."""
+        """Replay a session: prepare a context before every step of the model and check it. Raises only for broken
+        input."""
         report = ReplayReport(
             path.name.removesuffix(".xz").removesuffix(".jsonl"), recording.n_recorded, recording.n_mended
         )
@@ -140,12 +141,12 @@ class Replayer:
     async def _verify(
         self, conversation_id: ConversationId, recording: Recording, state: ContextState, report: ReplayReport
     ) -> None:
-        """Nothing lost: what went in is in the store, chained; a fresh start sees the same context."""
+        """Check that nothing is lost: every message is stored and chained, and a restart prepares the same context."""
         stored = await self._store.read(message_log.read, conversation_id, 0)
         said = [content for step in recording.steps for content in step]
         report.n_messages = len(stored)
         if [message.content for message in stored] != said:
-            report.violations.append("the stored messages are not those that were said")
+            report.violations.append("the stored messages differ from the session")
         broken = first_broken(stored)
         report.is_verified = broken is None
         if broken is not None:
@@ -159,7 +160,7 @@ class Replayer:
 
 @dataclass(slots=True)
 class RequestChecker:
-    """Checks each request against the invariants, with counts of its own, and prices it."""
+    """Checks each request against the invariants, with its own counts, and adds its price."""
 
     state: ContextState
     report: ReplayReport
@@ -167,7 +168,7 @@ class RequestChecker:
     _newest_first: NewestFirst = field(default_factory=NewestFirst)
     _previous_version: int = 0
     _sizes: dict[int, tuple[Content, int]] = field(default_factory=dict)
-    """Counted contents by identity; each is held, so that its identity stays its own."""
+    """The counted contents by identity. Each is kept alive, so that its identity is not reused."""
 
     def _size(self, content: Content) -> int:
         known = self._sizes.get(id(content))
@@ -176,7 +177,7 @@ class RequestChecker:
         return known[1]
 
     def said(self, exchange: Sequence[Content], sizes: Sequence[int]) -> None:
-        """An exchange was appended; its raw tokens by message."""
+        """Note an appended exchange, with the raw tokens of each message."""
         self.report.n_exchanges += 1
         self._newest_first.append(exchange, sizes)
 
@@ -196,11 +197,11 @@ class RequestChecker:
         if not is_partition(state.pieces, state.n_messages):
             self.violation("the cut does not cover every message once")
         if not self._holds_request(context):
-            self.violation("the user's request does not stand verbatim in the context")
+            self.violation("the user's request is not verbatim in the context")
         self._measure_prefix(context, sizes)
 
     def _holds_request(self, context: PreparedContext) -> bool:
-        """Whether the newest user message is there as it was said."""
+        """Whether the newest user message is in the context verbatim."""
         newest = next(
             (
                 piece.message.content
@@ -218,7 +219,7 @@ class RequestChecker:
         head_sizes = (self.state.frame_tokens.system, self.state.frame_tokens.tools)
         prefix = self._requests.add((*head, *context.messages), (*head_sizes, *sizes))
         if prefix.is_broken and cut.version == self._previous_version:
-            self.violation("the prefix broke without a re-cut")
+            self.violation("the prefix broke without a compaction")
         elif prefix.is_broken:
             report.breaks.append(Break(self.state.n_messages, cut.cause.value, prefix.kept_tokens, prefix.total_tokens))
         self._previous_version = cut.version

@@ -1,4 +1,4 @@
-"""Saving what a damaged database still holds: what `palimpsest rescue` does."""
+"""The rescue of the messages in a damaged database (`palimpsest rescue`)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ REST_NAME: Final = "rest.txt"
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was written."""
+    """The rescued conversations."""
 
     files: tuple[Path, ...]
-    """A file each for the conversations, in the order in which they can be imported."""
+    """One file per conversation, in the order in which they can be imported."""
     n_messages: int
     n_emptied: int
-    """Messages of these whose text is lost."""
+    """The number of messages in them whose text is lost."""
     n_plain: int
-    """Conversations without their summaries and cuts, because those are not whole."""
+    """The number of conversations without summaries and cuts, because these are damaged."""
     n_loose: int
-    """Messages that follow from nothing, as text in the rest."""
+    """The number of messages without a conversation; their text is in the rest."""
 
 
 async def rescue(damaged: Path, output: Path) -> Saved:
-    """Writes exports and the rest into the folder `output`, which is made, and which only its owner may read.
+    """Write the exports and the rest to the new folder `output`, which only its owner may read.
 
     Raises InvalidRequest when there is no such file or the folder cannot be made, StoreError when the disk is full.
     """
@@ -54,7 +54,7 @@ def _begin(damaged: Path, output: Path) -> None:
     try:
         output.mkdir(mode=0o700)
     except OSError as error:
-        raise InvalidRequest(f"The folder {output} cannot be made: {error.strerror}. Choose another.") from error
+        raise InvalidRequest(f"The folder {output} cannot be created: {error.strerror}. Choose another one.") from error
 
 
 async def _rescue(damaged: Path, output: Path, directory: Path) -> Saved:
@@ -80,7 +80,7 @@ async def _rescue(damaged: Path, output: Path, directory: Path) -> Saved:
 
 
 def _exported(transfer: Transfer) -> tuple[str, bool]:
-    """An export that can be imported, and whether it has all that was found."""
+    """An export that can be imported, and whether it has everything that was found."""
     hidden = tuple(replace(each, n_summaries=0) for each in transfer.hidden)
     plain = Transfer(transfer.header, transfer.messages, hidden=hidden)
     for each in (transfer, replace(plain, turns=transfer.turns)):
@@ -94,7 +94,7 @@ def _exported(transfer: Transfer) -> tuple[str, bool]:
 
 
 def _as_name(text: str) -> str:
-    """Ids are hex digits; a damaged one is not let out of the folder."""
+    """A file name from an id. Ids are hex digits; a damaged id must not name a file outside the folder."""
     return "".join(char if char.isalnum() else "-" for char in text)[:64]
 
 

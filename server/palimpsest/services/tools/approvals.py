@@ -1,7 +1,7 @@
-"""Asking the user before a tool changes something.
+"""The user's approval, which a tool needs before it changes something.
 
-A kept answer counts first, then the editors that have the folder open are asked, all at once; the first answer
-counts. Nobody there who can be asked means no. There is no time limit: whoever cancels the turn ends the wait.
+A stored answer counts first. Otherwise all editors that have the folder open ask the user at once, and the first
+answer counts. When no editor can ask, the answer is no. There is no time limit; cancelling the turn ends the wait.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from palimpsest.storage.approvals import KeptRule
 from palimpsest.storage.store import Store
 
 MAX_SHOWN_CHARACTERS: Final = 256 * 1024
-"""What a user is shown is shown whole or not at all; more than that nobody reads."""
+"""The longest text for the user, in characters. A text is shown whole or not at all, and nobody reads more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Of one folder."""
+    """The approvals of one folder."""
 
     store: Store
     editors: Editors
@@ -36,14 +36,14 @@ class Approvals:
     async def require(
         self, scope: TurnScope, request: ApprovalRequest, look_again: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Returns when the user wants it done. Raises InvalidRequest, with what the model should know, when not.
+        """Return when the user approves. Otherwise raises InvalidRequest with a sentence for the model.
 
-        `look_again` is called behind the user's yes, and raises when what they were shown is not so any more. Between
-        the return and what is done the caller waits for nothing: trust may be taken back at any moment.
+        `look_again` is called after the user's yes; it raises when the shown text is no longer true. The caller must
+        act without waiting for anything else: the user may withdraw the trust at any moment.
         """
         self._require_trust()
         if len(request.shown) > MAX_SHOWN_CHARACTERS:
-            raise InvalidRequest("This is too much to be shown to the user for approval. Do it in smaller parts.")
+            raise InvalidRequest("This is too long to be shown to the user for approval. Do it in smaller parts.")
         kept = await self.store.read(approvals.rules)
         answer = decide([each.rule for each in kept], request) or await self._ask(scope, request)
         match answer:
@@ -51,15 +51,13 @@ class Approvals:
                 if look_again is not None:
                     await look_again()
             case Answer.DENY:
-                raise InvalidRequest("The user said no. Do not try it in another way; ask what they want instead.")
+                raise InvalidRequest("The user said no. Do not try it in another way. Ask what they want instead.")
             case Answer.NEVER:
                 raise InvalidRequest(
-                    f"The user never wants this: {request.covers}. Do not try it in another way; go on without it."
+                    f"The user never allows this: {request.covers}. Do not try it in another way. Go on without it."
                 )
             case None:
-                raise InvalidRequest(
-                    "Nobody could be asked for approval: no editor is there that can ask the user. Go on without it."
-                )
+                raise InvalidRequest("No editor is connected that can ask the user for approval. Go on without it.")
         self._require_trust()  # it may have been taken back while the user was asked
 
     async def rules(self) -> list[KeptRule]:
@@ -84,7 +82,7 @@ class Approvals:
             answer = await _first(asked)
         finally:
             for task in asked:
-                task.cancel()  # which takes the question off the other screens
+                task.cancel()  # removes the question from the other screens
             await asyncio.gather(*asked, return_exceptions=True)
         if answer is Answer.NEVER or (answer is Answer.ALWAYS and request.may_be_always):
             await self._keep(request, answer)
@@ -102,12 +100,12 @@ async def _answer_of(editor: AttachedEditor, scope: TurnScope, request: Approval
 
 
 async def _first(asked: Sequence[asyncio.Task[Answer | None]]) -> Answer | None:
-    """The first answer; None when nobody gives one."""
+    """The first answer; None when there is none."""
     waiting = set(asked)
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         answers = {task.result() for task in done} - {None}
         if answers:
-            # Two at the same moment: the one that does less.
+            # Of two answers at the same moment, the one that allows less.
             return next(each for each in (Answer.NEVER, Answer.DENY, Answer.ONCE, Answer.ALWAYS) if each in answers)
     return None

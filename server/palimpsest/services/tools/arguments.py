@@ -1,7 +1,7 @@
-"""Arguments of a tool, declared once: a frozen dataclass whose fields are made with `argument`.
+"""The arguments of a tool, declared once: a frozen dataclass whose fields are made with `argument`.
 
-The JSON Schema a model is shown and the check of what it wrote come from the same fields. What a model wrote is JSON
-text that may be anything; what is wrong with it is said so that the model can write it better.
+The JSON Schema for the model and the check of the model's arguments come from the same fields. A model may write any
+text; an error says how to write it correctly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def argument(
 
 @functools.cache
 def schema_of(arguments: type) -> Mapping[str, Any]:
-    """The JSON Schema of a class of arguments. Every turn asks for it, so it is made once; nobody may change it."""
+    """The JSON Schema of a class of arguments. It is made once and shared, so callers must not change it."""
     properties: dict[str, Any] = {}
     for each, read in zip(fields(arguments), values.fields_of(_TYPES, arguments), strict=True):
         rules: _Rules = each.metadata["rules"]
@@ -61,9 +61,9 @@ def schema_of(arguments: type) -> Mapping[str, Any]:
 
 
 def read_arguments(arguments: type[_T], text: str) -> _T:
-    """The arguments that a model wrote, as their class. Raises InvalidRequest with what is wrong with them.
+    """The arguments that a model wrote, as an object of their class. Raises InvalidRequest for wrong ones.
 
-    No text at all means no arguments, and null an absent one: models write both.
+    An empty text means no arguments, and null an absent one: models write both.
     """
     reader = _TYPES.of(arguments)
     known = [each.key for each in reader.fields()]
@@ -85,7 +85,7 @@ def _sentence(problem: values.Problem, known: Iterable[str]) -> str:
 
 
 def read_object(text: str) -> dict[str, object]:
-    """The arguments that a model wrote, by name. InvalidRequest says what is wrong with them."""
+    """The arguments that a model wrote, by name. Raises InvalidRequest for what is not a JSON object."""
     try:
         return foreign_json.read_object(text)
     except ValueError as error:
@@ -93,7 +93,7 @@ def read_object(text: str) -> dict[str, object]:
 
 
 def _fields(readers: values.Types, kind: type) -> list[values.Field]:
-    """The fields of a class of arguments, each held to its rules."""
+    """The fields of a class of arguments, each checked by its rules."""
     rules: dict[str, _Rules] = {each.name: each.metadata["rules"] for each in fields(kind)}
     return [each._replace(reader=rules[each.name].applied_to(each.reader)) for each in values.fields_of(readers, kind)]
 

@@ -1,7 +1,7 @@
 """`propose_edit`: changes to one file, shown to the user as a diff and applied by their editor.
 
-The disk is never written here: an editor may hold the file, and it keeps what can be undone. What the model wants
-replaced must stand in the text exactly once, and that text must still be the same when the user has said yes.
+Palimpsest never writes the file itself: an editor may hold it, and keeps the history of undo. The text to replace must
+occur exactly once in the file, and the file must be unchanged when the user approves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from palimpsest.services.workspace.files import PlaceKind, WorkspaceFiles
 
 MAX_EDITS: Final = 100
 MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
-"""Of a file that is edited; a larger one is no source a person reads."""
+"""The largest file that is edited, in bytes. A larger one is not a source that people read."""
 
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -72,13 +72,13 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class EditTool:
-    """A maker of the tool for one folder."""
+    """The tool for one folder."""
 
     files: WorkspaceFiles
     editors: Editors
     approvals: Approvals
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
-    """What the user accepted, for the facts whose places it changes."""
+    """Receives the accepted edits, for the facts whose places they change."""
 
     def __call__(self, scope: TurnScope) -> Sequence[Tool]:
         async def run(text: str) -> ToolOutput:
@@ -93,7 +93,7 @@ class EditTool:
     async def _run(self, scope: TurnScope, text: str) -> ToolOutput:
         asked = _read(read_object(text))
         path, before = await self._text(asked.path)
-        self._editor(path)  # before the user is asked for nothing
+        self._editor(path)  # before the user is asked in vain
         change = Change(path, before, tuple(_replacements(asked, path, before)))
         after = _apply(before or "", change.replacements)
         if after == before:
@@ -117,26 +117,28 @@ class EditTool:
         return ToolOutput(f"Applied in the editor: {path}. The file on disk is as it was until the user saves it.")
 
     def _editor(self, path: str) -> AttachedEditor:
-        """Who applies it: the editor that holds the file, or else the first that can."""
+        """The editor that applies the edit: the one that holds the file, or else the first one that can."""
         holding = next((editor for editor in self.editors.attached() if path in editor.texts()), None)
         if holding is not None and not holding.can_apply:
             raise InvalidRequest(f"{path!r} is open in an editor that cannot apply edits. Show the user the change.")
         chosen = holding or next((editor for editor in self.editors.attached() if editor.can_apply), None)
         if chosen is None:
-            raise InvalidRequest("No editor is there that can apply edits. Show the user what to change instead.")
+            raise InvalidRequest("No editor is connected that can apply edits. Show the user the change instead.")
         return chosen
 
     async def _text(self, path: str) -> tuple[str, str | None]:
-        """The path below the folder, links resolved, and the text now; None where there is no such file."""
+        """The path below the folder, with links resolved, and the current text; None when there is no such file."""
         place = await asyncio.to_thread(self.files.locate, path)
         held = self.editors.texts().get(place.path)
         if place.kind is PlaceKind.MISSING:
             return place.path, held
-        data = await asyncio.to_thread(self.files.read, place)  # also where it is held: it may be one that is not read
+        data = await asyncio.to_thread(
+            self.files.read, place
+        )  # also when an editor holds the file: tools may not be allowed to read it
         if holds_private_key(data) or (held is not None and holds_private_key(held.encode(errors="replace"))):
             raise InvalidRequest(f"{place.path!r} holds a private key. It is never changed.")
         if len(data) > MAX_TEXT_BYTES or (held is not None and len(held) > MAX_TEXT_BYTES):
-            raise InvalidRequest(f"{place.path!r} is too large to be edited. Show the user what to change instead.")
+            raise InvalidRequest(f"{place.path!r} is too large to be edited. Show the user the change instead.")
         if held is not None:
             return place.path, held
         stored = decode(data)
@@ -173,7 +175,7 @@ def _read_edit(number: int, edit: object) -> tuple[str, str]:
 
 
 def _replacements(asked: _Asked, path: str, before: str | None) -> Iterator[Replacement]:
-    """In the order of the text. InvalidRequest says which of the edits cannot be meant."""
+    """The replacements in the order of the text. Raises InvalidRequest for an edit that cannot be applied."""
     if asked.edits is None:
         if before:
             raise InvalidRequest(f"{path!r} exists already. Give 'edits' of it.")
@@ -184,7 +186,7 @@ def _replacements(asked: _Asked, path: str, before: str | None) -> Iterator[Repl
     has_crlf = before.count("\r\n") == before.count("\n") > 0
     found: list[tuple[Replacement, int]] = []
     for number, (old, new) in enumerate(asked.edits, start=1):
-        if has_crlf:  # which models do not write, and are not shown
+        if has_crlf:  # models are not shown this character and do not write it
             old, new = _with_crlf(old), _with_crlf(new)
         start = before.find(old)
         if start < 0:
@@ -218,7 +220,7 @@ def _apply(text: str, replacements: Sequence[Replacement]) -> str:
 
 
 def unified_diff(path: str, before: str | None, after: str) -> str:
-    """As `diff -u` writes it. Ends of lines are left out where all of both texts are `\\r\\n`."""
+    """A diff like `diff -u`. The `\\r` of line ends is left out when all lines of both texts end in `\\r\\n`."""
     texts = [before or "", after]
     if all(text.count("\r\n") == text.count("\n") for text in texts):
         texts = [text.replace("\r\n", "\n") for text in texts]
@@ -228,7 +230,7 @@ def unified_diff(path: str, before: str | None, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """With their ends. Only `\\n` ends one: what else could is shown by its number."""
+    """The lines with their ends. Only `\\n` ends a line."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1].removesuffix("\n")
     return lines if lines[-1] else lines[:-1]

@@ -1,6 +1,6 @@
-"""The editors that have a folder open now, as services see them: they can be asked, hold texts, and bring tools.
+"""The editors that have a folder open, as the services use them: they ask the user, hold texts, and bring tools.
 
-Several may be attached at once, and each may go away while it is waited for.
+Several may be attached at once, and each may leave while a caller waits for its answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 
 
 class EditorGone(Exception):
-    """The editor went away before it answered. Never leaves the services."""
+    """The editor left before it answered. The services catch this error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class EditorTool:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """In a text, what stands at [start, end) becomes `text`. Counted in characters."""
+    """The replacement of the characters [start, end) of a text by `text`."""
 
     start: int
     end: int
@@ -37,14 +37,14 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An edit of one file, approved."""
+    """An approved edit of one file."""
 
     path: str
-    """Below the workspace folder, with `/`."""
+    """The path below the workspace folder, with `/`."""
     before: str | None
-    """The whole text that the replacements are for; None: there is no such file yet."""
+    """The whole text before the edit; None for a new file."""
     replacements: tuple[Replacement, ...]
-    """In the order of the text; none overlaps another."""
+    """The replacements, in the order of the text and without overlaps."""
 
 
 class AttachedEditor(Protocol):
@@ -52,20 +52,20 @@ class AttachedEditor(Protocol):
 
     @property
     def can_apply(self) -> bool:
-        """Whether it takes edits with the version of the document they are for."""
+        """Whether the editor checks the version of the document that an edit is for."""
         ...
 
     def texts(self) -> Mapping[str, str]:
-        """What it holds open, by path below the folder, with `/`."""
+        """The texts of its open documents, by path below the folder, with `/`."""
         ...
 
     async def approve(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
-        """The user's answer; None where the editor cannot ask. Raises EditorGone."""
+        """The user's answer; None when the editor cannot ask. Raises EditorGone."""
         ...
 
     async def apply(self, change: Change) -> str | None:
-        """None when it was applied, else why not, as a sentence or as words of the editor. Where the document is open
-        and its text is not `before` any more, nothing is applied. Raises EditorGone."""
+        """Apply an edit. Returns None on success, otherwise the reason, as a sentence or in the editor's own words. An
+        open document whose text is no longer `before` is left unchanged. Raises EditorGone."""
         ...
 
     async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
@@ -75,12 +75,12 @@ class AttachedEditor(Protocol):
 
 @dataclass(slots=True)
 class Editors:
-    """Of one folder, one object for as long as it is open."""
+    """The editors of one folder, for as long as it is open."""
 
     _tools: dict[AttachedEditor, tuple[EditorTool, ...]] = field(default_factory=dict)
 
     def attach(self, editor: AttachedEditor, tools: Sequence[EditorTool] = ()) -> Callable[[], None]:
-        """Returns what detaches it; its tools go with it."""
+        """Attach an editor. Returns the function that detaches it together with its tools."""
         self._tools[editor] = tuple(tools)
 
         def detach() -> None:
@@ -89,16 +89,16 @@ class Editors:
         return detach
 
     def bring(self, editor: AttachedEditor, tools: Sequence[EditorTool]) -> None:
-        """The tools of an attached editor from now on, in the place of those it had."""
+        """Replace the tools of an attached editor."""
         if editor in self._tools:
             self._tools[editor] = tuple(tools)
 
     def attached(self) -> tuple[AttachedEditor, ...]:
-        """In the order they came."""
+        """The attached editors, in the order in which they came."""
         return tuple(self._tools)
 
     def tools(self) -> dict[str, tuple[AttachedEditor, EditorTool]]:
-        """By name. Of two of one name that of the editor counts that came first."""
+        """The editors' tools by name. Of two tools with one name, that of the earlier editor counts."""
         found: dict[str, tuple[AttachedEditor, EditorTool]] = {}
         for editor, tools in self._tools.items():
             for tool in tools:
@@ -106,7 +106,7 @@ class Editors:
         return found
 
     def texts(self) -> dict[str, str]:
-        """What editors hold open, by path. Of two that hold the same file that of the editor counts that came first."""
+        """The texts of open documents, by path. Of two editors with the same file, the earlier one counts."""
         found: dict[str, str] = {}
         for editor in self._tools:
             found = {**editor.texts(), **found}

@@ -1,4 +1,4 @@
-"""The tool `facts`: the facts of the folder, for a model that asks. It changes nothing."""
+"""The tool `facts`: lets a model look up the facts about the folder. It changes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AskFacts:
 
 @dataclass(frozen=True, slots=True)
 class FactsTool:
-    """Makes the tool where there are facts."""
+    """Makes the tool when there are facts."""
 
     keeper: Callable[[], FactKeeper]
     has_facts: bool
@@ -39,8 +39,8 @@ class FactsTool:
             return ()
         schema = ToolSchema(
             NAME,
-            "Looks up what is known of this folder from all its conversations: decisions, constraints, what code was "
-            "changed, what files and names are. Says which of it may be out of date. Give words or a path.",
+            "Looks up facts about this folder from all its conversations: decisions, constraints, changes of code, and "
+            "what files and names are. Says which facts may be out of date. Give words or a path.",
             schema_of(AskFacts),
         )
         return (Tool(schema, self._run),)

@@ -1,4 +1,4 @@
-"""Tools that editors bring while they have the folder open. What they do is done in the editor."""
+"""Tools that editors bring while they have the folder open. They run in the editor."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
 from palimpsest.wording import counted
 
 MAX_TOOLS: Final = 64
-"""Of one editor: every declaration is part of every request."""
+"""The most tools of one editor: every declaration is part of every request."""
 MAX_DECLARED_CHARACTERS: Final = 16 * 1024
-"""Of one tool, description and parameters together."""
+"""The most characters of one tool's description and parameters together."""
 PREFIX: Final = "editor_"
-"""What a model finds before the name an editor gave. No built-in tool's name begins so, so neither can stand in for the
-other, in a call or in a rule of what is approved."""
+"""The prefix that the model sees before the editor's name of a tool. No built-in tool has it, so neither kind can be
+mistaken for the other, in a call or in a stored approval."""
 _MAX_DEPTH: Final = 20
 _PROPERTY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""What every provider takes for the name of an argument."""
+"""Names of arguments that every provider accepts."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,57}")
-"""With the prefix, what every provider takes for a name."""
+"""Names that, with the prefix, every provider accepts."""
 
 
 def to_editor_tool(name: str, description: str, parameters: Mapping[str, Any], *, is_read_only: bool) -> EditorTool:
-    """A tool as an editor declares it; no parameters at all mean a tool that takes none. Raises InvalidRequest."""
+    """The tool that an editor declares. No parameters mean a tool without arguments. Raises InvalidRequest."""
     if not _NAME.fullmatch(name):
         raise InvalidRequest("A tool's name has 1 to 57 letters, digits, `_` and `-`, and nothing else.")
     parameters = parameters or {"type": "object", "properties": {}}
@@ -42,7 +42,7 @@ def to_editor_tool(name: str, description: str, parameters: Mapping[str, Any], *
         raise InvalidRequest(f'The parameters of {name!r} must be a JSON Schema whose type is "object".')
     if not foreign_json.is_writable([description, parameters], _MAX_DEPTH):
         raise InvalidRequest(
-            f"The declaration of {name!r} holds something that no request can: half a character, a number that is too "
+            f"The declaration of {name!r} has something that no request can hold: half a character, a number too "
             f"large, or more than {_MAX_DEPTH} objects inside each other."
         )
     if (problem := _problem_of(parameters)) is not None:
@@ -53,7 +53,7 @@ def to_editor_tool(name: str, description: str, parameters: Mapping[str, Any], *
 
 
 def _problem_of(schema: Mapping[str, Any]) -> str | None:
-    """What services refuse in the schema of an object of arguments; with it, they would refuse every request."""
+    """The error in a schema for which a service would refuse every request; None when there is none."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping):
         return "`properties` is not an object"
@@ -70,9 +70,9 @@ def _problem_of(schema: Mapping[str, Any]) -> str | None:
 
 
 def check_together(tools: Sequence[EditorTool]) -> None:
-    """Raises InvalidRequest where one editor cannot bring these."""
+    """Raises InvalidRequest for tools that one editor cannot bring together."""
     if len(tools) > MAX_TOOLS:
-        raise InvalidRequest(f"An editor may bring {MAX_TOOLS} tools, not {len(tools)}.")
+        raise InvalidRequest(f"An editor may bring at most {MAX_TOOLS} tools, not {len(tools)}.")
     (name, n_times), *_ = Counter(tool.schema.name for tool in tools).most_common(1) or [("", 0)]
     if n_times > 1:
         raise InvalidRequest(
@@ -82,7 +82,7 @@ def check_together(tools: Sequence[EditorTool]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EditorTools:
-    """A maker of tools for one folder: those its editors bring at the moment."""
+    """The tools that the editors of one folder bring now."""
 
     editors: Editors
     approvals: Approvals
@@ -106,14 +106,14 @@ class _Call:
         if not self.tool.is_read_only:
             shown = json.dumps(arguments, ensure_ascii=False, indent=2)
             await self.offered.approvals.require(self.scope, editor_tool_request(name, shown))
-        # The editor is looked up after the wait: it may have gone, and another one may have the same tool.
+        # The editor is looked up after the wait: it may have left, and another one may have the same tool.
         editor, tool = self.offered.editors.tools().get(name, (None, None))
         if editor is None or tool is None or tool.is_read_only != self.tool.is_read_only:
-            raise InvalidRequest(f"The editor that had the tool {name!r} has gone. Go on without it.")
+            raise InvalidRequest(f"The editor with the tool {name!r} has left. Go on without it.")
         try:
             return await editor.run_tool(self.scope, name.removeprefix(PREFIX), arguments)
         except EditorGone:
-            sentence = "The editor went away while the tool ran."
+            sentence = "The editor left while the tool ran."
             if not self.tool.is_read_only:
-                sentence += " It is unknown whether it took effect: look before you do it again."
+                sentence += " It is unknown whether the tool took effect: check before you run it again."
             return ToolOutput(sentence, is_error=True)

@@ -1,7 +1,7 @@
 """The tools that read a workspace folder: `read_file`, `list_files` and `search_files`.
 
-Each answer stays below what is shown as a preview, says when it is not everything, and says how to get the rest. Lines
-carry their numbers, so that a model can cite them.
+An answer is short enough not to become a preview. It says when it is incomplete, and how to get the rest. Lines have
+their numbers, so that a model can cite them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from palimpsest.services.workspace.texts import WorkspaceText, WorkspaceTexts
 from palimpsest.wording import counted
 
 MAX_OUTPUT_BYTES: Final = 30_000
-"""Of one answer, notes apart. Below the default of `tools.response_max_bytes`."""
+"""The most bytes of one answer, without notes. Below the default of `tools.response_max_bytes`."""
 MAX_LINE_CHARACTERS: Final = 2_000
 MAX_LISTED: Final = 1_000
 SEARCH_TIMEOUT_S: Final = 10.0
@@ -68,7 +68,7 @@ class SearchFiles:
 
 
 class ReadingTools:
-    """The tools of one workspace folder. They change nothing, so running one again does no harm."""
+    """The tools for one workspace folder. They change nothing, so running one again does no harm."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ReadingTools:
     ) -> None:
         self._files = files
         self._unsaved = unsaved
-        """What editors hold open now, by path below the folder, with `/`. Called on the event loop, once a call."""
+        """The texts of open documents, by path below the folder, with `/`. Called on the event loop, once per call."""
         self._search_timeout_s = search_timeout_s
 
     def tools(self) -> tuple[Tool, ...]:
@@ -163,7 +163,7 @@ def _listing(texts: WorkspaceTexts, asked: ListFiles) -> str:
     listed = ((found.parts, found.path + "/" * found.is_folder) for found in walk if not (glob and found.is_folder))
     unsaved = ((place.parts, place.path) for place in texts.only_in_editor(start) if _depth(place, start) <= depth)
     names = [name for parts, name in (*listed, *unsaved) if glob is None or glob.matches(parts)]
-    # What lies nearest the folder is kept, then shown in the order of paths.
+    # The entries nearest to the folder are kept, then shown in the order of their paths.
     shown = sorted(_fitting(names[:MAX_LISTED]), key=lambda name: name.split("/"))
     notes = []
     if not names:
@@ -198,7 +198,7 @@ def _report(found: SearchResult, n_skipped: int, limit: int, timeout_s: float) -
     if len(shown) < len(blocks):
         notes.append("More would be too long for one answer. Narrow the pattern, the path or the glob.")
     if n_skipped:
-        notes.append(f"Not searched, because binary, too large or not to be opened: {counted(n_skipped, 'file')}.")
+        notes.append(f"{counted(n_skipped, 'file')} not searched: binary, too large, or not readable.")
     return _with_notes(shown, notes)
 
 
@@ -217,7 +217,7 @@ def _numbered(number: int, line: str) -> str:
 
 
 def _fitting(lines: Iterable[str]) -> list[str]:
-    """As many of the first lines as one answer takes, and always one."""
+    """The first lines, as many as fit one answer, and at least one."""
     fitting: list[str] = []
     n_bytes = 0
     for line in lines:

@@ -1,8 +1,8 @@
-"""`run_command`: one program, without a shell, after the user has seen it and said yes.
+"""`run_command`: runs one program, without a shell, after the user has approved it.
 
-It runs in a session of its own with nothing on stdin and an environment that holds no keys, under `workers.warden`:
-whatever it leaves running ends with it, and all of it with the server, however that ends. Its output is taken as it
-comes and only head and tail of it are kept.
+It runs in a session of its own, with an empty stdin and an environment without keys, under `workers.warden`. Every
+process that it leaves behind ends with it, and everything ends with the server, however that ends. Only the head and
+the tail of its output are kept.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MAX_TIMEOUT_S: Final = 600
 MAX_WORDS: Final = 256
 MAX_COMMAND_CHARACTERS: Final = 16 * 1024
 KEPT_BYTES: Final = 12 * 1024
-"""Of the output, at its head and again at its tail."""
+"""The bytes of output that are kept at its head, and again at its tail."""
 MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
-"""A program that says more than this is ended."""
+"""A program that writes more bytes than this is ended."""
 
 _WARDEN: Final = Path(workers.__file__).with_name("warden.py")
 _ASKED_S: Final = 2.0
-"""From being asked to end to being ended."""
+"""The time between the request to end and the kill."""
 _CLOSING_S: Final = 2.0
-"""For what was written before the end to come out of the pipe."""
+"""The time for the last output to come out of the pipe."""
 HOLDS_ALL: Final = sys.platform.startswith("linux")
-"""Whether everything that a program starts is found again."""
+"""Whether the processes that a program starts can all be found."""
 MAY_ESCAPE: Final = (
     "On this system what run_command starts can go on running in a session of its own after its end, and may read the "
     "environment of this server. Approve only programs you know, or turn tools.run_command off."
@@ -55,7 +55,7 @@ _PASSED_ON: Final = frozenset(
         *("TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
     )
 )
-"""Variables a program needs to find itself and its user; the last three lines are those of Windows."""
+"""Variables that programs need to find their files and their user; the last three lines are for Windows."""
 _SET: Final = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 _SCHEMA: Final[Mapping[str, Any]] = {
@@ -88,8 +88,8 @@ _SCHEMA: Final[Mapping[str, Any]] = {
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a program that a model chose gets of the server's environment: no keys, no agents, no tokens, and no entry
-    of PATH that means the folder it runs in."""
+    """The part of the server's environment for a program that a model chose: without keys, agents and tokens, and
+    without an entry of PATH that means the current folder."""
     kept = {name: text for name, text in environ.items() if name.upper() in _PASSED_ON}
     path = [entry for entry in kept.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(entry)]
     return {**kept, "PATH": os.pathsep.join(path), **_SET}
@@ -104,14 +104,14 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class CommandTool:
-    """A maker of the tool for one folder."""
+    """The tool for one folder."""
 
     root: Path
     """Resolved."""
     files: WorkspaceFiles
     approvals: Approvals
     environ: Mapping[str, str]
-    """The server's; programs get it scrubbed."""
+    """The server's environment; programs get a part of it (`scrubbed`)."""
 
     def __call__(self, scope: TurnScope) -> Sequence[Tool]:
         async def run(text: str) -> ToolOutput:
@@ -135,7 +135,7 @@ class CommandTool:
         return await run_program(asked.command, self.root / cwd, scrubbed(self.environ), asked.timeout_s)
 
     async def _folder(self, path: str) -> str:
-        """Below the workspace folder, links resolved."""
+        """The path below the workspace folder, with links resolved."""
         place = await asyncio.to_thread(self.files.locate, path)
         if place.kind is not PlaceKind.FOLDER:
             raise InvalidRequest(f"{place.path!r} is no folder. Name the folder to run in.")
@@ -169,7 +169,7 @@ def _has_surrogate(word: str) -> bool:
 
 
 class BoundedOutput:
-    """What a program writes: all of it counted, head and tail kept."""
+    """The output of a program: all of it is counted, its head and tail are kept."""
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._kept_bytes = kept_bytes
@@ -185,7 +185,7 @@ class BoundedOutput:
         del self._tail[: max(0, len(self._tail) - self._kept_bytes)]
 
     def text(self) -> str:
-        """UTF-8 as far as it is that. What is missing in the middle is named."""
+        """The kept output, decoded as UTF-8. A note stands for the missing middle."""
         n_missing = self.n_bytes - len(self._head) - len(self._tail)
         if not n_missing:
             return (self._head + self._tail).decode("utf-8", "replace")
@@ -194,20 +194,20 @@ class BoundedOutput:
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """What happens to one program, as its warden tells it."""
+    """The life of one program, as its warden reports it."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.output = BoundedOutput()
         self._said = b""
         self.has_ended: asyncio.Future[None] = loop.create_future()
-        """The program itself has, or has said too much."""
+        """Set when the program has ended, or has written too much."""
         self.is_closed: asyncio.Future[None] = loop.create_future()
-        """And so has everything it started."""
+        """Set when everything that it started has ended too."""
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the warden has said of its end; empty while it has not."""
+        """The warden's report about the end; empty before it comes."""
         told: dict[str, Any] = json.loads(self._said) if self._said.endswith(b"\n") else {}
         return told
 
@@ -230,7 +230,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
 
 async def run_program(command: Sequence[str], cwd: Path, environ: Mapping[str, str], timeout_s: float) -> ToolOutput:
-    """Runs it to its end, or to the end of its time. Cancelling ends it too, with everything it started."""
+    """Run the program to its end, or to the end of its time. Cancelling also ends it, with everything it started."""
     try:
         transport, watch = await asyncio.get_running_loop().subprocess_exec(
             _Watch,
@@ -271,13 +271,13 @@ def _not_started(command: Sequence[str], why: str) -> InvalidRequest:
 
 
 def _report(output: BoundedOutput, status: int | None, timeout_s: float, *, has_time: bool) -> ToolOutput:
-    """`status`: None when it had not ended by itself."""
+    """The answer for the model. `status`: None when the program did not end by itself."""
     if not has_time:
-        end = f"Ended after {timeout_s:g} s, because its time was up. Name a longer timeout_s if it needs one."
+        end = f"It was ended after {timeout_s:g} s, because its time was up. Give a longer timeout_s if it needs one."
     elif status is None and output.n_bytes <= MAX_OUTPUT_BYTES:
-        end = "It has ended, and nobody saw how."
+        end = "It has ended; its exit status is unknown."
     elif status is None:
-        end = f"Ended, because it wrote more than {MAX_OUTPUT_BYTES} bytes."
+        end = f"It was ended, because it wrote more than {MAX_OUTPUT_BYTES} bytes."
     elif status < 0:
         end = f"It was ended by signal {-status}."
     else:

@@ -1,4 +1,4 @@
-"""Looks for a pattern in many texts, in a process that can be ended (see `workers.search`), within a time."""
+"""The search for a pattern in many texts, with a time limit, in a process that can be ended (see `workers.search`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from palimpsest.services.workspace.encoding import split_lines
 
 _WORKER: Final = Path(workers.__file__).with_name("search.py")
 _BATCH_BYTES: Final = 1024 * 1024
-"""Texts are read on a thread, about this much at a time."""
+"""The characters of texts that are read on the thread at a time, roughly."""
 _MAX_ANSWER_BYTES: Final = 1024 * 1024
 
 
@@ -28,19 +28,19 @@ _MAX_ANSWER_BYTES: Final = 1024 * 1024
 class Query:
     pattern: str
     is_literal: bool
-    """When false the pattern is a regular expression of Python's `re`."""
+    """False: the pattern is a regular expression of Python's `re`."""
     ignores_case: bool
     limit: int
-    """How many matching lines are wanted."""
+    """The most matching lines to return."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     path: str
     line: int
-    """Counted from 1."""
+    """The number of the line, counted from 1."""
     text: str
-    """The line, or a piece of it around the first match where it is long."""
+    """The line; of a long one, a piece around the first match."""
 
 
 class SearchEnd(Enum):
@@ -52,17 +52,17 @@ class SearchEnd(Enum):
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     matches: tuple[Match, ...]
-    """In the order of the texts."""
+    """The matches, in the order of the texts."""
     end: SearchEnd
 
 
 async def search_texts(query: Query, texts: Iterator[tuple[str, str]], timeout_s: float) -> SearchResult:
-    """The lines of `texts` (paths and what they hold) that match; what was found by then when the time is over.
+    """The lines of `texts` (pairs of path and text) that match. When the time is over, the matches so far.
 
-    `texts` is read on a thread. InvalidRequest when the pattern is no regular expression.
+    `texts` is read on a thread. Raises InvalidRequest for a pattern that is not a regular expression.
     """
-    # No variable of the environment is handed on: the process needs none, and keys may be among them. Windows alone
-    # cannot start a process without its own.
+    # The process gets no environment: it needs none, and keys may be in it. Only on Windows,
+    # a process cannot start without its own variables.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -81,7 +81,7 @@ async def search_texts(query: Query, texts: Iterator[tuple[str, str]], timeout_s
         async with asyncio.timeout(timeout_s):
             end = await _collect(process, matches)
             if end is SearchEnd.ALL:
-                await feeding  # so that what went wrong there is not taken for the end of the texts
+                await feeding  # so that an error in the reader is not taken for the end of the texts
     except TimeoutError:
         end = SearchEnd.TIME
     finally:
@@ -117,7 +117,7 @@ async def _feed(process: Process, query: Query, texts: Iterator[tuple[str, str]]
 
 
 def _batch(texts: Iterator[tuple[str, str]]) -> bytes:
-    """The next texts as the process takes them; empty when there are no more."""
+    """The next texts, encoded for the process; empty when there are no more."""
     batch = bytearray()
     for path, text in texts:
         lines = split_lines(text)

@@ -1,4 +1,4 @@
-"""Tools that a model may call, as the turn engine sees them."""
+"""The tools that a model may call, as the turn engine uses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from palimpsest.domain.tools import ToolSchema
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool gives back."""
+    """The result of a call."""
 
     text: str
     is_error: bool = False
@@ -19,7 +19,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
-    """Whose call it is."""
+    """The conversation and the turn of a call."""
 
     conversation_id: ConversationId
     turn_id: TurnId
@@ -27,23 +27,23 @@ class TurnScope:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: how it is declared, and how it runs."""
+    """A tool: its declaration and its function."""
 
     schema: ToolSchema
     run: Callable[[str], Awaitable[ToolOutput]]
-    """Takes the call's JSON arguments as the model wrote them; they may be malformed. What it raises is a failed call,
-    of which the model is told no more than that."""
+    """Takes the JSON arguments as the model wrote them; they may be malformed. An exception is a failed call, and the
+    model learns nothing but that."""
     is_read_only: bool = True
-    """Whether running it again does no harm. Others are offered in trusted folders only."""
+    """Whether running it again does no harm. Other tools are offered in trusted folders only."""
 
 
 ToolMaker = Callable[[TurnScope], Sequence[Tool]]
-"""Makes tools for the calls of one turn. Their declarations are the same for every turn."""
+"""Makes the tools of one turn. Their declarations are the same for every turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """What the calls of one turn may be of: declarations and runners of one moment."""
+    """The tools of one turn, as they were when it began."""
 
     by_name: Mapping[str, Tool]
 
@@ -62,7 +62,7 @@ class Toolbox:
     _nobody: TurnScope = field(default=TurnScope(ConversationId(""), TurnId("")), init=False)
 
     def for_turn(self, scope: TurnScope) -> OfferedTools:
-        """As of now. Of two of one name the first counts."""
+        """The tools as they are now. Of two with one name, the first counts."""
         tools: dict[str, Tool] = {}
         is_trusted = self.is_trusted()
         for make in self.makers:
@@ -72,5 +72,5 @@ class Toolbox:
         return OfferedTools(tools)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The declarations of what a turn would be offered now, sorted by name."""
+        """The declarations of the tools of a turn that would begin now, sorted by name."""
         return self.for_turn(self._nobody).schemas
