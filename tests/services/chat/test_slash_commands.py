@@ -237,7 +237,7 @@ async def test_summaries_are_undone_redone_expanded_and_written_again(bench: Ope
     assert "| summary 1 |" not in await said(b, "/context")
     assert "Redone: a summary covers messages 0 to 3." in plain_back(await said(b, "/redo"))
     assert "was written again" in await said(b, "/regenerate 1")
-    assert "Messages 0 to 3 stand for themselves again." in plain_back(await said(b, "/expand 2"))
+    assert "Messages 0 to 3 are in the context again, without a summary." in plain_back(await said(b, "/expand 2"))
     for wrong in ("/expand x", "/regenerate one"):
         with pytest.raises(InvalidRequest, match="with the number of a summary"):
             await run(b, wrong)
