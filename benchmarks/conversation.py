@@ -76,7 +76,7 @@ class Conversation:
         accepted = await self.engine.accept(state, contents)
 
         def write() -> list[StoredMessage]:
-            stored = message_log.append(state.id, contents, utc_now(), counts=accepted.counts)
+            stored = message_log.append(state.id, contents, utc_now(), turn_id=self._turn_id, counts=accepted.counts)
             previews = {stored[index].id: preview for index, preview in accepted.previews.items()}
             cuts.write_previews(state.id, state.cut.version, previews)
             return stored

@@ -240,6 +240,7 @@ class Injection(_Base):
     kind = TextField()
     text = TextField()
     created_at = TextField()
+    message_id = IntegerField(null=True)
 
 
 class Calibration(_Base):

@@ -70,6 +70,9 @@ class MessagePiece:
     injection: str = ""
     """What is added behind the message until the next re-cut, and is no part of it."""
     injection_tokens: int = 0
+    note: str = ""
+    """What is sent as a message of its own behind it, until the next compaction: what was recalled for a step."""
+    note_tokens: int = 0
 
     @property
     def start(self) -> MessageId:
@@ -88,10 +91,11 @@ class MessagePiece:
     @property
     def tokens(self) -> int:
         shown = self.original_tokens if self.preview is None else self.preview_tokens
-        return shown + self.injection_tokens
+        return shown + self.injection_tokens + self.note_tokens
 
     def without_injection(self) -> MessagePiece:
-        return replace(self, injection="", injection_tokens=0)
+        """The message without anything that was added behind it."""
+        return replace(self, injection="", injection_tokens=0, note="", note_tokens=0)
 
 
 Piece = SummaryPiece | MessagePiece

@@ -136,9 +136,12 @@ def _weighted(piece: Piece, share: float, *, is_in_prefix: bool) -> list[tuple[S
         segment = Segment("preview", 0, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
     else:
         segment = Segment("message", 0, "fits as it was said", (piece.content,), ids, None, is_in_prefix)
-    if not piece.injection:
-        return [(segment, share)]
-    # Its text stands behind the message's, in the same content.
-    added = share * piece.injection_tokens / max(piece.tokens, 1)
-    injection = Segment("injection", 0, "added behind your message", (), ids, None, is_in_prefix)
-    return [(segment, share - added), (injection, added)]
+    each_raw = share / max(piece.tokens, 1)
+    added, noted = piece.injection_tokens * each_raw, piece.note_tokens * each_raw
+    weighted = [(segment, share - added - noted)]
+    if piece.injection:  # its text stands behind the message's, in the same content
+        weighted.append((Segment("injection", 0, "added behind your message", (), ids, None, is_in_prefix), added))
+    if piece.note:
+        note = (Content(Role.USER, (TextPart(piece.note),)),)
+        weighted.append((Segment("injection", 0, "recalled for this step", note, ids, None, is_in_prefix), noted))
+    return weighted

@@ -7,6 +7,7 @@ is ever chosen from it.
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from typing import Final, TypeVar
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
 from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
-from palimpsest.domain.context.notebook.selection import IN_BLOCK, IN_LIVE
+from palimpsest.domain.context.notebook.selection import IN_BLOCK, IN_LINE, IN_LIVE
+from palimpsest.domain.context.notebook.step_note import step_note
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.context.state import ContextState
@@ -65,6 +67,16 @@ class Notebooks:
         messages = await self._unread(state, MessageId(kept.book.n_read))
         return await asyncio.to_thread(kept.answer, messages, question)
 
+    async def note(self, state: ContextState, since: int, room_tokens: int) -> str:
+        """The note for a step whose new messages are those from `since` on, in `room_tokens` (raw); empty for none."""
+        live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece) and piece.preview is None}
+
+        def choose(book: Notebook) -> str:
+            told = told_by(book, state.pieces, in_live=IN_LINE)
+            return step_note(book, since, told, live, state.budget_raw, room_tokens)
+
+        return await self.ask(state, choose) if room_tokens > 0 else ""
+
     async def _unread(self, state: ContextState, first: MessageId) -> Sequence[StoredMessage]:
         """The visible messages from `first` on, ascending."""
         if first >= state.n_messages:
@@ -84,18 +96,23 @@ def told_by(book: Notebook, pieces: Iterable[Piece], *, in_live: float = IN_LIVE
         level = IN_BLOCK if isinstance(piece, SummaryPiece) else in_live
         for name in _names_of(book, piece):
             told[name] = max(told.get(name, 0.0), level)
-        if isinstance(piece, MessagePiece) and piece.injection:
-            for name in names_in(piece.injection):
+        if isinstance(piece, MessagePiece) and (piece.injection or piece.note):
+            for name in names_in(f"{piece.injection}\n{piece.note}"):
                 told[name] = max(told.get(name, 0.0), in_live)
     return told
 
 
 def _names_of(book: Notebook, piece: Piece) -> Iterable[str]:
     if isinstance(piece, SummaryPiece):
-        return names_in(piece.summary.text)
+        return _names_in_summary(piece.summary.text)
     entry = book.entries.get(piece.message.id)
     if piece.preview is None and entry is not None:
         return entry.names
     shown = piece.message.content if piece.preview is None else piece.preview
     texts = [shown.text, *(result.text for result in shown.results), *(call.arguments for call in shown.calls)]
     return {name for text in texts for name in names_in(text)}
+
+
+@functools.lru_cache(maxsize=64)
+def _names_in_summary(text: str) -> frozenset[str]:
+    return frozenset(names_in(text))

@@ -6,13 +6,15 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.cut import CutCause
+from palimpsest.domain.context.cut import CutCause, MessagePiece
 from palimpsest.domain.context.events import ContextEventType
+from palimpsest.domain.context.notebook.step_note import NOTES_SHARE
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.messages import TurnId
+from palimpsest.domain.messages import Role, TurnId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.counting import counted, is_near
@@ -24,6 +26,7 @@ from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent
 from palimpsest.storage.context import injections, knowledge
+from palimpsest.storage.conversation import hidden_ranges
 
 _PLANS: Final = 3
 """Re-cuts that are tried for one request before it counts as too large."""
@@ -96,6 +99,8 @@ class Requests:
             await self._inject(context, turn_id, "rules", news)
         if turn_id is not None and self.recall is not None:
             await self._recall(self.recall, context, turn_id, limit_tokens)
+        if self.recall is not None and not is_distilled:
+            await self._note(context, limit_tokens)
         prepared = _lay_out(state, limit_tokens, tool_choice)
         state.n_sent = len(state.pieces)
         return prepared
@@ -248,6 +253,40 @@ class Requests:
                 knowledge.require(known)
             before = injections.last_injection(state.id)
             return before, injections.write(context.lease, turn_id, version, kind, text, utc_now())
+
+        await self.contexts.store.commit(write, follow)
+
+    async def _note(self, context: WritableContext, limit_tokens: int) -> None:
+        """Tells the step what its context lacks about what its newest messages name: a message behind them, until the
+        next compaction. It takes what room there is, and never makes a compaction due."""
+        state = context.state
+        newest = state.pieces[-1] if state.pieces else None
+        if not isinstance(newest, MessagePiece) or newest.note or newest.message.turn_id is None or not state.n_blocks:
+            return
+        if newest.message.content.role is Role.ASSISTANT:  # it is to be continued
+            return
+        since, state.noted_until = state.noted_until, state.n_messages
+        most = min(limit_tokens, int(self.contexts.settings.threshold * state.budget.budget))
+        given = sum(piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece))
+        room = min(state.cut.estimator.raw_within(most) - state.raw_tokens, int(NOTES_SHARE * state.budget_raw) - given)
+        text = await self.contexts.notebooks.note(state, since, room - MESSAGE_OVERHEAD)
+        if not text or (noted := state.with_note(text)).estimate.upper > most:
+            return
+        turn_id, version, last_hidden = newest.message.turn_id, state.cut.version, state.last_hidden
+
+        def write() -> tuple[int, int]:
+            before = injections.last_injection(state.id)
+            if hidden_ranges.last_hidden(state.id) != last_hidden:
+                return before, before  # it may quote what was hidden or purged meanwhile
+            written = injections.write_note(context.lease, turn_id, version, newest.message.id, text, utc_now())
+            return before, written
+
+        def follow(written: tuple[int, int]) -> None:
+            before, last_injection = written
+            if before != last_injection:
+                state.pieces[-1] = noted.pieces[-1]
+                if state.last_injection == before:
+                    state.last_injection = last_injection
 
         await self.contexts.store.commit(write, follow)
 

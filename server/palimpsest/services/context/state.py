@@ -17,7 +17,7 @@ from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, 
 from palimpsest.domain.context.rules.rule_set import RuleId
 from palimpsest.domain.context.rules.standing import Commands, StandingRules, render_front
 from palimpsest.domain.context.summaries.node import Summary, render_summary
-from palimpsest.domain.context.tokens import count_content
+from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
@@ -72,6 +72,8 @@ class ContextState:
     """The newest of what was rolled back or purged, as the state knows it."""
     last_injection: int = 0
     """The newest of what was added behind a message, as the state knows it."""
+    noted_until: int = 0
+    """The messages below this id were looked at for notes."""
     asked_by: EditorId | None = None
     """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
     offer models, its own are asked first."""
@@ -189,6 +191,13 @@ class ContextState:
         index = self.asked_at(turn_id)
         return replace(self, pieces=[*self.pieces[:index], added, *self.pieces[index + 1 :]])
 
+    def with_note(self, text: str) -> ContextState:
+        """A copy of the state in which the text stands behind the newest message, as a message of its own."""
+        newest = self.pieces[-1]
+        assert isinstance(newest, MessagePiece)
+        noted = replace(newest, note=text, note_tokens=self.tokenizer.count(text) + MESSAGE_OVERHEAD)
+        return replace(self, pieces=[*self.pieces[:-1], noted])
+
     def with_more(self, tokens: int) -> ContextState:
         """A copy as large as the state will be when so many raw tokens are told behind the user's newest message: what
         was measured makes an estimate of parts other than the sum of their estimates."""
@@ -218,11 +227,23 @@ def _part(piece: Piece) -> Part:
 
 
 def live(
-    message: StoredMessage, tokens: int, preview: Content | None, tokenizer: Tokenizer, injection: str = ""
+    message: StoredMessage,
+    tokens: int,
+    preview: Content | None,
+    tokenizer: Tokenizer,
+    injection: str = "",
+    note: str = "",
 ) -> MessagePiece:
     preview_tokens = 0 if preview is None else count_content(preview, tokenizer.count)
     return MessagePiece(
-        message, tokens, preview, preview_tokens, injection, tokenizer.count(injection) if injection else 0
+        message,
+        tokens,
+        preview,
+        preview_tokens,
+        injection,
+        tokenizer.count(injection) if injection else 0,
+        note,
+        tokenizer.count(note) + MESSAGE_OVERHEAD if note else 0,
     )
 
 
@@ -245,6 +266,7 @@ class _Rows:
     live_messages: list[StoredMessage]
     expansions: tuple[tuple[MessageId, MessageId], ...]
     injections: dict[MessageId, str]
+    notes: dict[MessageId, str]
     last_hidden: int
     last_injection: int
     counts: dict[MessageId, int] = field(default_factory=dict)
@@ -273,9 +295,10 @@ def _read(conversation_id: ConversationId, tokenizer: str) -> _Rows:
     version = 0 if cut is None else cut.version
     previews = cuts.read_previews(conversation_id, version)
     injections = stored_injections.read(conversation_id, version)
+    notes = stored_injections.read_notes(conversation_id, version)
     by_id = {each.id: each for each in summaries}
     last = hidden_ranges.last_hidden(conversation_id), stored_injections.last_injection(conversation_id)
-    return _Rows(record, cut, by_id, previews, messages, expansions, injections, *last, counts)
+    return _Rows(record, cut, by_id, previews, messages, expansions, injections, notes, *last, counts)
 
 
 async def ensure_counts(
@@ -309,7 +332,9 @@ async def load_state(
     frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
     pieces: list[Piece] = [block(summary, tokenizer) for summary in rows.summaries.values()]
     pieces += [
-        live(m, counts[m.id], rows.previews.get(m.id), tokenizer, rows.injections.get(m.id, ""))
+        live(
+            m, counts[m.id], rows.previews.get(m.id), tokenizer, rows.injections.get(m.id, ""), rows.notes.get(m.id, "")
+        )
         for m in rows.live_messages
     ]
     pieces.sort(key=lambda piece: piece.start)

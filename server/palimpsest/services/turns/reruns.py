@@ -39,7 +39,7 @@ async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: 
 
 def _has_told(state: ContextState) -> bool:
     """Whether the context holds additions behind its messages, which a new cut drops or moves to the front."""
-    return any(isinstance(piece, MessagePiece) and piece.injection for piece in state.pieces)
+    return any(isinstance(piece, MessagePiece) and (piece.injection or piece.note) for piece in state.pieces)
 
 
 async def check_again(

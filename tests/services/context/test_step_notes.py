@@ -1,0 +1,116 @@
+"""Step notes: told once, stored, kept until the next compaction, and never at the price of one."""
+
+from __future__ import annotations
+
+import json
+
+from tests.services.scripted import Action, Bench, Opener, calls, says
+
+from palimpsest.domain.context.cut import CutCause, MessagePiece
+from palimpsest.domain.context.events import ContextEventType
+from palimpsest.domain.context.notebook.step_note import NOTE_HEAD, NOTES_SHARE
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.messages import MessageId, Role
+from palimpsest.domain.tools import ToolSchema
+from palimpsest.services.context.state import ContextState
+from palimpsest.services.events import ContextEvent
+from palimpsest.services.tools.toolbox import Tool, ToolOutput
+
+PARTS = 24
+
+
+async def look(arguments: str) -> ToolOutput:
+    path = json.loads(arguments)["path"]
+    if json.loads(arguments)["again"]:
+        return ToolOutput("It is as it was.")
+    stem = path.removesuffix(".py").replace("/", "_")
+    lines = [f"def handle_{stem}_{n}(job): keeps the order of queue_{stem}_{n}" for n in range(12)]
+    return ToolOutput("\n".join(lines))
+
+
+LOOK = Tool(ToolSchema("look", "look", {"type": "object"}), look)
+
+
+def looking(call_id: str, path: str, *, again: bool = False) -> list[Action]:
+    return calls((call_id, "look", json.dumps({"path": path, "again": again})))
+
+
+async def after_much_work(bench: Opener) -> Bench:
+    """A long turn of reading files, and then a turn that takes the first of them up again."""
+    b = await bench([], window=8_000, reserve=1_000, tools=(LOOK,), recalls=True)
+    b.provider.replies = [*(looking(f"c{n}", f"src/part_{n}.py") for n in range(PARTS)), says("Read.")]
+    assert await b.ask("Look at all parts.") == "committed"
+    return b
+
+
+async def take_up(b: Bench, *paths: str) -> list[PreparedContext]:
+    """The requests of a turn that looks at the files again."""
+    first = len(b.provider.seen)
+    b.provider.replies = [*(looking(f"{n}", path, again=True) for n, path in enumerate(paths)), says("Done.")]
+    assert await b.ask("Once more, please.") == "committed"
+    return b.provider.seen[first:]
+
+
+def notes(context: PreparedContext) -> list[str]:
+    return [message.text for message in context.messages if message.text.startswith(NOTE_HEAD)]
+
+
+async def state_of(b: Bench) -> ContextState:
+    return await b.session.contexts.state(b.conversation_id)
+
+
+async def test_a_step_is_told_what_was_done_before_behind_its_newest_result(bench: Opener) -> None:
+    b = await after_much_work(bench)
+    _, second, third = await take_up(b, "src/part_1.py", "src/part_2.py")
+    told = notes(second)
+    assert any("part_1" in note for note in told)
+    newest = [message.role for message in second.messages][-2:]
+    assert newest == [Role.TOOL, Role.USER]
+    assert second.messages[-1].text.startswith(NOTE_HEAD)
+    assert third.messages[: len(second.messages)] == second.messages, "a note changes nothing that was sent"
+
+
+async def test_a_note_is_the_same_after_a_restart_and_goes_with_the_next_compaction(bench: Opener) -> None:
+    b = await after_much_work(bench)
+    await take_up(b, "src/part_1.py", "src/part_2.py")
+    before = await state_of(b)
+    noted = [piece.note for piece in before.pieces if isinstance(piece, MessagePiece) and piece.note]
+    assert noted
+    engine = b.session.contexts
+    engine.forget(b.conversation_id)
+    again = await state_of(b)
+    assert again is not before
+    assert again.pieces == before.pieces
+    assert again.raw_tokens == before.raw_tokens
+    async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
+        kept = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in again.pieces]
+        await (await engine.compactor(again)).adopt(context, kept, CutCause.USER)
+    engine.forget(b.conversation_id)
+    assert not any(isinstance(piece, MessagePiece) and piece.note for piece in (await state_of(b)).pieces)
+
+
+async def test_notes_add_up_keep_to_their_share_and_make_no_compaction_due(bench: Opener) -> None:
+    b = await after_much_work(bench)
+    paths = [f"src/part_{n % PARTS}.py" for n in range(60)]
+    for context in await take_up(b, *paths):
+        assert context.upper_tokens <= context.limit_tokens
+        assert sum(segment.tokens for segment in context.segments) == context.estimated_tokens
+    state = await state_of(b)
+    assert NOTES_SHARE * state.budget_raw >= sum(
+        piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece)
+    )
+    for recut in (e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT):
+        assert recut.cause == CutCause.THRESHOLD
+
+
+async def test_nothing_purged_is_told_in_a_note(bench: Opener) -> None:
+    b = await after_much_work(bench)
+    await b.session.purging.purge(b.conversation_id, (MessageId(0), MessageId(2 + 2 * PARTS)), is_confirmed=True)
+    for context in await take_up(b, "src/part_1.py", "src/part_2.py"):
+        assert notes(context) == []
+
+
+async def test_where_everything_is_sent_there_is_no_note(bench: Opener) -> None:
+    b = await bench([], window=200_000, tools=(LOOK,), recalls=True)
+    for context in await take_up(b, "src/part_1.py", "src/part_2.py", "src/part_1.py"):
+        assert notes(context) == []
