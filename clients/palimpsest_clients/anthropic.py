@@ -1,6 +1,6 @@
 """Anthropic's Messages API (version 2026-10-21), and services that imitate it.
 
-No sampling parameters are sent: that version refuses temperature, top_p and top_k at any value.
+A request has no sampling parameters: that version refuses temperature, top_p and top_k at any value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from palimpsest.domain.models.providers import BY_NAME
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import KeyHeader, ModelService
-from palimpsest_clients.rendering import attachment_text, call_arguments, called, returned
+from palimpsest_clients.rendering import BEGAN_EARLIER, attachment_text, call_arguments, called, returned
 from palimpsest_clients.retry import RetryPolicy
 
 API_VERSION: Final = "2026-10-21"
@@ -50,7 +50,7 @@ _STOP_REASONS: Final = {
     "model_context_window_exceeded": StopReason.OUTPUT_LIMIT,
     "refusal": StopReason.FILTERED,
 }
-"""All others are ordinary ends."""
+"""All other reasons are ordinary ends."""
 
 Block = dict[str, Any]
 
@@ -74,7 +74,8 @@ class AnthropicClient:
         return self._service.stream("/v1/messages", request_body(context), lambda: MessagesDecoder(context.model))
 
     async def models(self) -> Sequence[LiveModel]:
-        """All pages of the list. A window without an output is no use here: both are told, or nothing is."""
+        """All pages of the list. The limits of a model are None unless the service tells both its window and its
+        output."""
         found: list[LiveModel] = []
         page = ""
         for _ in range(_MOST_PAGES):
@@ -102,7 +103,8 @@ class AnthropicClient:
 def request_body(context: PreparedContext) -> dict[str, Any]:
     """The request for `context`.
 
-    Two cache markers: behind tools and system prompt, which outlive a re-cut, and behind the last stable message.
+    It has two cache markers: after the tools and the system prompt, which outlive a compaction, and after the last
+    stable message.
     """
     body: dict[str, Any] = {
         "model": context.model,
@@ -123,14 +125,15 @@ def request_body(context: PreparedContext) -> dict[str, Any]:
 
 
 def _messages(context: PreparedContext) -> list[dict[str, Any]]:
-    """Alternating user and assistant messages, the first a user's, as the service demands; results before text."""
+    """Alternating user and assistant messages, the first of the user, as the service demands; results come before
+    text."""
     messages: list[dict[str, Any]] = []
     for n_rendered, content in enumerate(context.messages, start=1):
         role = "assistant" if content.role is Role.ASSISTANT else "user"
         blocks = _assistant_blocks(content, context.model) if role == "assistant" else _user_blocks(content.parts)
         if blocks:
             if not messages and role == "assistant":
-                messages.append({"role": "user", "content": [_text("[The conversation began earlier.]")]})
+                messages.append({"role": "user", "content": [_text(BEGAN_EARLIER)]})
             if messages and messages[-1]["role"] == role:
                 messages[-1]["content"] += blocks
             else:
@@ -147,7 +150,7 @@ def _user_blocks(parts: Sequence[Part]) -> list[Block]:
     blocks: list[Block] = []
     for part in parts:
         match part:
-            case TextPart() if part.text.strip():  # blank text blocks are refused
+            case TextPart() if part.text.strip():  # the service refuses blank text blocks
                 blocks.append(_text(part.text))
             case AttachmentPart():
                 blocks.append(_text(attachment_text(part)))
@@ -164,9 +167,9 @@ def _user_blocks(parts: Sequence[Part]) -> list[Block]:
 
 
 def _assistant_blocks(content: Content, model: str) -> list[Block]:
-    """Text and calls, with each thinking block exactly where it stood: the service refuses any other order.
+    """Text and calls, with each thinking block exactly where it was: the service refuses any other order.
 
-    Thinking at the very end is left out: the service takes no message that ends with it.
+    Thinking at the very end is left out, because the service refuses a message that ends with it.
     """
     thinking = returned(content, _NAME, model, after=int, block=dict)
     blocks: list[Block] = []
@@ -202,23 +205,24 @@ def _text(text: str) -> Block:
 
 
 def _call_id(call_id: str) -> str:
-    """Ids of other services may hold characters that this one refuses."""
+    """The id without the characters that this service refuses; ids of other services may contain them."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
 
 
 class MessagesDecoder:
-    """One answer's events."""
+    """The decoder of one answer."""
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._thinking: dict[int, dict[str, Any]] = {}
-        """By block index: the block as it came, and the position after which it stood (`_position`)."""
+        """By block index: the block as it came, and the `_position` after which it began."""
         self._thoughts: dict[int, list[str]] = {}
-        """The pieces of the text of each of them."""
+        """By block index: the pieces of its text."""
         self._calls: dict[int, Block] = {}
         self._calls_with_arguments: set[int] = set()
         self._position = 0
-        """Characters of text so far, a call counted as one more: stays true however the text is cut into parts."""
+        """The characters of text so far, where a call counts as one. It stays true however the text is cut into
+        parts."""
         self._usage = dict(counts(None))
         self._stop_reason = ""
         self.is_done = False
@@ -239,7 +243,7 @@ class MessagesDecoder:
             case "message_stop":
                 self.is_done = True
             case _:
-                pass  # pings, and what later versions add
+                pass  # pings, and events of later versions
         return ()
 
     def finish(self) -> Finished | None:
@@ -259,7 +263,8 @@ class MessagesDecoder:
         return Finished(reason, usage, tuple(opaque))
 
     def _count(self, usage: object) -> None:
-        """Later numbers replace earlier ones: they are running totals. One that is no count replaces none."""
+        """Later numbers replace earlier ones, because they are running totals. A value that is no count replaces
+        none."""
         self._usage.update({name: n for name, n in counts(usage).items() if n})
 
     def _begin(self, at: int, block: Mapping[str, Any]) -> Sequence[StreamEvent]:
@@ -294,7 +299,8 @@ class MessagesDecoder:
         return ()
 
     def _stop(self, at: int) -> Sequence[StreamEvent]:
-        """Arguments that were not streamed stand in the block's start, or are the empty object."""
+        """The arguments of a call that were not streamed: they are in the start of the block, or are the empty
+        object."""
         if at not in self._calls or at in self._calls_with_arguments:
             return ()
         call = self._calls[at]

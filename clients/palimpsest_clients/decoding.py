@@ -1,4 +1,4 @@
-"""What decoders of several services need. No I/O."""
+"""Helpers of the decoders. No I/O."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from palimpsest.domain.turns.answers import token_count
 
 
 def string(value: object) -> str:
-    """The value, which must be a string: TypeError, so that a decoder need not check for itself."""
+    """The value, which must be a string. Raises TypeError, which a decoder may let through."""
     if not isinstance(value, str):
         raise TypeError(f"expected a string, got {type(value).__name__}")
     return value
 
 
 def index(value: object) -> int:
-    """The place of something in an answer; TypeError when it is no integer."""
+    """The position of an item in an answer. Raises TypeError when it is not an integer."""
     if not isinstance(value, int):
         raise TypeError(f"expected an integer, got {type(value).__name__}")
     return value
 
 
 def word(value: object) -> str:
-    """The value where it is a string, else nothing: for what only steers, such as the reason why an answer ended."""
+    """The value if it is a string, else the empty string. For values that only steer, such as the reason why an
+    answer ended."""
     return value if isinstance(value, str) else ""
 
 
 def counts(told: object, *path: str) -> Mapping[str, int]:
-    """The counts of tokens in a service's object of usage, or in the one that `path` leads to; 0 for each name that it
-    does not tell, or tells as something that is no count."""
+    """The token counts in a service's usage object, or in the object inside it that `path` leads to. A name that is
+    absent or has a value that is no count maps to 0."""
     for name in path:
         told = told.get(name) if isinstance(told, Mapping) else None
     return _Counts(told if isinstance(told, Mapping) else {})
@@ -45,5 +46,5 @@ class _Counts(dict[str, int]):
 
 
 def own_call_id(given: object, taken: Collection[str]) -> str:
-    """The id of a call: the service's, or a fresh one where it gave none or one that its answer used before."""
+    """The id of a call: that of the service, or a new one when the service gave none or one that `taken` contains."""
     return given if isinstance(given, str) and given and given not in taken else f"call_{uuid4().hex[:24]}"

@@ -1,10 +1,10 @@
-"""What a service's refusal means: status, code and words in, one `ProviderError` out. No I/O.
+"""From a service's refusal (status, code and words) to one `ProviderError`. No I/O.
 
 The error never quotes the service. Services echo what they were sent (parts of the key, the whole invalid message), and
-errors end up in logs and editors. Kept are the status, the error code when it looks like a code, and
-numbers. The words are only read here, to tell the kinds apart where a service has no code for it.
+errors end up in logs and editors. The error keeps the status, the code if it looks like a code, and numbers. The words
+only tell the kinds apart where a service has no code for them.
 
-Wordings were read in the services' documentation and issue trackers, 2026-11.
+The wordings are from the services' documentation and issue trackers, 2026-11.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMITED, ErrorKind.OVERLOADED, Erro
 """Kinds that may go away by themselves."""
 
 _READ_CHARS: Final = 4000
-"""Of a service's words: all that matters stands at their beginning, and patterns are tried on every place of them."""
+"""The characters of a service's message that are read: what matters is at the beginning, and patterns are tried at
+every position."""
 _MOST_DIGITS: Final = 9
 _LONGEST_RETRY_AFTER_S: Final = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One kind of refusal. Any of the three is enough; rules are tried in order."""
+    """One kind of refusal. A refusal is of this kind when its status, its code or its words fit; the first rule that
+    fits counts."""
 
     kind: ErrorKind
     statuses: frozenset[int] = frozenset()
     code: str = r"(?!)"
     words: str = r"(?!)"
     sentence: str = ""
-    """Said instead of the kind's own; `{model}` stands for the model."""
+    """The sentence to use instead of that of the kind; `{model}` is replaced by the model."""
 
     def fits(self, status: int | None, codes: str, message: str) -> bool:
         found = re.search(self.code, codes, re.I) or re.search(self.words, message, re.I)
         return status in self.statuses or found is not None
 
 
-# Context and quota stand before auth, rate limit and plain refusals: services report them under any of 400, 403, 429.
+# The rules of context and quota come first, because services report both under any of 400, 403 and 429.
 _RULES: Final = (
     _Rule(
         ErrorKind.CONTEXT_TOO_LONG,
@@ -85,7 +87,7 @@ _RULES: Final = (
         words=r"does not support tools",
         sentence="{model} cannot use tools, and this conversation offers it some. Choose a model that can.",
     ),
-    # 409 is a lock that was not got in time.
+    # 409: a lock was not acquired in time.
     _Rule(
         ErrorKind.OVERLOADED,
         frozenset({409, 425}) | frozenset(range(500, 600)),
@@ -122,14 +124,14 @@ _SUM: Final = r"context limit: ([\d,]+) \+ ([\d,]+)"
 def from_answer(
     provider: str, model: str, status: int | None, body: Any, headers: Mapping[str, str] | None = None
 ) -> ProviderError:
-    """The error that a service's answer stands for.
+    """The error for a service's answer.
 
-    `status` is None for an error inside a stream that began with 200. `body` is the decoded JSON, or the text where it
-    was not JSON. Total: any status and any body give an error.
+    `status` is None for an error inside a stream that began with 200. `body` is the decoded JSON, or the text when it
+    was not JSON. Every status and every body give an error.
     """
     error = _error_object(body)
     message = str(error.get("message") or "")[:_READ_CHARS]
-    if status is None and re.fullmatch(r"[45]\d\d", str(error.get("code"))):  # a number, or a string that holds one
+    if status is None and re.fullmatch(r"[45]\d\d", str(error.get("code"))):  # a number, or a string that contains one
         status = int(error["code"])
     details = _details(error)
     named = [each.get(name) for each in details for name in ("error_code", "reason", "quotaId")]
@@ -153,7 +155,8 @@ def from_answer(
 
 
 def request_id(headers: Mapping[str, str]) -> str:
-    """What the service calls the request, for its own support and for the log; "" where it says nothing like an id."""
+    """The service's id of the request, for its support and for the log; empty when the header holds nothing like an
+    id."""
     told = headers.get("request-id") or headers.get("x-request-id") or ""
     return told if re.fullmatch(r"[\w-]{1,80}", told) else ""
 
@@ -161,13 +164,14 @@ def request_id(headers: Mapping[str, str]) -> str:
 def failure(
     provider: str, model: str, kind: ErrorKind, what: str, *, is_retryable: bool | None = None
 ) -> ProviderError:
-    """An error that no answer told of. `what` is what the service did. None: retryable if the kind is."""
+    """An error without an answer. `what` completes the sentence that begins with the provider. `is_retryable` None:
+    it depends on the kind."""
     worth_it = kind in RETRYABLE if is_retryable is None else is_retryable
     return ProviderError(kind, f"{provider} {what}.", ErrorDetail(provider, model), is_retryable=worth_it)
 
 
 def _error_object(body: Any) -> Mapping[str, Any]:
-    """The innermost object that describes the error, whichever way a service wraps it."""
+    """The innermost object that describes the error, however the service wraps it."""
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, Mapping):
@@ -178,7 +182,7 @@ def _error_object(body: Any) -> Mapping[str, Any]:
 
 
 def _details(error: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """What is told besides code and message: one object, or Google's list of objects, of which some hold a list."""
+    """The details of an error: one object, or Google's list of objects, some of which contain a list."""
     told = error.get("details")
     found = [each for each in (told if isinstance(told, list) else [told]) if isinstance(each, Mapping)]
     lists = [each["violations"] for each in found if isinstance(each.get("violations"), list)]
@@ -186,7 +190,8 @@ def _details(error: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _numbers(error: Mapping[str, Any], message: str) -> tuple[int | None, int | None]:
-    """(limit, size of the request) in tokens, as far as the service told. A size within the limit is no size."""
+    """The limit and the size of the request in tokens, each None when the service did not tell it. A size within the
+    limit counts as not told."""
     limit, projected = _count(error.get("n_ctx")), _count(error.get("n_prompt_tokens"))
     if found := re.search(_SUM, message, re.I):
         projected = sum(int(number.replace(",", "")[:_MOST_DIGITS] or 0) for number in found.groups())
@@ -209,9 +214,10 @@ def _first_number(patterns: tuple[str, ...], message: str) -> int | None:
 
 
 def _retry_after_ms(headers: Mapping[str, str], details: Sequence[Mapping[str, Any]]) -> int | None:
-    """When to come back: `retry-after-ms`, or `retry-after` in seconds or as a date, or Google's `retryDelay`.
+    """The milliseconds to wait, from `retry-after-ms`, from `retry-after` (seconds or a date), or from Google's
+    `retryDelay`; None when the service tells nothing usable.
 
-    The LiteLLM proxy passes its upstream's headers on under names of its own. None: nothing sensible is said.
+    The LiteLLM proxy passes the headers of its upstream on under other names.
     """
     delays = (re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", str(each.get("retryDelay"))) for each in details)
     try:

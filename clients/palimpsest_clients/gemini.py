@@ -1,4 +1,4 @@
-"""Google's Gemini API: `generateContent`, streamed (v1beta, read 2026-11)."""
+"""Google's Gemini API: `generateContent`, streamed (v1beta, as of 2026-11)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _THINKS: Final = re.compile(r"(?:models/)?gemini-(?!1|2\.0)")
 _DEMANDS_SIGNATURES: Final = re.compile(r"(?:models/)?gemini-(?![12]\b)")
 """Models that refuse a step whose first call has no signature."""
 _NO_SIGNATURE: Final = "skip_thought_signature_validator"
-"""What Google documents for calls that another model made, or whose signature never came because a stream broke off."""
+"""The signature that Google documents for calls of another model, and for calls whose signature was lost with their
+stream."""
 _STOP_REASONS: Final = {
     "MAX_TOKENS": StopReason.OUTPUT_LIMIT,
     "CONTINUATION": StopReason.OUTPUT_LIMIT,
@@ -48,7 +49,7 @@ _STOP_REASONS: Final = {
         StopReason.FILTERED,
     ),
 }
-"""All others are ordinary ends, or failures."""
+"""All other reasons are ordinary ends, or failures."""
 _FAILURES: Final = {
     "MALFORMED_FUNCTION_CALL": "wrote a tool call that cannot be read, and ended its answer there. Ask again",
     "UNEXPECTED_TOOL_CALL": "called a tool that it was not offered, and ended its answer there. Ask again",
@@ -79,13 +80,13 @@ class GeminiClient:
         return _NAME
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        path = f"{_path(context.model)}:streamGenerateContent?alt=sse"  # without it, one JSON array
+        path = f"{_path(context.model)}:streamGenerateContent?alt=sse"  # without it, the answer is one JSON array
         return self._service.stream(
             path, request_body(context), lambda: GenerateDecoder(context.model), model=context.model
         )
 
     async def models(self) -> Sequence[LiveModel]:
-        """All pages of the list; those that write no text are left out."""
+        """All pages of the list, without the models that write no text."""
         found: list[LiveModel] = []
         page = ""
         for _ in range(_MOST_PAGES):
@@ -115,8 +116,8 @@ def _path(model: str) -> str:
 
 
 def _live_models(answer: Any) -> list[LiveModel]:
-    """The limit of the input stands for the window, as in the built-in table: the answer is then taken from it, so that
-    less may be sent than could be, and never more."""
+    """The models of one page. The limit of the input counts as the window, as in the built-in table. The answer is
+    then taken from it, so a request may be smaller than it could be, and never larger."""
     listed = answer.get("models") if isinstance(answer, Mapping) else None
     found = []
     for entry in listed if isinstance(listed, list) else ():
@@ -130,7 +131,7 @@ def _live_models(answer: Any) -> list[LiveModel]:
 
 
 def request_body(context: PreparedContext) -> dict[str, Any]:
-    """The request for `context`. The model stands in its address, and nothing in it changes what was sent before."""
+    """The request for `context`. Its address contains the model. What was sent before stays as it was."""
     config: dict[str, Any] = {"maxOutputTokens": context.max_output_tokens}
     if _THINKS.match(context.model):
         config["thinkingConfig"] = {"includeThoughts": True}
@@ -146,14 +147,16 @@ def request_body(context: PreparedContext) -> dict[str, Any]:
 
 def _declaration(tool: ToolSchema) -> dict[str, Any]:
     declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
-    if tool.parameters.get("properties"):  # an object without properties is refused; none at all is meant
+    if tool.parameters.get(
+        "properties"
+    ):  # an object without properties is refused; leaving the schema out means the same
         declaration["parametersJsonSchema"] = supported_schema(tool.parameters)
     return declaration
 
 
 def _contents(context: PreparedContext) -> list[dict[str, Any]]:
-    """Alternating user and model contents, the first a user's: a call must follow one. Results, which must follow their
-    calls at once, stand before text."""
+    """Alternating user and model contents, the first of the user, because a call must follow one. Results come
+    before text, because they must follow their calls at once."""
     contents: list[dict[str, Any]] = []
     for content in context.messages:
         role = "model" if content.role is Role.ASSISTANT else "user"
@@ -182,13 +185,14 @@ def _result(part: ToolResultPart) -> Part:
 
 
 def _model_parts(content: Content, model: str) -> list[Part]:
-    """Text and calls, each signature on the very part it came with: text is cut where it was, and not joined."""
+    """Text and calls, each signature on the part that it came with: text is cut where it was cut, and not joined."""
     signed = returned(content, _NAME, model, at=int, length=int, signature=str, thought=str)
     parts: list[Part] = []
     position = 0
 
     def take_signed() -> dict[str, Any] | None:
-        """What was signed here; parts that are nothing but their signature are put in their places on the way."""
+        """The entry of the part that begins here, or None. Parts that are nothing but a signature are added on the
+        way."""
         while signed and signed[0]["at"] <= position:
             entry: dict[str, Any] = signed.pop(0)
             if entry["length"]:
@@ -225,12 +229,13 @@ def _model_parts(content: Content, model: str) -> list[Part]:
 
 
 class GenerateDecoder:
-    """One answer's chunks, each of which is a whole response with the next parts in it."""
+    """The decoder of one answer, each chunk of which is a response with the next parts."""
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._position = 0
-        """Characters of text so far, a call counted as one more: stays true however the text is cut into parts."""
+        """The characters of text so far, where a call counts as one. It stays true however the text is cut into
+        parts."""
         self._signed: list[OpaquePart] = []
         self._call_ids: list[str] = []
         self._usage: dict[str, int] = {}
@@ -239,7 +244,7 @@ class GenerateDecoder:
         self.is_done = False
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
-        # Later numbers replace earlier ones: they are running totals.
+        # Later numbers replace earlier ones, because they are running totals.
         self._usage.update({name: n for name, n in counts(event.get("usageMetadata")).items() if n})
         self._is_blocked = self._is_blocked or bool((event.get("promptFeedback") or {}).get("blockReason"))
         items: list[StreamEvent] = []
@@ -287,7 +292,7 @@ class GenerateDecoder:
 
 
 def _usage(usage: Mapping[str, int]) -> TokenUsage:
-    """`promptTokenCount` includes what was read from the cache; `candidatesTokenCount` leaves thoughts out."""
+    """`promptTokenCount` includes the tokens from the cache; `candidatesTokenCount` excludes thoughts."""
     n_read = usage.get("cachedContentTokenCount", 0)
     return TokenUsage(
         input_tokens=max(0, usage.get("promptTokenCount", 0) - n_read),

@@ -1,7 +1,7 @@
-"""The part of JSON Schema that Gemini reads in a tool's declaration (`parametersJsonSchema`). No I/O.
+"""The part of JSON Schema that Gemini reads in the declaration of a tool (`parametersJsonSchema`). No I/O.
 
-Read from the API's reference and the types of google-genai 3.4.0, 2026-11. Other keywords only narrow what a valid call
-is: leaving them out declares a tool that may be called in more ways, and whoever runs the tool checks the arguments.
+From the reference of the API and the types of google-genai 3.4.0, 2026-11. The other keywords only narrow what a valid
+call is. A declaration without them allows more calls, and the tool checks its arguments anyway.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _PLAIN: Final = frozenset(
         *("minItems", "maxItems", "minimum", "maximum"),
     }
 )
-"""Keywords that are kept as they are."""
+"""Keywords that stay as they are."""
 _SCHEMA: Final = frozenset({"items", "additionalProperties"})
 _SCHEMAS: Final = frozenset({"prefixItems", "anyOf", "oneOf"})
 _NAMED_SCHEMAS: Final = frozenset({"properties", "$defs"})
 _FORM: Final = frozenset({"type", "properties", "items", "prefixItems", "anyOf", "oneOf", "enum", "const"})
-"""Keywords of a schema that is more than a name for another one."""
+"""Keywords of a schema that is more than another name for a schema."""
 
 
 def supported_schema(schema: Any) -> Any:
-    """`schema` without what Gemini does not read, and with what it reads in another way put so."""
+    """`schema` in the words that Gemini reads."""
     if not isinstance(schema, Mapping):
         return schema if isinstance(schema, bool) else {}
     unfolded, kept = _unfolded(schema), dict[str, Any]()
     if "$ref" in unfolded:
-        # Nothing but definitions may stand beside it.
+        # Only definitions may be beside it.
         kept["$ref"] = str(unfolded["$ref"]).replace("#/definitions/", "#/$defs/")
         unfolded = {"$defs": unfolded.get("$defs")}
     for keyword, value in unfolded.items():
@@ -47,7 +47,7 @@ def supported_schema(schema: Any) -> Any:
 
 
 def _unfolded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with `allOf`, `const` and `definitions` put in words that are kept."""
+    """The schema with `allOf`, `const` and `definitions` expressed by keywords that Gemini reads."""
     unfolded = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
     parts = schema.get("allOf")
     parts = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
@@ -71,6 +71,6 @@ def _unfolded(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _enum(values: list[Any]) -> dict[str, Any]:
-    """Only strings and numbers may be listed. A list of which nothing is left says nothing."""
+    """The enumeration, which may contain strings and numbers only; empty when none is left."""
     listed = [value for value in values if isinstance(value, str | int | float) and not isinstance(value, bool)]
     return {"enum": listed} if listed else {}

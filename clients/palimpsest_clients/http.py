@@ -1,7 +1,7 @@
-"""One model service over HTTP: requests, event streams, retries, and every foreign error mapped.
+"""One model service over HTTP: requests, event streams, retries, and a `ProviderError` for every foreign error.
 
-httpx and httpx-sse are known here and nowhere else; none of their types leaves this module. What a service's own
-refusal means is decided in `faults`. The connection is kept between calls, so the owner of a client closes it.
+Only this module knows httpx and httpx-sse; none of their types leaves it. `faults` decides what a service's refusal
+means. The connection stays open between calls, so the owner of a client closes it.
 """
 
 from __future__ import annotations
@@ -32,46 +32,46 @@ log = logging.getLogger(__name__)
 TIMEOUT: Final = httpx.Timeout(connect=10, pool=10, write=60, read=300)
 """Seconds. `read` is the longest silence while a model thinks."""
 FETCH_TIMEOUT: Final = httpx.Timeout(10)
-"""Seconds for each step of a question that is answered at once."""
+"""Seconds for each step of a request that is answered at once."""
 _ERROR_BODY_BYTES: Final = 64 * 1024
 _BODY_BYTES: Final = 16 * 1024 * 1024
 """The longest answer that is read: lists of models reach a megabyte."""
 _LINE_BYTES: Final = 32 * 1024 * 1024
-"""The longest line of a stream of events. Many calls, each with a file in it, come as one by some services."""
+"""The longest line of an event stream. Some services send many calls, each with a file in it, as one line."""
 _ANSWER_BYTES: Final = 1 << 30
-"""Of a whole stream; the pieces of an answer have several hundred bytes around them each."""
+"""The longest stream: each piece of an answer has several hundred bytes around it."""
 _ODD: Final = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
-"""What a decoder raises when an event has not the shape it should have."""
+"""The exceptions of a decoder for an event that is not of the expected shape."""
 _DRAIN_S: Final = 0.2
 _FOREIGN_ERRORS: Final = (
     *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError),
-    *(OSError, UnicodeError, ExceptionGroup),  # sockets and name look-ups, which httpx does not wrap all
+    *(OSError, UnicodeError, ExceptionGroup),  # sockets and name lookups, which httpx does not wrap completely
 )
 
 
 class Decoder(Protocol):
-    """Turns the JSON events of one answer into ours. No I/O; one decoder per attempt.
+    """Turns the JSON events of one answer into stream events. No I/O; each attempt has its own decoder.
 
-    What it does not know it ignores. Whatever of `_ODD` it raises means that an event has not the shape it should have.
+    It ignores what it does not know. An exception in `_ODD` means that an event is not of the expected shape.
     """
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]: ...
 
     @property
     def is_done(self) -> bool:
-        """Whether the answer is whole, with its usage: nothing more needs to be read."""
+        """Whether the answer is complete, with its usage, so that nothing more needs to be read."""
         ...
 
     def finish(self) -> Finished | None:
-        """The last event; None when the service has not said that the answer is whole.
+        """The last event; None when the service has not said that the answer is complete.
 
-        Raises ProviderError when it said that the answer failed.
+        Raises ProviderError when the service said that the answer failed.
         """
         ...
 
 
 class KeyHeader(httpx.Auth):
-    """Puts the key into each request, so that no client, request or error of ours holds it in sight."""
+    """Adds the key to each request, so that no client, request or error of ours holds it in sight."""
 
     __slots__ = ("_name", "_value")
 
@@ -95,7 +95,7 @@ class KeyHeader(httpx.Auth):
 
 
 class ModelService:
-    """Where one service is and how to ask it. Reusable; safe for several calls at once."""
+    """The address of one service and the way to ask it. Reusable; safe for several calls at once."""
 
     def __init__(
         self, provider: str, base_url: str, headers: Mapping[str, str], key: KeyHeader | None, retry: RetryPolicy
@@ -108,7 +108,7 @@ class ModelService:
         self._client: httpx.AsyncClient | None = None
 
     async def aclose(self) -> None:
-        """Closes idle connections. A later call opens new ones."""
+        """Close idle connections. A later call opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -116,9 +116,9 @@ class ModelService:
     async def stream(
         self, path: str, body: Mapping[str, Any], new_decoder: Callable[[], Decoder], model: str = ""
     ) -> AsyncGenerator[StreamEvent, None]:
-        """One call of `model`, or of `body["model"]`, repeated after a failure as long as nothing was yielded.
+        """One call of `model`, or of `body["model"]`, which is repeated after a failure as long as nothing was yielded.
 
-        Raises ProviderError only. What is yielded has been through `IncomingAnswer`.
+        Raises only ProviderError. Every event has passed `IncomingAnswer`.
         """
         model = model or str(body["model"])
         payload = _encoded(body)
@@ -132,9 +132,9 @@ class ModelService:
                 yield event
 
     async def fetch(self, path: str, model: str = "", body: Mapping[str, Any] | None = None) -> Any:
-        """The JSON that the service answers at once, to a GET or to a POST of `body`. Asked once.
+        """The JSON that the service answers at once, to a GET, or to a POST of `body`. There is one attempt.
 
-        `path` may be a whole address; the key goes there too. `model` is whom errors name. Raises ProviderError only.
+        `path` may be a whole address; the key goes there too. Errors name `model`. Raises only ProviderError.
         """
         headers = {"accept": "application/json", "content-type": "application/json"}
         method, payload = ("GET", None) if body is None else ("POST", _encoded(body))
@@ -164,7 +164,9 @@ class ModelService:
                         break
                 await _drain(events)
         except _FOREIGN_ERRORS as error:
-            if self._end(decoder, model) is None:  # else all was said, and only the goodbye is missing
+            if (
+                self._end(decoder, model) is None
+            ):  # otherwise the answer is complete, and only the end of the connection is missing
                 raise transport_error(self._provider, model, error, self._base_url) from error
         finished = self._end(decoder, model)
         if finished is None:
@@ -182,7 +184,7 @@ class ModelService:
                 status = None if response.is_success else response.status_code
                 raise _refusal(self._provider, model, status, body, response.headers)
             raise self._bad_response(model, "answered with something that is not an event stream")
-        response.encoding = "utf-8"  # event streams are, whatever the header says
+        response.encoding = "utf-8"  # the encoding of event streams, whatever the header says
         async with aclosing(_lines(response) if is_lines else _event_data(response)) as source:
             async for data in source:
                 if data == "[DONE]":
@@ -206,7 +208,7 @@ class ModelService:
         try:
             return decoder.feed(event)
         except _ODD:
-            # Not chained: the cause quotes what was said.
+            # Not chained: the cause quotes the event.
             raise self._bad_response(model, "sent an event of an unknown shape") from None
 
     def _end(self, decoder: Decoder, model: str) -> Finished | None:
@@ -223,7 +225,7 @@ class ModelService:
             try:
                 self._client = _new_client(self._base_url, self._headers, self._key)
             except (ImportError, ValueError):
-                # httpx refuses the environment's proxies here: an unknown scheme, or SOCKS without its package.
+                # httpx refuses the proxies of the environment here: an unknown scheme, or SOCKS without its package.
                 raise ProviderError(
                     ErrorKind.NETWORK,
                     f"{self._provider} cannot be asked through the proxy that the environment names. "
@@ -234,15 +236,15 @@ class ModelService:
 
 
 def _refusal(provider: str, model: str, status: int | None, body: Any, headers: Mapping[str, str]) -> ProviderError:
-    """What the answer stands for. What the service calls the request is for its support, and so for the log only."""
+    """The error for the answer. The service's id of the request is for its support, so only the log gets it."""
     if request_id := faults.request_id(headers):
         log.info("%s did not answer its request %s", provider, request_id)
     return faults.from_answer(provider, model, status, body, headers)
 
 
 def transport_error(provider: str, model: str, error: Exception, base_url: str = "") -> ProviderError:
-    """Total over httpx and what it lets through: whatever went wrong on the way becomes one of ours. `base_url`: where
-    the service was asked."""
+    """The ProviderError for every exception of httpx and of what httpx lets through. `base_url`: the address that
+    was asked."""
     name = type(error).__name__
     place, next_step = _where(provider, base_url)
     if any(is_out_of_handles(each) for each in _chain(error)):
@@ -276,8 +278,8 @@ def transport_error(provider: str, model: str, error: Exception, base_url: str =
 
 
 def _where(provider: str, base_url: str) -> tuple[str, str]:
-    """Where a service is, without a name and a password that the address may hold, and what to do when nothing is
-    there; both empty for an address that is none."""
+    """The place of a service, without a name and a password that the address may contain, and what to do when
+    nothing answers there. Both are empty when `base_url` is no address."""
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL:
@@ -294,7 +296,7 @@ def _where(provider: str, base_url: str) -> tuple[str, str]:
 
 
 def _new_client(base_url: str, headers: Mapping[str, str], key: KeyHeader | None) -> httpx.AsyncClient:
-    """No transport is passed: that would switch the environment's proxies off."""
+    """No transport is passed: that would switch the proxies of the environment off."""
     return httpx.AsyncClient(
         base_url=base_url,
         headers=headers,
@@ -313,7 +315,8 @@ async def _event_data(response: httpx.Response) -> AsyncGenerator[str, None]:
 
 
 class _BoundedLines:
-    """What an `EventSource` needs of a response. Raises httpx.StreamError for a line or an answer that is too long."""
+    """The part of a response that `EventSource` needs. Raises httpx.StreamError when a line or the answer is too
+    long."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.headers = response.headers
@@ -331,7 +334,8 @@ class _BoundedLines:
 
 
 async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
-    """They end at a newline and nowhere else (for httpx also at U+2028 and U+0085). One without its end was cut off."""
+    """The lines, which end at a newline and nowhere else (for httpx also at U+2028 and U+0085). A line without its
+    end was cut off and is left out."""
     begun = bytearray()
     async for chunk in response.aiter_bytes():
         *lines, rest = chunk.split(b"\n")
@@ -345,7 +349,7 @@ async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
 
 
 async def _drain(rest: AsyncIterator[object]) -> None:
-    """Reads what little may follow a whole answer, so that the connection can be used again."""
+    """Read the little that may follow a complete answer, so that the connection can be used again."""
     with contextlib.suppress(TimeoutError, ProviderError, *_FOREIGN_ERRORS):
         async with asyncio.timeout(_DRAIN_S):
             async for _ in rest:
@@ -353,12 +357,13 @@ async def _drain(rest: AsyncIterator[object]) -> None:
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
-    """A lone surrogate (a half-escaped emoji in a call's arguments) has no UTF-8: better a "?" than no request."""
+    """A lone surrogate (a half-escaped emoji in the arguments of a call) has no UTF-8 and becomes a question mark."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 async def _body(response: httpx.Response, most_bytes: int) -> Any:
-    """The decoded JSON, or the text where it is none. Bounded: a proxy's error page may be anything."""
+    """The decoded JSON, or the text when it is not JSON. It is bounded, because the error page of a proxy may be
+    anything."""
     raw = bytearray()
     async for chunk in response.aiter_bytes():
         raw += chunk
@@ -372,7 +377,7 @@ async def _body(response: httpx.Response, most_bytes: int) -> Any:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, what it was raised from, and so on; of a group each of its members."""
+    """The error, its cause, and so on; for a group, those of each member."""
     while error is not None:
         yield error
         if isinstance(error, BaseExceptionGroup):

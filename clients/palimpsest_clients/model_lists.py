@@ -1,7 +1,8 @@
-"""What services say about their models, each in words of its own. No I/O.
+"""The lists of models of the services, each in words of its own. No I/O.
 
-Field names from the services' documentation, 2026-11: `context_length` (OpenRouter, Together), `max_model_len` (vLLM),
-`context_window` (Groq), `max_context_length` (Mistral), `meta.n_ctx` and `meta.n_ctx_train` (llama.cpp).
+The names of the fields are from the services' documentation, 2026-11: `context_length` (OpenRouter, Together),
+`max_model_len` (vLLM), `context_window` (Groq), `max_context_length` (Mistral), `meta.n_ctx` and `meta.n_ctx_train`
+(llama.cpp).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def entries(answer: Any) -> list[Entry]:
 
 
 def live_model(entry: Entry) -> LiveModel:
-    """The model of one entry, with whatever the entry says of its limits."""
+    """The model of one entry, with the limits that the entry tells."""
     best, meta = (_object(entry.get(name)) for name in ("top_provider", "meta"))
     windows = [tokens(entry.get(name)) for name in _WINDOWS]
     window = next(filter(None, windows), None) or tokens(meta.get("n_ctx")) or tokens(meta.get("n_ctx_train"))
@@ -40,7 +41,8 @@ def live_model(entry: Entry) -> LiveModel:
 
 
 def limits(window: int | None, max_output: int | None) -> ModelLimits | None:
-    """None without a window. Without an output: a part of the window, and not more than most models give."""
+    """The limits; None without a window. Without an output it is a part of the window, and not more than most models
+    give."""
     if window is None:
         return None
     if max_output is None:
@@ -49,12 +51,13 @@ def limits(window: int | None, max_output: int | None) -> ModelLimits | None:
 
 
 def is_llama_cpp(listed: Sequence[Entry]) -> bool:
-    """Whether llama.cpp's server answered, with one model: then it tells elsewhere which window it was started with."""
+    """Whether the list is of llama.cpp's server with one model, which tells elsewhere the window that it was started
+    with."""
     return len(listed) == 1 and "n_ctx_train" in _object(listed[0].get("meta"))
 
 
 def llama_cpp_window(props: Any) -> int | None:
-    """Of one slot: the window is shared out among them."""
+    """The window of one slot: the slots share the window of the server."""
     return tokens(_object(_object(props).get("default_generation_settings")).get("n_ctx"))
 
 
@@ -63,13 +66,14 @@ def is_lm_studio(listed: Sequence[Entry]) -> bool:
 
 
 def lm_studio_windows(answer: Any) -> dict[str, int]:
-    """By name, of the models that are loaded. What a model could take at most says nothing of how it will be loaded."""
+    """The windows of the models that are loaded, by name. The largest window that a model could take says nothing
+    about how it will be loaded."""
     loaded = {entry["id"]: tokens(entry.get("loaded_context_length")) for entry in entries(answer)}
     return {name: window for name, window in loaded.items() if window is not None}
 
 
 def tokens(value: object) -> int | None:
-    """A number of tokens that can be meant; None for anything else."""
+    """A plausible number of tokens; None for anything else."""
     return token_count(value) or None
 
 

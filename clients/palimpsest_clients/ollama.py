@@ -1,8 +1,8 @@
-"""Ollama's own API (`/api/chat`, NDJSON; read 2026-11).
+"""Ollama's own API (`/api/chat`, NDJSON; as of 2026-11).
 
-Ollama shortens what does not fit, from the front and without a word, unless it is told not to; and the window it loads
-a model with can be as small as 4,096 tokens, whatever the model could take. So each request names its window and asks
-for an error instead.
+Ollama shortens a request that does not fit, from the front and without a word, unless the request forbids it; and it
+may load a model with a window as small as 4,096 tokens, whatever the model could take. So each request names its window
+and asks for an error instead.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from palimpsest_clients.retry import RetryPolicy
 _NAME: Final = "ollama"
 _WINDOW_STEP: Final = 1024
 _LARGEST_WINDOW: Final = 32_768
-"""The most that is told of a model on its own: the memory for a window is taken when the model is loaded, and what
-models were trained for (131,072 and more) does not fit into most machines. The user may set more."""
+"""The largest window that a model is given unasked: the memory for it is allocated when the model is loaded, and the
+windows that models were trained for (131,072 and more) do not fit into most machines. The user may set more."""
 _ASKED_AT_ONCE: Final = 4
 
 Message = dict[str, Any]
 
 
 class OllamaClient:
-    """The `LiveProvider` for the models of an Ollama server. It wants no key."""
+    """The `LiveProvider` for the models of an Ollama server. It takes no key."""
 
     def __init__(self, host: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None) -> None:
-        """`host`: as in OLLAMA_HOST."""
+        """`host`: a value of OLLAMA_HOST."""
         headers = {"accept": "application/x-ndjson"}
         self._service = ModelService(_NAME, address_of(host), headers, None, retry or RetryPolicy())
         self._windows: dict[str, int] = {}
-        """By model: the largest that was asked for. Another one makes Ollama load the model again, which takes long and
-        loses its cache, and a summary's request needs less than a conversation's."""
+        """By model, the largest window so far. With another window Ollama loads the model again, which takes long
+        and loses its cache, and the request for a summary needs less than that for a conversation."""
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class OllamaClient:
         return self._service.stream("/api/chat", body, lambda: ChatDecoder(context.model))
 
     async def models(self) -> Sequence[LiveModel]:
-        """The models that were pulled and can chat. The limits of one that cannot be asked about are None."""
+        """The models that were pulled and can chat. The limits of a model that cannot be looked up are None."""
         answer = await self._service.fetch("/api/tags")
         listed = answer.get("models") if isinstance(answer, Mapping) else None
         entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
@@ -73,7 +73,7 @@ class OllamaClient:
         return [model for model in found if model is not None]
 
     async def count_tokens(self, context: PreparedContext) -> int | None:
-        """None: Ollama counts only what it answers."""
+        """None: Ollama only counts the requests that it answers."""
         return None
 
     async def aclose(self) -> None:
@@ -96,24 +96,25 @@ class OllamaClient:
         abilities = shown.get("capabilities")
         if isinstance(abilities, list) and "completion" not in abilities:
             return None  # such as a model for embeddings
-        # There is no limit of the answer but the window.
+        # The window is the only limit of an answer.
         window = shown_window(shown)
         return LiveModel(name, model_lists.limits(window, window))
 
 
 def address_of(host: str) -> str:
-    """The base address that a value of OLLAMA_HOST means to Ollama itself: a whole one, or HOST, HOST:PORT, :PORT."""
+    """The base address that Ollama understands by a value of OLLAMA_HOST: a whole address, or HOST, HOST:PORT or
+    :PORT."""
     host = host.strip().strip("\"'").rstrip("/")
     if "://" not in host:
         port = re.search(r":\d+$", host)
         name = host[: port.start()] if port else host
         host = f"http://{name or '127.0.0.1'}{port[0] if port else ':11434'}"
-    return host.replace("://0.0.0.0", "://127.0.0.1")  # where a server listens is not where it can be found
+    return host.replace("://0.0.0.0", "://127.0.0.1")  # a server that listens everywhere is found here
 
 
 def shown_window(shown: Mapping[str, Any]) -> int | None:
-    """The window to use of a model as `/api/show` describes it: what its own file sets, else what it was trained for
-    or 32,768, whichever is less; never more than it was trained for."""
+    """The window for a model as `/api/show` describes it: that of its own file, else the smaller of 32,768 and the
+    window that it was trained for; never more than the latter."""
     info, parameters = shown.get("model_info"), shown.get("parameters")
     lengths = [n for name, n in info.items() if name.endswith(".context_length")] if isinstance(info, Mapping) else []
     trained = next(filter(None, map(model_lists.tokens, lengths)), None)
@@ -123,7 +124,8 @@ def shown_window(shown: Mapping[str, Any]) -> int | None:
 
 
 def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
-    """The request for `context`. Nothing may be left out of it (`truncate`), nor while it is answered (`shift`)."""
+    """The request for `context`. Ollama may shorten neither the request (`truncate`) nor, while it answers, the
+    context (`shift`)."""
     body: dict[str, Any] = {
         "model": context.model,
         "stream": True,
@@ -132,7 +134,7 @@ def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
         "options": {"num_ctx": window, "num_predict": context.max_output_tokens},
         "messages": _messages(context),
     }
-    if context.tools and context.tool_choice != "none":  # there is no other way to forbid them
+    if context.tools and context.tool_choice != "none":  # Ollama has no other way to forbid them
         body["tools"] = [
             {
                 "type": "function",
@@ -144,7 +146,7 @@ def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
 
 
 def _messages(context: PreparedContext) -> list[Message]:
-    """Messages of one role are merged: the templates of many models demand alternation."""
+    """The messages, with neighbors of one role merged: the templates of many models demand alternation."""
     messages: list[Message] = []
     if context.system.strip():
         messages.append({"role": "system", "content": context.system})
@@ -184,8 +186,8 @@ def _call(part: ToolCallPart) -> dict[str, Any]:
 
 
 def _add_result(messages: list[Message], result: ToolResultPart) -> None:
-    """Behind the calls and their earlier results, before anything the user said meanwhile. Older servers know a result
-    by its tool's name and its place, later ones by the call's id."""
+    """Insert the result after the calls and their earlier results, before what the user said meanwhile. Older
+    servers find its call by the name of the tool and the position, later ones by the id."""
     position = len(messages)
     while position and messages[position - 1]["role"] == "user":
         position -= 1
@@ -194,7 +196,7 @@ def _add_result(messages: list[Message], result: ToolResultPart) -> None:
 
 
 class ChatDecoder:
-    """One answer's lines."""
+    """The decoder of one answer."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -234,7 +236,7 @@ class ChatDecoder:
         return Finished(reason, self._usage, self._opaque())
 
     def _opaque(self) -> tuple[OpaquePart, ...]:
-        """Thinking that led to calls: models go on from it when the results come."""
+        """Thinking before calls: the model goes on from it when the results come."""
         if not self._thinking or not self._call_ids:
             return ()
         return (OpaquePart(_NAME, self._model, canonical_json({"thinking": "".join(self._thinking)})),)

@@ -1,4 +1,4 @@
-"""How parts look to a model, where the answer is the same for every service."""
+"""The form in which a model gets parts, where it is the same for every service."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, Text
 from palimpsest.domain.turns.answers import tool_name
 
 BEGAN_EARLIER: Final = "[The conversation began earlier.]"
-"""Said in the user's place where a service wants a user's message first and the request begins with an answer."""
+"""The user's message in front of a request that begins with an answer, where a service wants a user's message first."""
 
 
 def user_texts(content: Content) -> list[str]:
-    """What the user typed and attached, in order, each as one text; none is blank."""
+    """What the user typed and attached, in order, one text each; none is blank."""
     texts = []
     for part in content.parts:
         match part:
@@ -28,7 +28,7 @@ def user_texts(content: Content) -> list[str]:
 
 
 def attachment_text(part: AttachmentPart) -> str:
-    """The attachment as a fenced block labelled with its label. Nothing inside can close the fence."""
+    """The attachment as a fenced block with its label. Nothing inside can close the fence."""
     longest = max((len(run) for run in re.findall(r"`+", part.text)), default=0)
     fence = "`" * max(3, longest + 1)
     label = " ".join(part.label.replace("`", "'").split())
@@ -37,24 +37,25 @@ def attachment_text(part: AttachmentPart) -> str:
 
 
 def call_arguments(part: ToolCallPart) -> dict[str, Any]:
-    """The call's arguments as the object every service demands, whatever the model wrote.
+    """The arguments of the call as the object that every service demands, whatever the model wrote.
 
-    Malformed text is kept as text under one key, so that the model sees what it wrote.
+    Text that is no JSON object stays as text under one key, so that the model sees what it wrote.
     """
     value = foreign_json.object_in(part.arguments)
     return {"malformed_arguments": part.arguments} if value is None else value
 
 
 def called(part: ToolCallPart | ToolResultPart) -> str:
-    """The name of the part's tool. A name that services refuse, stored by an earlier version, is made one they take."""
+    """The name of the tool in the part. A name that services refuse, which an earlier version stored, is changed to
+    one that they take."""
     return tool_name(part.name)
 
 
 def returned(content: Content, provider: str, model: str, **shape: type) -> list[dict[str, Any]]:
-    """The opaque parts that go back to `provider`, in order, each as the object it holds.
+    """The opaque parts that go back to `provider`, in order, each as the object that it contains.
 
-    `shape` names what the client wrote into them. Parts of another shape are left out: another format under the same
-    name wrote them, or a file that was imported did.
+    `shape` has the type of each field that the client wrote. Parts of another shape are left out: they come from
+    another format under the same name, or from an imported file.
     """
     found = []
     for part in content.parts:
@@ -74,10 +75,10 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def is_wanted(part: OpaquePart, provider: str, model: str) -> bool:
-    """Whether `part` may go back: only to the service and the model family it came from."""
+    """Whether `part` may go back, which it may only to the service and the model family that it came from."""
     return part.provider == provider and model_family(part.model) == model_family(model)
 
 
 def model_family(model: str) -> str:
-    """The model without the date of its snapshot: what signatures are good for."""
+    """The model without the date of its snapshot; signatures are valid within it."""
     return re.sub(r"[-@:](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$", "", model)

@@ -1,4 +1,4 @@
-"""When a failed call is made again."""
+"""Which failed calls are repeated, and when."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from palimpsest.domain.errors import ProviderError
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently. That nothing of a repeated call was shown yet is up to who makes the call."""
+    """How often and how patiently a call is repeated. The caller makes sure that nothing of it was shown yet."""
 
     attempts: int = 4
     backoff_s: float = 0.5
-    """Bound of the first random wait; it doubles with each attempt, up to 8 s."""
+    """The bound of the first random wait; it doubles with each attempt, up to 8 s."""
     max_retry_after_s: float = 60.0
-    """A service that asks for a longer pause fails the call at once: nobody sits through it unasked."""
+    """The call fails at once when the service asks for a longer pause: nobody waits that long unasked."""
 
     def retrying(self) -> tenacity.AsyncRetrying:
         """The attempts of one call. The last failure is raised as it is."""

@@ -1,5 +1,5 @@
-"""A model service on loopback that speaks every wire format our clients speak, with the rules the services enforce.
+"""A model service on loopback that speaks every wire format of our clients, with the rules that the services enforce.
 
-For tests, for benchmarks, and as `palimpsest fake-provider` for whoever writes an editor plugin. Standard library only,
-and none of our clients: what judges them must not be built from them.
+It is for tests, for benchmarks and, as `palimpsest fake-provider`, for authors of editor plugins. It uses the standard
+library and none of our clients, because it judges them.
 """

@@ -1,7 +1,7 @@
-"""What the fake answers when nothing is scripted: enough to see an editor plugin work.
+"""The answers of the fake without a script: enough to see an editor plugin work.
 
 `read FILE` calls the first tool that is offered and named for reading; `list N` answers a numbered list; a tool's
-result is reported; everything else is said again.
+result is reported; everything else is repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _beginning(text: str) -> str:
 
 
 def _first_string(schema: Mapping[str, Any]) -> str:
-    """The argument that takes the file's name: a required string, else any string."""
+    """The argument for the name of the file: a required string, else any string."""
     properties: Mapping[str, Any] = schema.get("properties") or {}
     strings = [name for name, each in properties.items() if isinstance(each, dict) and each.get("type") == "string"]
     required = [name for name in strings if name in (schema.get("required") or ())]

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API as it was in 2026-11 (version 2026-10-21), with the rules and wordings that it enforces."""
+"""Anthropic's Messages API of 2026-11 (version 2026-10-21), with the rules that it enforces and its wordings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Anthropic:
         )
 
     def has_key(self, headers: Mapping[str, str]) -> bool:
-        """The SDK of 2026-11 sends the key as a bearer token, and most others in a header of its own."""
+        """The SDK of 2026-11 sends the key as a bearer token, most other programs in a header of its own."""
         return bool(headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer").strip())
 
     def is_streamed(self, asked: Asked) -> bool:

@@ -1,4 +1,4 @@
-"""Chat Completions as OpenAI and its imitators spoke it in 2026-11, with the rules that the strict ones enforce."""
+"""Chat Completions of OpenAI and its imitators in 2026-11, with the rules that the strict ones enforce."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNANSWERED = "An assistant message with 'tool_calls' must be followed by tool m
 
 
 class OpenAIErrors:
-    """How OpenAI says no, in either of its formats."""
+    """The refusals of OpenAI, in either of its formats."""
 
     content_type = "text/event-stream"
     status_without_key = 401

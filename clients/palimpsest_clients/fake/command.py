@@ -1,4 +1,4 @@
-"""`palimpsest fake-provider`: the fake as a program of its own, for whoever writes an editor plugin."""
+"""`palimpsest fake-provider`: the fake as a program of its own, for authors of editor plugins."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from palimpsest_clients.fake.server import DIALECTS, Failure, FakeModels
 from palimpsest_clients.fake.service import HOST
 
 _PAUSE_S: Final = 0.02
-"""Between events, so that an answer can be seen to stream."""
+"""The pause between events, which makes the stream visible."""
 
 
 def run(port: int, wire: str, script: Path | None) -> int:
-    """Serves until it is interrupted; the exit code. `wire` is a dialect's name, or `all`."""
+    """Serve until interrupted; return the exit code. `wire` is the name of a dialect, or `all`."""
     try:
         lines = [] if script is None else script.read_text(encoding="utf-8").split("\n")
         replies = read_script(lines)
@@ -57,7 +57,7 @@ async def _serve(port: int, wire: str, replies: list[Reply | Failure]) -> int:
 
 
 def announcement(url: str, names: list[str]) -> str:
-    """The address, and a line for each variable to set, as a shell takes it."""
+    """The address, and a line for each variable, in the form that a shell takes."""
     lines = [url, *(f"export {each}" for name in names for each in _variables(name, url))]
     if "openai" in names:
         lines.append(f"# OpenAI's Responses API, for programs that speak it: {url}/v1")
@@ -65,7 +65,8 @@ def announcement(url: str, names: list[str]) -> str:
 
 
 def _variables(wire: str, url: str) -> Iterator[str]:
-    """What makes `palimpsest` ask the fake in a format; empty for one that it speaks only with the service itself."""
+    """The variables that make `palimpsest` ask the fake in a format; none for a format that it speaks only with the
+    service itself."""
     for entry in PROVIDERS:
         if wire != (entry.compatible_format or entry.format):
             continue

@@ -1,4 +1,4 @@
-"""What one wire format is to the fake: five of them stand beside this file."""
+"""The part of a wire format that the fake needs. Each format has a module beside this one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from palimpsest_clients.fake.service import Asked, Refusal
 
 
 class Dialect(Protocol):
-    """Stateless. Bodies have the right shape or raise LookupError, TypeError, AttributeError, ValueError."""
+    """A stateless wire format. Its methods raise LookupError, TypeError, AttributeError or ValueError for a body of
+    another shape."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def content_type(self) -> str:
-        """Of a stream."""
+        """The content type of a stream."""
         ...
 
     @property
     def status_without_key(self) -> int:
-        """The status of a refusal for want of a key."""
+        """The status of a refusal without a key."""
         ...
 
     @property
     def streams_unasked(self) -> bool:
-        """Whether an answer is a stream where the request does not say."""
+        """Whether an answer is a stream when the request does not say."""
         ...
 
     def speaks(self, asked: Asked) -> bool:
@@ -35,19 +36,19 @@ class Dialect(Protocol):
         ...
 
     def has_key(self, headers: Mapping[str, str]) -> bool:
-        """Whether a key stands where this format wants it, or none is wanted."""
+        """Whether a key is where this format wants it, or the format wants none."""
         ...
 
     def is_streamed(self, asked: Asked) -> bool:
-        """Whether an answer is asked for, as a stream; otherwise `told` has what is answered."""
+        """Whether the request asks for an answer, as a stream; otherwise `told` has the response."""
         ...
 
     def check(self, asked: Asked) -> None:
-        """Raises Refusal when a rule of the service is broken."""
+        """Raises Refusal for a request that breaks a rule of the service."""
         ...
 
     def told(self, asked: Asked, n_tokens: int, limit_tokens: int) -> Any:
-        """Lists of models and counts of tokens. None: there is nothing at this address."""
+        """The list of models or the count of tokens; None: there is nothing at this address."""
         ...
 
     def error(self, status: int, message: str, code: str | None = None) -> Any:
@@ -55,17 +56,17 @@ class Dialect(Protocol):
         ...
 
     def too_long(self, n_tokens: int, limit_tokens: int) -> Any:
-        """The body of a refusal with status 400."""
+        """The body of a refusal of a long request, whose status is 400."""
         ...
 
     def stream_error(self) -> bytes:
-        """What the service sends when it fails in the middle of an answer."""
+        """The event of a service that fails in the middle of an answer."""
         ...
 
     def heard(self, body: Any) -> Heard: ...
 
     def events(self, body: Any, usage: Usage, reply: Reply) -> Iterator[bytes]:
-        """The whole stream."""
+        """The whole stream of an answer."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Gemini's wire format of 2026-11 (v1beta), with the rules and wordings that it enforces.
+"""Gemini's wire format of 2026-11 (v1beta), with the rules that it enforces and its wordings.
 
-The rules: the key in its header and nowhere else; contents alternate and begin with the user; a turn of calls is
-answered at once, by as many results; Gemini 3 wants a signature on the first call of a step; other fields are refused.
+The rules: the key is in its header and nowhere else; contents alternate and begin with the user; as many results follow
+a turn of calls at once; Gemini 3 wants a signature on the first call of a step; other fields are refused.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Gemini:
         return {"models": [model]} if asked.path == "/v1beta/models" else None
 
     def error(self, status: int, message: str, code: str | None = None) -> Any:
-        if status == 401 and code == "invalid_api_key":  # the service says 400 there
+        if status == 401 and code == "invalid_api_key":  # the service answers 400 there
             reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
             return error(400, f"API key not valid. {message}", "INVALID_ARGUMENT", reason)
         return error(status, message, _NAMES.get(status, "UNKNOWN"))
@@ -135,7 +135,7 @@ def chunk(
 
 
 def check_request(model: str, body: Mapping[str, Any]) -> None:
-    """Raises Refusal when the service would not take the request."""
+    """Raises Refusal for a request that the service would not take."""
     named = body.get("model")
     if named is not None and named != model:
         _bad("model does not match the address")
@@ -176,7 +176,7 @@ def _check_content(model: str, parts: list[dict[str, Any]], open_calls: list[dic
 
 
 def check_schema(schema: Any) -> None:
-    """Raises Refusal when the schema has words that Gemini does not read."""
+    """Raises Refusal for a schema with keywords that Gemini does not read."""
     if not isinstance(schema, dict):
         return
     if unknown := set(schema) - _SCHEMA_WORDS:
@@ -194,7 +194,7 @@ def _bad(message: str) -> NoReturn:
 
 
 def _lower(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Gemini's own form of schemas names types in capitals."""
+    """Gemini's own form of schemas, with the names of types in capitals."""
     properties = schema.get("properties") or {}
     return {
         "required": schema.get("required") or [],

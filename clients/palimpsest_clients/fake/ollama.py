@@ -1,7 +1,7 @@
-"""Ollama's `/api/chat`, `/api/show`, `/api/tags` as they were in 2026-11, and its habit of shortening.
+"""Ollama's `/api/chat`, `/api/show` and `/api/tags` of 2026-11, and its habit of shortening.
 
-A prompt that does not fit the window is cut from the front without a word, unless the request forbids it; a window that
-is not named is 4,096 tokens.
+A prompt that does not fit the window is cut from the front without a word, unless the request forbids it. A
+request without a window gets 4,096 tokens.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def said(content: str = "", *, model: str = "m", **message: Any) -> dict[str, An
 
 
 def called(name: str, arguments: Any, call_id: str | None = None) -> dict[str, Any]:
-    """One call, whole. Older servers give no ids."""
+    """One complete call. Older servers give no ids."""
     return ({"id": call_id} if call_id else {}) | {"function": {"name": name, "arguments": arguments}}
 
 
@@ -96,7 +96,7 @@ def window_of(body: Mapping[str, Any]) -> int:
 
 
 def check_messages(messages: Any) -> None:
-    """Raises Refusal where calls and results do not pair."""
+    """Raises Refusal for calls and results that are not pairs."""
     open_calls: list[str] = []
     for message in messages:
         if message["role"] == "tool":

@@ -1,4 +1,4 @@
-"""What a model says, before it is put into a service's wire format."""
+"""The answers of a model, before they are put into a service's wire format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DEFAULT_TEXT = "Line one\u2028line \u0085 two, é🎉"
-"""Holds what naive readers of event streams take for the end of a line."""
+"""A text with the characters that naive readers of event streams take for the end of a line."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Reply:
     thinking: str = ""
     calls: tuple[Call, ...] = ()
     stop: str | None = None
-    """In the service's own words. None: what follows from the rest."""
+    """The reason, in the service's own words. None: it follows from the rest."""
     n_pieces: int = 3
-    """How many deltas a text comes in, at most."""
+    """The most deltas that a text comes in."""
 
     def pieces(self, text: str) -> list[str]:
         step = max(1, -(-len(text) // self.n_pieces))
@@ -35,10 +35,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class Usage:
-    """What an answer says that it took, in tokens."""
+    """The tokens that an answer reports."""
 
     n_input: int
-    """Neither read from the cache nor written to it."""
+    """Tokens that were neither read from the cache nor written to it."""
     n_output: int = 33
     n_cache_read: int = 0
     n_cache_written: int = 0
@@ -50,18 +50,18 @@ class Usage:
 
 @dataclass(frozen=True)
 class Heard:
-    """The end of a request: what the answer is about."""
+    """The end of a request: the subject of the answer."""
 
     text: str = ""
-    """What the user said last; empty where there is nothing."""
+    """The newest text of the user; empty when there is none."""
     result: str | None = None
-    """The last tool result, where no word of the user stands behind it."""
+    """The last tool result, if no text of the user follows it."""
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The schemas of the arguments, by name."""
+    """The schemas of the arguments, by the name of the tool."""
 
 
 def sse(data: Any, event: str = "") -> bytes:
-    """One event of a stream. JSON keeps U+2028 and U+0085 as they are, as the services do."""
+    """One event of a stream. The JSON keeps U+2028 and U+0085, as the services do."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return (f"event: {event}\n" if event else "").encode() + f"data: {text}\n\n".encode()
 

@@ -1,5 +1,5 @@
-"""OpenAI's Responses API as it was in 2026-11: nothing is stored, calls and outputs pair, thinking must be encrypted
-and goes with its neighbours, models that do not think refuse to be asked for thinking."""
+"""OpenAI's Responses API of 2026-11. It stores nothing, demands pairs of calls and outputs, demands encrypted
+thinking with its neighbors, and refuses thinking for models that do not think."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Responses(OpenAIErrors):
 
     def __init__(self, can_read: str = "enc-") -> None:
         self.can_read = can_read
-        """What thinking begins with that this service has encrypted."""
+        """The beginning of thinking that this service has encrypted."""
 
     def speaks(self, asked: Asked) -> bool:
         return asked.path.startswith("/v1/responses")
@@ -90,7 +90,7 @@ def _items(body: Mapping[str, Any]) -> list[Item]:
 
 
 def thought(number: int, *summary: str, encrypted: str | None = "") -> Item:
-    """A reasoning item; `encrypted` None is one that cannot go back."""
+    """A reasoning item; one with `encrypted` None cannot go back."""
     told = [{"type": "summary_text", "text": text} for text in summary]
     hidden = None if encrypted is None else encrypted or f"enc-{number}"
     return {"type": "reasoning", "id": f"rs_{number}", "summary": told, "encrypted_content": hidden}
@@ -140,7 +140,7 @@ def events_of(
     model: str = "model-x",
     **response: Any,
 ) -> Iterator[bytes]:
-    """The whole stream of an answer. `last` is how it ends; `response` goes into its last event."""
+    """The whole stream of an answer. `last` is the name of its last event, and `response` its content."""
     number = 0
     pieces = Reply(n_pieces=n_pieces).pieces
 

@@ -20,7 +20,8 @@ _ENDS = ("drop", "stall", "error")
 
 
 def read_script(lines: Iterable[str]) -> list[Reply | Failure]:
-    """Raises ValueError with a sentence that names the line. Blank lines are skipped."""
+    """The answers and failures of a script; blank lines are skipped. Raises ValueError with a sentence that names
+    the line."""
     steps: list[Reply | Failure] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -41,7 +42,7 @@ def _step(entry: dict[str, Any], number: int) -> Reply | Failure:
             raise ValueError(f"status is 200 to 599, after is not negative, then is one of {', '.join(_ENDS)}")
         return failure
     if unknown := fields - _REPLY_FIELDS:
-        raise ValueError(f"nothing is called {sorted(unknown)[0]!r} beside the others")
+        raise ValueError(f"there is no field {sorted(unknown)[0]!r}")
     calls = tuple(
         Call(f"call_{number}_{index}", call["name"], json.dumps(call.get("arguments", {}), ensure_ascii=False))
         for index, call in enumerate(entry.get("calls", ()))

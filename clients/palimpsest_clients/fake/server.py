@@ -1,4 +1,4 @@
-"""The fake that speaks every format at one address: the format is what the address and the headers say."""
+"""The fake that speaks every format at one address: the address and the headers of a request tell the format."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NAMES: Final = tuple(dialect.name for dialect in DIALECTS)
 
 @dataclass(frozen=True)
 class Failure:
-    """What goes wrong instead of an answer. A status other than 200 is the whole of it; otherwise `after` events of an
-    answer pass, and then it ends as `then` says."""
+    """A failure instead of an answer. A status other than 200 is all that is sent; otherwise `after` events of an
+    answer are sent, and then it ends as `then` says."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Failure:
 
 
 class FakeModels(FakeService):
-    """Answers from `replies`, one a request for an answer, and when they are used up by what is asked (`answers`)."""
+    """A service that answers each request from `replies`, and when they are used up by its own words (`answers`)."""
 
     def __init__(
         self,
@@ -47,15 +47,15 @@ class FakeModels(FakeService):
         chunk_bytes: int | None = None,
         pause_s: float = 0.0,
     ) -> None:
-        """`count` says how many tokens a body has, `think` what is answered to the nth request. `chunk_bytes` cuts
-        streams into chunks of this size, through the middle of characters too; `pause_s` is waited before each chunk.
-        """
+        """`count` gives the tokens of a body, `think` the answer to the nth request. `chunk_bytes` cuts streams into
+        chunks of this size, also through the middle of characters; `pause_s` is the pause before each chunk."""
         super().__init__(port)
         self.dialects = dialects
         self.limit_tokens = limit_tokens
         self.replies: list[Reply | Failure] = []
         self.counts: list[int] = []
-        """Tokens of each request for an answer that broke no rule, refused for its length or not, in order."""
+        """The tokens of each request for an answer that broke no rule, including those refused for their length, in
+        order."""
         self._count = count
         self._think = think
         self._chunk_bytes = chunk_bytes
@@ -73,7 +73,7 @@ class FakeModels(FakeService):
             dialect.check(asked)
             streams = asked.body.get("stream", dialect.streams_unasked)
         except (LookupError, TypeError, AttributeError, ValueError) as error:
-            refuse(dialect, f"The request has not the shape that it should have ({type(error).__name__}).")
+            refuse(dialect, f"The request does not have the expected shape ({type(error).__name__}).")
         if dialect.is_streamed(asked) and not streams:
             refuse(dialect, "The fake only streams: ask with stream set to true.")
 
@@ -102,7 +102,7 @@ class FakeModels(FakeService):
         return found
 
     def _seen(self, dialect: Dialect, body: Any, n_tokens: int) -> int:
-        """How much of the request the model reads. Raises Refusal when it is too long."""
+        """The tokens of the request that the model reads. Raises Refusal when the request is too long."""
         limit = self.limit_tokens
         if dialect.name == "ollama":
             limit = min(limit, window_of(body))

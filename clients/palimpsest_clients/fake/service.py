@@ -1,7 +1,7 @@
-"""A model service on loopback: HTTP, a script, and what was asked. What is answered is up to the fakes built on it.
+"""A model service on loopback: HTTP, a script, and the requests so far. The fakes built on it decide the answers.
 
-A script's entry is a `Sent`: exact bytes in exact chunks, and how they end. A fake checks each request by its service's
-rules before it sends anything with status 200.
+An entry of a script is a `Sent`: exact bytes in exact chunks, and how they end. A fake checks each request by the rules
+of its service before it sends a status of 200.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Sent:
     headers: Mapping[str, str] = field(default_factory=dict)
     then: Literal["end", "drop", "stall"] = "end"
     pause_s: float = 0.0
-    """Before each chunk."""
+    """The pause before each chunk."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Asked:
     target: str
     headers: Mapping[str, str]
     body: Any
-    """None: a request without a body."""
+    """The decoded JSON; None for a request without a body."""
     connection: int
-    """Which connection it came on, counted from 1."""
+    """The number of the connection, counted from 1."""
 
     @property
     def path(self) -> str:
@@ -45,7 +45,7 @@ class Asked:
 
 
 class Refusal(Exception):
-    """What breaks a rule of the service."""
+    """A request breaks a rule of the service."""
 
     def __init__(self, status: int, body: Any) -> None:
         super().__init__(str(body))
@@ -65,13 +65,13 @@ def cut(data: bytes, *places: int) -> tuple[bytes, ...]:
 class FakeService:
     def __init__(self, port: int = 0) -> None:
         self.port = port
-        """0: a free one."""
+        """The port to listen on; 0: a free one."""
         self.script: list[Sent] = []
         self.asked: list[Asked] = []
         self.stalled = asyncio.Event()
         """Set when an answer stalls."""
         self.disconnected = asyncio.Event()
-        """Set when a client goes away from a stalled answer."""
+        """Set when a client leaves a stalled answer."""
         self._connections: set[asyncio.Task[None]] = set()
         self._n_connections = 0
 
@@ -91,11 +91,11 @@ class FakeService:
         return [asked.body for asked in self.asked]
 
     def check(self, asked: Asked) -> None:
-        """Raises Refusal when the service would refuse the request."""
+        """Raises Refusal for a request that the service would refuse."""
         raise NotImplementedError
 
     def answer(self, asked: Asked) -> Sent:
-        """What is sent when nothing is scripted."""
+        """The answer when nothing is scripted."""
         raise NotImplementedError
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -132,7 +132,7 @@ class FakeService:
             return refusal.sent
 
     async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sent: Sent) -> bool:
-        """Whether the connection stays open for another request."""
+        """Send the answer; return whether the connection stays open for another request."""
         extra = "".join(f"{name}: {value}\r\n" for name, value in sent.headers.items())
         head = f"HTTP/1.1 {sent.status} X\r\ncontent-type: {sent.content_type}\r\ntransfer-encoding: chunked\r\n{extra}"
         writer.write(f"{head}\r\n".encode())
@@ -154,7 +154,7 @@ class FakeService:
 
 
 async def _read(reader: asyncio.StreamReader, number: int) -> Asked:
-    """Raises ValueError for what is no request."""
+    """Raises ValueError for bytes that are no request."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}

@@ -1,1 +1,1 @@
-"""The two formats of OpenAI: Responses at OpenAI itself, Chat Completions at the services that imitate it."""
+"""The two formats of OpenAI: Responses for OpenAI itself, Chat Completions for the services that imitate it."""

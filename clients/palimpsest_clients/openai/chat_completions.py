@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, and the many services that speak it in their own dialects."""
+"""OpenAI's Chat Completions API, and the dialects of the many services that imitate it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from palimpsest_clients.retry import RetryPolicy
 
 _OPENAI: Final = "//api.openai.com"
 _STOP_REASONS: Final = {"length": StopReason.OUTPUT_LIMIT, "content_filter": StopReason.FILTERED}
-"""All others end the answer, or ask for the calls that it holds: what they say about calls is unreliable."""
+"""All other reasons end the answer or ask for its calls, whichever the answer contains: what services say there is
+unreliable."""
 
 Message = dict[str, Any]
 
@@ -69,10 +70,10 @@ class ChatCompletionsClient:
         return self._service.stream("/chat/completions", body, lambda: ChatDecoder(self._name, context.model))
 
     async def models(self) -> Sequence[LiveModel]:
-        """With the limits that this kind of service tells, if it tells any."""
+        """The models, with the limits that this kind of service tells."""
         listed = model_lists.entries(await self._service.fetch("/models"))
         windows: Mapping[str, int] = {}
-        with contextlib.suppress(ProviderError):  # what stands in the list is an answer too
+        with contextlib.suppress(ProviderError):  # the list alone is an answer too
             if model_lists.is_llama_cpp(listed):
                 window = model_lists.llama_cpp_window(await self._service.fetch(f"{self._root}/props"))
                 windows = {listed[0]["id"]: window} if window else {}
@@ -87,7 +88,7 @@ class ChatCompletionsClient:
         ]
 
     async def count_tokens(self, context: PreparedContext) -> int | None:
-        """None: these services have no such question in common."""
+        """None: these services have no common way to count."""
         return None
 
     async def aclose(self) -> None:
@@ -117,7 +118,7 @@ def request_body(context: PreparedContext, provider: str) -> dict[str, Any]:
 
 
 def _messages(context: PreparedContext, provider: str) -> list[Message]:
-    """Messages of one role are merged: the templates of many local models demand alternation."""
+    """The messages, with neighbors of one role merged: the templates of many local models demand alternation."""
     messages: list[Message] = []
     if context.system.strip():
         messages.append({"role": "system", "content": context.system})
@@ -149,7 +150,7 @@ def _add_assistant(messages: list[Message], content: Content, provider: str, mod
         messages.append(message)
     if calls:
         message["tool_calls"] = calls
-        # The Responses API under the same name writes other parts.
+        # The Responses API writes other parts under the same name.
         for thought in returned(content, provider, model, reasoning_content=str):
             message["reasoning_content"] = thought["reasoning_content"]
 
@@ -160,7 +161,7 @@ def _call(part: ToolCallPart) -> dict[str, Any]:
 
 
 def _add_result(messages: list[Message], result: ToolResultPart) -> None:
-    """Behind the calls and their earlier results, before anything the user said meanwhile."""
+    """Insert the result after the calls and their earlier results, before what the user said meanwhile."""
     position = len(messages)
     while position and messages[position - 1]["role"] == "user":
         position -= 1
@@ -170,13 +171,13 @@ def _add_result(messages: list[Message], result: ToolResultPart) -> None:
 @dataclass(slots=True)
 class _Call:
     own_id: str
-    """What we call it: unique within the answer."""
+    """Our id of the call, unique within the answer."""
     given_id: str | None
     has_arguments: bool = False
 
 
 class ChatDecoder:
-    """One answer's chunks."""
+    """The decoder of one answer."""
 
     def __init__(self, provider: str, model: str) -> None:
         self._provider = provider
@@ -185,7 +186,7 @@ class ChatDecoder:
         self._call_at: dict[int | None, _Call] = {}
         """The newest call with each index."""
         self._reasoning: list[str] = []
-        """The pieces that came as `reasoning_content`; none when that field never came."""
+        """The pieces of `reasoning_content`; empty when that field never came."""
         self._usage: object = None
         self._finish_reason: str | None = None
         self._has_refused = False
@@ -200,7 +201,7 @@ class ChatDecoder:
             if reason and reason != "error" and self._finish_reason is None:
                 self._finish_reason = word(reason)
                 items += [ToolArguments(call.own_id, "{}") for call in self._calls if not call.has_arguments]
-        # Some services send running totals all the time: the last one comes with the finish reason or behind it.
+        # Some services send running totals all the time: the last one comes with the finish reason or after it.
         self.is_done = self._finish_reason is not None and bool(event.get("usage"))
         return items
 
@@ -230,7 +231,8 @@ class ChatDecoder:
         return items
 
     def _call_piece(self, piece: Mapping[str, Any]) -> list[StreamEvent]:
-        """Pieces belong together by index. Some services give all calls one index: then a new id begins a new call."""
+        """Pieces with the same index belong together. Some services give all calls one index: then a new id begins a
+        new call."""
         items: list[StreamEvent] = []
         function = piece.get("function") or {}
         given_id = string(piece.get("id") or "") or None
@@ -247,7 +249,7 @@ class ChatDecoder:
         return items
 
     def _opaque(self) -> tuple[OpaquePart, ...]:
-        """Services that think in `reasoning_content` refuse the results of calls whose thinking does not come back."""
+        """The thinking that goes back: services with `reasoning_content` refuse the results of calls without it."""
         if not self._reasoning or not self._calls:
             return ()
         data = canonical_json({"reasoning_content": "".join(self._reasoning)})
@@ -255,7 +257,7 @@ class ChatDecoder:
 
 
 def _usage(told: object) -> TokenUsage:
-    """`prompt_tokens` includes what was read from and written to the cache."""
+    """`prompt_tokens` includes the tokens that were read from and written to the cache."""
     usage, details = counts(told), counts(told, "prompt_tokens_details")
     n_read = details["cached_tokens"] or usage["prompt_cache_hit_tokens"]
     n_written = details["cache_write_tokens"]

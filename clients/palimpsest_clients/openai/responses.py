@@ -1,10 +1,10 @@
-"""OpenAI's Responses API, without state on its side: nothing is stored there, so everything is sent each time.
+"""OpenAI's Responses API without state: the service stores nothing, so each request contains everything.
 
-What a model thought comes back encrypted, in items of its own. An item with an id must return with its neighbours: the
-service refuses thinking without what followed it, and a message or call whose thinking is missing. So the items of one
-answer go back with all their ids, or with none. Strictness of tool schemas is off: ours have optional fields.
+The thinking of a model comes encrypted, in items of its own. An item with an id must return with its neighbors: the
+service refuses thinking without what followed it, and a message or call without its thinking. So the items of one
+answer go back with all their ids, or with none. Strict tool schemas are off, because ours have optional fields.
 
-Facts: the types of the official SDK 3.54, and reports in public issue trackers, 2026-11.
+From the types of the official SDK 3.54, and reports in public issue trackers, 2026-11.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from palimpsest_clients.retry import RetryPolicy
 
 _NAME: Final = "openai"
 _WITHOUT_REASONING: Final = ("gpt-3.5", "gpt-4", "chatgpt-", "gpt-5-chat")
-"""Prefixes of models that refuse a request in which encrypted reasoning is asked for."""
+"""Prefixes of the models that refuse a request for encrypted reasoning."""
 _UNREADABLE: Final = "invalid_encrypted_content"
-"""The error code for reasoning that another organisation's key, or an older one, was given."""
+"""The error code for reasoning that was encrypted for another organization's key, or for an older one."""
 _STOP_REASONS: Final = {"max_output_tokens": StopReason.OUTPUT_LIMIT, "content_filter": StopReason.FILTERED}
-"""By the reason why an answer is incomplete. All others end it, or ask for its calls."""
+"""By the reason why an answer is incomplete. All other reasons end it or ask for its calls."""
 _LEAST_OUTPUT: Final = 16
 _LONGEST_CALL_ID: Final = 64
 
@@ -50,7 +50,7 @@ Item = dict[str, Any]
 
 
 class ResponsesClient:
-    """The `Provider` for OpenAI itself. Other services that use its name speak Chat Completions."""
+    """The `Provider` for OpenAI itself. Other services under its name speak Chat Completions."""
 
     def __init__(
         self, api_key: str, base_url: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None
@@ -64,8 +64,8 @@ class ResponsesClient:
         return _NAME
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        """Reasoning that the service can no longer read is left out, once: without it the answer is only a little
-        worse, and with it no request of the conversation would be answered again."""
+        """Reasoning that the service can no longer read is left out, once. Without it the answer is only a little
+        worse; with it, no request of the conversation would be answered again."""
         events = self._ask(context, request_body(context))
         try:
             first = await anext(events)
@@ -83,7 +83,7 @@ class ResponsesClient:
         return self._service.stream("/responses", body, lambda: ResponsesDecoder(context.model))
 
     async def models(self) -> Sequence[LiveModel]:
-        """Names only: the service does not say what its models take."""
+        """The models by name only: the service does not tell their limits."""
         listed = model_lists.entries(await self._service.fetch("/models"))
         return [LiveModel(entry["id"], None) for entry in listed]
 
@@ -111,7 +111,7 @@ def request_body(context: PreparedContext) -> dict[str, Any]:
 
 
 def _input_body(context: PreparedContext) -> dict[str, Any]:
-    """What is counted: all that the model reads."""
+    """The part of the request that is counted: all that the model reads."""
     body: dict[str, Any] = {"model": context.model, "input": _items(context)}
     if context.system.strip():
         body["instructions"] = context.system
@@ -153,10 +153,10 @@ def _items(context: PreparedContext) -> list[Item]:
 
 
 def _assistant_items(content: Content, model: str) -> list[Item]:
-    """Text, calls and reasoning in the order they came.
+    """Text, calls and reasoning in the order in which they came.
 
-    Reasoning is passed when what follows it comes, so what stands at the very end is left out, as the service demands.
-    A call finds its mark by its id, because text may have become shorter on its way here.
+    Reasoning is added when what follows it comes, so reasoning at the very end is left out, as the service demands. A
+    call finds its mark by its id, because the text may have become shorter since.
     """
     marks = _marks(content, model)
     items: list[Item] = []
@@ -197,7 +197,7 @@ def _assistant_items(content: Content, model: str) -> list[Item]:
 
 
 def _marks(content: Content, model: str) -> list[Item]:
-    """Where the items of the answer began, in their order. Chat Completions under the same name writes other parts."""
+    """Where the items of the answer began, in their order. Chat Completions writes other parts under the same name."""
     marks = returned(content, _NAME, model, after=int, item=dict)
     return [mark for mark in marks if isinstance(mark["item"].get("type"), str)]
 
@@ -220,21 +220,21 @@ def _call(part: ToolCallPart, mark: Mapping[str, Any]) -> Item:
 
 
 def _call_id(call_id: str) -> str:
-    """Ids of other services may be longer than this one takes."""
+    """The id, shortened where it is longer than this service takes; ids of other services may be."""
     if len(call_id) <= _LONGEST_CALL_ID:
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:32]}"
 
 
 class ResponsesDecoder:
-    """One answer's events."""
+    """The decoder of one answer."""
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._items: dict[int, Item] = {}
-        """The answer's items as last told, by their index."""
+        """By index: the items of the answer as the service last told them."""
         self._began_at: dict[int, int] = {}
-        """For each item, the characters of text before it, a call counted as one more."""
+        """By index: the characters of text before the item, where a call counts as one."""
         self._with_arguments: set[int] = set()
         self._position = 0
         self._has_refused = False
@@ -263,10 +263,10 @@ class ResponsesDecoder:
                 self._finish(event["response"])
             case "response.failed":
                 self._fail(event["response"].get("error"))
-            case "error":  # the nested form of it never comes here
+            case "error":  # an error with the nested form never comes here
                 self._fail(event)
             case _:
-                pass  # progress, repetitions of what was streamed, and what is yet to come
+                pass  # progress, repetitions of what was streamed, and events of later versions
         return ()
 
     def finish(self) -> Finished | None:
@@ -300,7 +300,8 @@ class ResponsesDecoder:
         return (ToolArguments(string(self._items[at]["call_id"]), string(text)),)
 
     def _end(self, at: int, item: Item) -> Sequence[StreamEvent]:
-        """Only now is reasoning whole. Arguments that were not streamed stand here, or are the empty object."""
+        """The end of an item, when reasoning is complete. Arguments that were not streamed are in it, or are the
+        empty object."""
         begun = () if at in self._items else self._begin(at, item)
         self._items[at] = item
         if item["type"] != "function_call" or at in self._with_arguments:
@@ -320,8 +321,8 @@ class ResponsesDecoder:
         raise faults.from_answer(_NAME, self._model, None, {"error": error})
 
     def _opaque(self) -> tuple[OpaquePart, ...]:
-        """What marks the items when they go back. Reasoning that is not encrypted cannot, and neither can the ids of
-        the others then."""
+        """The marks of the items for their way back. Reasoning without encryption cannot go back, and then the ids
+        of the other items cannot either."""
         items = sorted(self._items.items())
         reasoning = [item for _, item in items if item["type"] == "reasoning"]
         has_ids = all(item.get("id") for _, item in items)
@@ -335,7 +336,7 @@ class ResponsesDecoder:
 
 
 def _mark(item: Item, with_ids: bool) -> Item | None:
-    """What of an item is not said by the message's other parts. `phase` tells comments from the final answer."""
+    """The part of an item that the message's other parts do not say. `phase` tells comments from the final answer."""
     match item["type"]:
         case "reasoning":
             return item if with_ids else None
