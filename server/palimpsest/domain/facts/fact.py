@@ -144,7 +144,7 @@ class StoredFact:
     verified_at: str | None = None
     """The time at which a person last confirmed it."""
     n_uses: int = 0
-    """How often it was given to a model."""
+    """The number of times a model got it."""
 
     @property
     def is_open(self) -> bool:

@@ -31,7 +31,7 @@ class Portion:
     end: MessageId
     """The message behind the last one."""
     last_hidden: int
-    """As it was when the portion was read."""
+    """The conversation's newest hidden range when the portion was read."""
 
     def is_outdated(self) -> bool:
         """Whether messages of the conversation were hidden or purged since the portion was read."""

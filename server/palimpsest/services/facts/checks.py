@@ -50,7 +50,7 @@ class PlaceNow:
     span: Span | None
     """Its lines, or those that replaced them; None when they are missing, and for the whole file."""
     note: str
-    """What was edited although it says the same: `comments`, `formatting` or empty."""
+    """The kind of edit that left the place the same: `comments`, `formatting` or empty."""
 
 
 @dataclass(frozen=True, slots=True)

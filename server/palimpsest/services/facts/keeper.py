@@ -44,7 +44,7 @@ from palimpsest.storage.lifecycle.forgotten_facts import Forgotten, Ruled
 from palimpsest.storage.store import Store
 
 RESTORABLE_FOR: Final = timedelta(days=30)
-"""How long a fact that was forgotten can be restored."""
+"""The time for which a forgotten fact can be restored."""
 MAX_FOUND: Final = 100
 
 

@@ -45,7 +45,7 @@ _Words = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """How many facts were learned, already known, closed and refused."""
+    """The numbers of facts that were learned, known already, closed and refused."""
 
     n_new: int = 0
     n_duplicates: int = 0
@@ -165,7 +165,7 @@ class Librarian:
 
 
 def _holds_secret(candidate: Candidate) -> bool:
-    """A key is no fact: it would stand in lists, exports and requests for ever."""
+    """A key is no fact: lists, exports and requests would show it for ever."""
     said = f"{candidate.fact.content}\n{candidate.evidence.quote}"
     return redact(said) != said
 

@@ -1,4 +1,4 @@
-"""The model that works for the librarian of one folder: what it is asked, and how much a day may cost."""
+"""The model that works for the librarian of one folder: its tasks, and the tokens that a day may cost."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which facts and passages a question needs, within a number of tokens."""
+"""Retrieval: the facts and passages that a question needs, within a number of tokens."""

@@ -46,7 +46,7 @@ class Reading:
     days: tuple[tuple[int, int], ...]
     """Spans of days that it points at, as ordinals, both ends included."""
     today: int | None
-    """As an ordinal."""
+    """An ordinal; None when the date is unknown."""
 
 
 def read(
@@ -79,7 +79,7 @@ _SAID: Final = re.compile(
 
 
 def guess(text: str, names: Collection[str]) -> tuple[About, float]:
-    """Whose turns a question is about, and how sure that is."""
+    """The side or the speaker that a question is about, with the certainty of the guess."""
     if names:
         mentioned = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text, re.I)]
         return (Named(mentioned[0]), 1.0) if len(mentioned) == 1 else (Side.NONE, 0.0)

@@ -40,7 +40,7 @@ class Verdict:
     span: Span | None
     """The lines now, or those that replaced them. None when they are missing, and for a whole file."""
     note: Note = ""
-    """What was edited although the tokens are the same."""
+    """The kind of edit that left the tokens the same."""
 
 
 def check_file(

@@ -134,7 +134,7 @@ class _Reader:
         line = self._lines[self._line].expandtabs(8)
         column = 2 * (len(line) - len(line.lstrip()))
         if self._language.format is Format.KEYS and token == "-":
-            column += 1  # a list may stand at its key's own column
+            column += 1  # a list may begin at its key's own column
         while len(self._depths) > 1 and column < self._depths[-1]:
             self._depths.pop()
         if not self._depths:
