@@ -181,7 +181,7 @@ def test_only_an_ordinary_file_is_read(tmp_path: Path) -> None:
     with pytest.raises(TokenFileError, match="cannot be read"):
         load_token(tmp_path / "link")
     for name in ("pipe", "folder"):
-        with pytest.raises(TokenFileError, match="not an ordinary file"):
+        with pytest.raises(TokenFileError, match="not a regular file"):
             load_token(tmp_path / name)
     with pytest.raises(TokenFileError, match="cannot be made"):
         load_token(tmp_path / "missing" / "token")
