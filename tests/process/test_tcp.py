@@ -183,7 +183,7 @@ def test_only_an_ordinary_file_is_read(tmp_path: Path) -> None:
     for name in ("pipe", "folder"):
         with pytest.raises(TokenFileError, match="not a regular file"):
             load_token(tmp_path / name)
-    with pytest.raises(TokenFileError, match="cannot be made"):
+    with pytest.raises(TokenFileError, match="cannot be created"):
         load_token(tmp_path / "missing" / "token")
 
 
