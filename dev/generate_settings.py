@@ -38,42 +38,42 @@ _INTRODUCTION: Final = f"""\
 
 <!-- {GENERATED} -->
 
-Settings are read from these places; what comes later wins, setting by setting:
+Settings come from these places. For each setting, the last place that has it wins:
 
-1. what is built in,
+1. the built-in default,
 2. your own `{USER_FILE}` in your configuration folder (on Linux `~/.config/palimpsest/`),
 3. `{PROJECT_FILE}` at the root of a workspace folder, if you trust the folder,
 4. environment variables; an empty one counts as unset,
 5. your editor's settings, under `palimpsest`,
-6. what a request itself asks for.
+6. the options of a request itself.
 
-A key nobody knows, and a value that is not allowed, are refused with a sentence that names the place. So is the key of
-a service, which belongs in the environment (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) and never in a file. A project's
-file is written by others: it may set what the last column says and nothing else, and of models only those that are
-built in or named in your own settings.
+An unknown key and an invalid value are refused with a sentence that names the place. So is the key of a service: it
+belongs in the environment (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) or in `palimpsest login`, never in a file. Other
+people write a project's file, so it may only set what the last column allows, and only name models that are built in
+or named in your own settings.
 
-A project's file, or an editor's settings, that cannot be meant are left out as a whole, and you are told why: an
-editor's stay as they were, and a folder works on without its file. What is wrong with your own file or the
-environment has to be mended first.
+An invalid project's file is ignored as a whole, and so are invalid settings of an editor, whose earlier ones stay in
+use; you get a message with the reason. An error in your own file or in the environment stops Palimpsest until you
+correct it.
 
 ## Trust
 
-A folder is trusted when your editor says so (it may pass on what you told it, such as VS Code's workspace trust), or,
-where the editor says nothing, when you do: `palimpsest trust FOLDER` trusts a folder, `palimpsest trust --revoke
-FOLDER` takes that back, and `palimpsest trust --list` shows those you trust. No folder is trusted before that, nor
-because it lies in one that is. You are told when a folder's `{PROJECT_FILE}` is ignored for want of trust.
+A folder is trusted when your editor says so (VS Code passes on its workspace trust). When the editor says nothing, your
+own list counts: `palimpsest trust FOLDER` trusts a folder, `palimpsest trust --revoke FOLDER` removes it from the list,
+and `palimpsest trust --list` shows the list. No other folder is trusted, not even one inside a trusted folder. You get
+a message when a folder's `{PROJECT_FILE}` is ignored because you do not trust the folder.
 
-## When a change counts
+## When a change takes effect
 
-Your editor's settings and its word on trust count at once; a turn that runs ends with the settings it began with.
-Files, and what `palimpsest trust` says, are read when a folder is opened, and again when the editor says something.
-`storage.*` counts when a folder is opened: to change it, start the server again. Where several editors share a
-server, the last one to send settings for a folder counts for all of them.
+Your editor's settings and its word on trust take effect at once; a running turn keeps the settings it began with.
+Files, and the list of trusted folders, are read when a folder is opened, and again when the editor sends settings.
+`storage.*` takes effect when a folder is opened: to change it, restart the server. When several editors share a
+server, the last one that sends settings for a folder decides for all of them.
 
 ## Every setting
 
-In the environment a list is written with commas, and true and false also as yes and no, on and off, 1 and 0. `{NAME}`
-stands for the name of a model or provider; a name with dots stands in quotes.
+In the environment, write a list with commas, and true or false also as yes or no, on or off, 1 or 0. `{NAME}` stands
+for the name of a model or provider; put a name with dots in quotes.
 
 ```toml
 {EXAMPLE}```

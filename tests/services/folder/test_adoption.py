@@ -200,7 +200,7 @@ async def test_what_is_offered_can_be_named_from_outside_and_declined(
     old = await fill(before, environ)
     before.rename(after)
     async with opened(after, environ) as session:
-        with pytest.raises(InvalidRequest, match="not offered"):
+        with pytest.raises(InvalidRequest, match="no longer offered"):
             await require_offered(session.folder.store, session.folder.store.directory.name)
         left = await require_offered(session.folder.store, old.name)
         assert (left.directory, left.path) == (old, str(before))

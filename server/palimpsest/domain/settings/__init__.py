@@ -1,1 +1,1 @@
-"""The settings, their defaults, and how each is checked."""
+"""The settings: their declarations, defaults and checks."""

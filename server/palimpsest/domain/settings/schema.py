@@ -1,4 +1,4 @@
-"""What a setting is, and what may be its value. Which settings there are stands in `settings`."""
+"""The declaration of a setting and the check of its value. `settings` has the table of all settings."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from palimpsest import values
 from palimpsest.domain.errors import InvalidRequest
 
 NAME: Final = "NAME"
-"""In a key: stands for the name of a model or of a provider."""
+"""The placeholder in a key for the name of a model or of a provider."""
 _LARGEST: Final = 10**12
-"""No whole number above that is meant; TOML has no limit of its own."""
+"""The largest whole number; TOML has no limit of its own."""
 
 
 class Kind(StrEnum):
-    """What a value is. The names are those of JSON schema."""
+    """The kind of a value, by its name in JSON Schema."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
     NUMBER = "number"
     STRING = "string"
     LIST = "array"
-    """Of strings, none twice; its order counts. A tuple once it is loaded."""
+    """An ordered list of distinct strings. A tuple once it is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The range of a number, or of how many items a list has; None: unbounded."""
+    """The range of a number, or of the length of a list; None is unbounded."""
 
     above: int | None = None
     at_least: int | None = None
     at_most: int | None = None
 
     def hold(self, value: float) -> bool:
-        """Never for NaN where there is a bound."""
+        """Whether the number is in the range. NaN is in no bounded range."""
         return (
             (self.above is None or value > self.above)
             and (self.at_least is None or value >= self.at_least)
@@ -46,7 +46,7 @@ class Bounds:
         )
 
     def describe(self) -> str:
-        """Begins with a space unless it is empty: `" above 0 and at most 1"`."""
+        """The range in words, beginning with a space unless empty: `" above 0 and at most 1"`."""
         named = (("above", self.above), ("of at least", self.at_least), ("at most", self.at_most))
         words = " and ".join(f"{name} {value}" for name, value in named if value is not None)
         return f" {words}" if words else ""
@@ -54,24 +54,24 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table."""
+    """One row of the table of settings."""
 
     key: str
-    """Dotted, as in a file; `NAME` stands for the name of a model or provider."""
+    """The dotted key; `NAME` stands for the name of a model or provider."""
     owner: type
-    """The dataclass that holds the value."""
+    """The dataclass with the value."""
     attribute: str
-    """Its field there."""
+    """The field in that class."""
     kind: Kind
     reader: values.Reader
-    """Reads a value as it stands in a file; what it expects stands behind "must be"."""
+    """Reads a value of a file; its `expected` completes the sentence "must be …"."""
     choices: tuple[str, ...]
-    """The values of a string, or of a list's items; empty: any."""
+    """The allowed values of a string, or of a list's items; empty for any."""
     default: Any
-    """None where unset means something of its own, which the documentation says."""
+    """None when an unset value has a meaning of its own, which the documentation says."""
     bounds: Bounds
     may_project_set: bool
-    """Whether the file of a project counts, which the user has not written."""
+    """Whether a project's file may set it: the user has not written that file."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -79,19 +79,20 @@ class Setting:
 
     @property
     def variable(self) -> str | None:
-        """The environment variable; None for settings of a named model or provider."""
+        """The environment variable; None for a setting of a named model or provider."""
         return None if NAME in self.path else "PALIMPSEST_" + self.key.upper().replace(".", "_")
 
     def read(self, name: str, value: object) -> Any:
-        """The value as the program uses it. Raises InvalidRequest with a sentence under the name that the user knows
-        it by."""
+        """The checked value as the program uses it. Raises InvalidRequest; `name` is the user's name of the setting."""
         try:
-            return self.reader.read(list(value) if isinstance(value, tuple) else value)  # a tuple was loaded before
+            return self.reader.read(
+                list(value) if isinstance(value, tuple) else value
+            )  # a tuple comes from an earlier load
         except values.Mismatch:
             raise InvalidRequest(f"{name} must be {self.reader.expected}, but is {self._shown(value)}.") from None
 
     def _shown(self, value: object) -> str:
-        """Free text is not shown: it could be anything, and errors end up in logs."""
+        """The value for an error, without free text: it could be anything, and errors end up in logs."""
         match value:
             case bool():
                 return str(value).lower()
@@ -119,13 +120,13 @@ def declare(
     at_most: int | None = None,
     may_project_set: bool = False,
 ) -> Any:
-    """Declares a field as a setting: `attribute: T = declare("a.key", its_default)`."""
+    """Declare a field as a setting: `attribute: T = declare("a.key", its_default)`."""
     bounds = Bounds(above, at_least, at_most)
     return field(default=default, metadata={"key": key, "bounds": bounds, "may_project_set": may_project_set})
 
 
 def settings_of(owner: type) -> tuple[Setting, ...]:
-    """The settings that one of the classes below holds itself, in their order."""
+    """The settings in one class, in order."""
     hints = typing.get_type_hints(owner)
     return tuple(_read(owner, f, hints[f.name]) for f in dataclasses.fields(owner) if "key" in f.metadata)
 
@@ -173,7 +174,7 @@ _TYPES: Final = values.Types(
 
 
 def check(settings: Any, *problems: str) -> None:
-    """Raises InvalidRequest with every sentence about a value out of its range, and with the `problems` given."""
+    """Raises InvalidRequest with a sentence for every value out of its range, and with the given `problems`."""
     found: list[str] = []
     for setting in settings_of(type(settings)):
         value = getattr(settings, setting.attribute)

@@ -1,8 +1,8 @@
 """Every setting, declared once: its key, type, default, range, and whether a project's file may set it.
 
-`Settings` and its parts are the values the rest reads; `SETTINGS` is the table that loading, the documents and the
-editors' schema are made from. A part is named after who reads it, so the key a person writes stands beside each field.
-What a setting means is the literal below its field. Values that are not allowed cannot be constructed.
+The program reads `Settings` and its parts. `SETTINGS` is the table for the loader, the documentation and the editors'
+schema. A part is named after its reader, so each field declares the key that people write. The string below a field is
+its documentation. An invalid value cannot be constructed.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ Layout = Literal["log", "librarian"]
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """What the engine of requests reads: cuts, budgets, summaries, previews."""
+    """The settings of the context engine: cuts, budgets, summaries, previews."""
 
     infinity: bool = declare("context.infinity", True)
-    """Whether older talk is summarised. When false the oldest exchanges are left out of requests instead; they stay
-    stored."""
+    """Summarize older messages. When false, the oldest exchanges are left out of requests instead; they stay stored."""
     threshold: float = declare("context.threshold", 0.97, above=0, at_most=1, may_project_set=True)
-    """Share of the budget at which a new cut is chosen."""
+    """The share of the budget at which older messages are summarized."""
     target: float = declare("context.target", 0.50, above=0, at_most=1, may_project_set=True)
-    """Share of the budget a cut by threshold aims at. Below `context.threshold`."""
+    """The share of the budget that is used after older messages are summarized. Below `context.threshold`."""
     switch_target: float = declare("context.switch_target", 0.60, above=0, at_most=1)
-    """Share of the budget a cut after a model switch aims at."""
+    """The share of the new budget that is used after a switch of the model."""
     preserve_recent: int = declare("context.preserve_recent", 4, at_least=1, may_project_set=True)
-    """Newest messages that are always sent verbatim, widened to whole exchanges."""
+    """The number of newest messages that are always sent verbatim, widened to whole exchanges."""
     tool_age: int = declare("context.tool_age", 10, at_least=1, may_project_set=True)
-    """Exchanges after which tool calls and their results may be summarised on their own."""
+    """The number of exchanges after which tool calls and their results may be summarized on their own."""
     max_tokens: int = declare("context.max_tokens", 0, at_least=0)
-    """A cap on what a request may take, in tokens; 0 means none."""
+    """The most tokens of a request, whatever the model allows; 0 means no such limit."""
     output_limit: int | None = declare("context.output_limit", at_least=1)
-    """Tokens kept for an answer. Unset: what the model can give."""
+    """The tokens kept free for an answer. Unset: the most that the model can answer with."""
     strategies: tuple[StrategyName, ...] = declare("context.strategies", ("threshold", "goal_batch"), at_least=1)
-    """Which strategies propose what to summarise, in the order they are asked."""
+    """The strategies that choose messages to summarize, in order."""
     layout: Layout = declare("context.layout", "log")  # noqa: RUF009  # it does not see through the name
-    """How a request is laid out. `log`: the history, appended to, so that providers can cache it. `librarian`: only
-    pins, what was found for the question, and recent messages; cheap, but nothing of it can be cached."""
+    """The layout of a request. `log`: the conversation, which only grows, so that providers can cache it. `librarian`:
+    pins, text that was found for the question, and recent messages. That is short, but cannot be cached."""
     target_ratio: float = declare("summarization.target_ratio", 0.30, above=0, at_most=1)
-    """A summary aims at this share of the originals' tokens."""
+    """The wanted length of a summary, as a share of the tokens that it summarizes."""
     summary_model: str | None = declare("summarization.model")
     """The model that writes summaries. Unset: the small model of the conversation's provider."""
     summary_kind: Literal["llm", "hybrid", "extractive"] = declare("summarization.kind", "hybrid")
-    """Who writes summaries: a model, a model under headings that are made without one, or no model at all."""
+    """The writer of summaries: `llm` is a model, `hybrid` a model under headings that are made without one, and
+    `extractive` no model."""
     response_max_bytes: int = declare("tools.response_max_bytes", 32_768, at_least=1)
-    """A tool result above this many bytes is shown as a preview; the whole is kept."""
+    """A longer tool result, in bytes, is sent to the model as a preview; the whole result is stored."""
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -63,17 +63,18 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True)
 class LibrarianSettings:
-    """What the keeper of facts reads."""
+    """The settings of the librarian."""
 
     enabled: bool = declare("librarian.enabled", True)
-    """Whether facts are extracted after a turn and looked up before one."""
+    """Extract facts after each turn, and look facts up before each turn."""
     model: str | None = declare("librarian.model")
     """The model that extracts facts. Unset: the small model of the conversation's provider."""
     daily_tokens: int = declare("librarian.daily_tokens", 200_000, at_least=0)
-    """Tokens a folder's librarian may spend on a model each day, after which rules extract; 0: always rules."""
+    """The tokens that a folder's librarian may spend on a model each day. After that, rules extract the facts; 0 means
+    always."""
     rerank: bool = declare("librarian.rerank", False)
-    """Whether the librarian's model puts what was found for a question in order, before the turn begins: one short
-    call for each turn that is told something."""
+    """Let the librarian's model rank the facts and messages that were found for a question, with one short call per
+    turn."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -81,18 +82,18 @@ class LibrarianSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What you know better about a model, by its name. Unset: its provider's entry, then what is built in."""
+    """Your own limits of a model, by its name. Unset: the provider's entry, then the built-in value."""
 
     window: int | None = declare("models.NAME.window", at_least=1)
-    """Tokens that input and answer share."""
+    """The context window in tokens: input and answer together."""
     max_input: int | None = declare("models.NAME.max_input", at_least=1)
-    """Tokens of input, where that is less than the window."""
+    """The most tokens of input, when that is less than the window."""
     max_output: int | None = declare("models.NAME.max_output", at_least=1)
-    """Tokens the model can answer with."""
+    """The most tokens of an answer."""
     buffer: int | None = declare("models.NAME.buffer", at_least=0)
-    """Tokens kept free for safety."""
+    """A reserve of free tokens, for safety."""
     tokenizer: Literal["cl100k_base", "o200k_base"] | None = declare("models.NAME.tokenizer")
-    """The vocabulary that its tokens are counted with."""
+    """The vocabulary that counts its tokens."""
 
     def __post_init__(self) -> None:
         check(self, *_over_window("models", self.window, max_input=self.max_input, max_output=self.max_output))
@@ -100,22 +101,22 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """Where a provider is, by its name, and limits for those of its models that have no entry of their own."""
+    """The address of a provider, by its name, and limits for its models without an entry of their own."""
 
     base_url: str | None = declare("providers.NAME.base_url")
-    """Where the service is reached. Begins with http:// or https:// and holds no user, password or query."""
+    """The address of the service. It begins with http:// or https:// and has no user, password or query."""
     window: int | None = declare("providers.NAME.window", at_least=1)
-    """Tokens that input and answer share, for models without an entry of their own."""
+    """The context window in tokens of its models without an entry of their own."""
     max_output: int | None = declare("providers.NAME.max_output", at_least=1)
-    """Tokens its models can answer with."""
+    """The most tokens of an answer of its models."""
     buffer: int | None = declare("providers.NAME.buffer", at_least=0)
-    """Tokens kept free for safety."""
+    """A reserve of free tokens, for safety."""
 
     def __post_init__(self) -> None:
         problems = list(_over_window("providers", self.window, max_output=self.max_output))
         if self.base_url is not None and not _is_plain_address(self.base_url):
             problems.append(
-                "providers.NAME.base_url must begin with http:// or https:// and a host, and hold no user, password or "
+                "providers.NAME.base_url must begin with http:// or https:// and a host, and have no user, password or "
                 "query."
             )
         check(self, *problems)
@@ -124,24 +125,24 @@ class ProviderSettings:
 @dataclass(frozen=True, slots=True)
 class Settings:
     model: str | None = declare("model", may_project_set=True)
-    """The model of new conversations. Unset: the first that can be used."""
+    """The model of new conversations. Unset: the first available one."""
     targets: tuple[str, ...] = declare("targets", (), may_project_set=True)
-    """Models to go on with when the one in use cannot take a request, in this order."""
+    """Models that answer, in this order, when the model of a conversation cannot."""
     context: ContextSettings = ContextSettings()
     librarian: LibrarianSettings = LibrarianSettings()
     models: Mapping[str, ModelSettings] = field(default_factory=dict)
-    """By name. Nobody writes to it."""
+    """The entries by name. Read only."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
-    """By name. Nobody writes to it."""
+    """The entries by name. Read only."""
     run_command: bool = declare("tools.run_command", False)
-    """Whether models may ask to run programs in trusted folders. Each run is shown to you first."""
+    """Let models run programs in trusted folders. You approve each run first."""
     redaction: bool = declare("redaction.enabled", True)
-    """Whether keys, tokens and passwords of known forms are taken out of what a model's service is sent. You still see
-    them, and they stay stored."""
+    """Remove keys, tokens and passwords of known forms from requests to model services. You still see them, and they
+    stay stored."""
     storage_path: str | None = declare("storage.path")
-    """The folder the stores are kept in, an absolute path; `~` is your home. Unset: your data directory."""
+    """The folder of the stores, an absolute path; `~` is your home. Unset: your data directory."""
     synchronous: Literal["NORMAL", "FULL"] = declare("storage.synchronous", "NORMAL")
-    """FULL also survives a power cut, at the price of slower writes."""
+    """`FULL` also survives a power cut, but writes are slower."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -167,11 +168,11 @@ SETTINGS: Final = tuple(
     for owner in (Settings, ContextSettings, LibrarianSettings, ModelSettings, ProviderSettings)
     for setting in settings_of(owner)
 )
-"""Every setting, in the order people read about them."""
+"""Every setting, in the order of the documentation."""
 
 
 def find_setting(path: tuple[str, ...]) -> Setting | None:
-    """The setting of a concrete path, in which names of models and providers stand for `NAME`."""
+    """The setting of a concrete path, which has the name of a model or provider instead of `NAME`."""
     for setting in SETTINGS:
         if len(setting.path) == len(path) and all(
             ours in (NAME, part) for ours, part in zip(setting.path, path, strict=True)
@@ -181,7 +182,7 @@ def find_setting(path: tuple[str, ...]) -> Setting | None:
 
 
 def to_entries(named: Mapping[str, ModelSettings] | Mapping[str, ProviderSettings]) -> dict[str, dict[str, int | str]]:
-    """Of each model or provider what is set, by the name of its field."""
+    """The set values of each model or provider, by the name of the field."""
     return {
         name: {
             setting.attribute: value

@@ -1,1 +1,1 @@
-"""Workspace folders that are open, other servers on them, and stores that were left."""
+"""Open workspace folders, other servers on the same folders, and the stores of moved folders."""

@@ -1,8 +1,8 @@
-"""Bringing along the conversations of a folder that was moved or cloned anew.
+"""The adoption of conversations: a folder that was moved or cloned again gets those of its old path.
 
-A store belongs to a path. It remembers more of its folder than that, so where the path is gone and another folder with
-an empty store is recognised, the user is told what can be done; nothing is done without them. What is adopted is
-copied: the other store stays as it is.
+A store belongs to a path and records more about its folder. When the path is gone and another folder with an empty
+store is recognized, the user gets an offer; nothing happens without them. Adoption copies: the old store stays as it
+is.
 """
 
 from __future__ import annotations
@@ -35,36 +35,36 @@ _GIT_TIMEOUT_S: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A store whose folder is not where it was."""
+    """A store whose folder is gone from its path."""
 
     directory: Path
     path: str
-    """Where the folder was."""
+    """The old path of the folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What was brought."""
+    """The result of an adoption."""
 
     n_conversations: int
     n_present: int
-    """That were there already, just as they are, or had been copied before."""
+    """The number of conversations that existed already, or had been copied before."""
     n_pins: int
     refused: tuple[str, ...]
-    """Ids of conversations that are not sound and stayed where they are."""
+    """The ids of damaged conversations, which were not copied."""
 
 
 async def recognise(store: Store, root: Path, environ: Mapping[str, str], *, is_trusted: bool) -> FolderIdentity:
-    """The folder of an open store, which the store remembers from now on.
+    """Record the identity of an open store's folder.
 
-    The first commit is looked for once, and only in a trusted folder, because a repository says what git runs. Raises
-    NotFound for a folder that was moved away or deleted meanwhile.
+    The first commit of its repository is read once, and only in a trusted folder, because a repository decides which
+    programs git runs. Raises NotFound for a folder that was moved away or deleted meanwhile.
     """
     before = await store.read(identity.recall)
     try:
         status = await asyncio.to_thread(root.stat)
     except OSError as error:
-        raise NotFound(f"The folder {root} is not there any more. Open one that is.") from error
+        raise NotFound(f"The folder {root} no longer exists. Open another one.") from error
     git_root = "" if before is None else before.git_root
     if is_trusted and not git_root:
         git_root = await asyncio.to_thread(_first_commit, root, environ)
@@ -75,8 +75,8 @@ async def recognise(store: Store, root: Path, environ: Mapping[str, str], *, is_
 
 
 async def find_left(store: Store, stores: Path, folder: FolderIdentity) -> Left | None:
-    """Among `stores`, the one that was of this very folder when it was elsewhere; None when there is none, the user
-    does not want it, or the folder has conversations of its own."""
+    """The store in `stores` that this folder had at its old path. None when there is none, when the user does not want
+    it, or when the folder has conversations of its own."""
     if await store.read(stored.list_all):
         return None
     passed_over = await store.read(identity.declined) | {store.directory.name}
@@ -84,24 +84,22 @@ async def find_left(store: Store, stores: Path, folder: FolderIdentity) -> Left 
 
 
 async def offered(store: Store) -> Left | None:
-    """As `find_left`, for an open store among the stores beside it."""
+    """Like `find_left`, for an open store, among the stores beside it."""
     folder = await store.read(identity.recall)
     return None if folder is None else await find_left(store, store.directory.parent, folder)
 
 
 async def require_offered(store: Store, name: str) -> Left:
-    """What is offered to the store, when its directory has that name. Raises InvalidRequest: no other directory can be
-    named from outside."""
+    """The offered store with this directory name. Raises InvalidRequest for any other name, so a client can name no
+    other directory."""
     left = await offered(store)
     if left is None or left.directory.name != name:
-        raise InvalidRequest(
-            "These conversations are not offered any more. List what can be adopted, and choose again."
-        )
+        raise InvalidRequest("These conversations are no longer offered. List what can be adopted, and choose again.")
     return left
 
 
 async def decline(store: Store, left: Left) -> None:
-    """What was left is not offered to the store again. `palimpsest adopt` still brings it."""
+    """Stop offering these conversations to the store. `palimpsest adopt` can still bring them."""
     await store.run(identity.decline, left.directory)
 
 
@@ -120,14 +118,14 @@ def _find_left(stores: Path, passed_over: Container[str], folder: FolderIdentity
 
 
 async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
-    """Copies the conversations and pins of the store in `directory`, forks behind what they were forked from. Doing it
-    again adds nothing. Raises InvalidRequest when there is no such store, StoreError when it cannot be read."""
+    """Copy the conversations and pins of the store in `directory`, a fork after its parent. Another call adds nothing.
+    Raises InvalidRequest when there is no such store, StoreError when it cannot be read."""
     await asyncio.to_thread(_check_is_another, directory, into.store.directory)
     old = await open_store(directory)
     try:
         n_done, n_present, refused = 0, 0, list[str]()
         records = _in_order(await old.read(stored.list_all))
-        theirs = {record.id for record in records}  # a copy that was made there comes beside what it is a copy of
+        theirs = {record.id for record in records}  # a copy that was made there is kept beside its original
         for record in records:
             left = await old.read(transfers.read, record.id)
             if await into.store.read(transfers.has_copy, left, theirs):
@@ -152,9 +150,9 @@ async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
 
 def _check_is_another(directory: Path, own: Path) -> None:
     if not (directory / DATABASE_NAME).is_file():
-        raise InvalidRequest(f"{directory} is no store: it holds no {DATABASE_NAME}. Name the store's folder.")
+        raise InvalidRequest(f"{directory} is not a store: it has no {DATABASE_NAME}. Name the folder of a store.")
     if directory.resolve() == own.resolve():
-        raise InvalidRequest(f"{directory} is this folder's store already. Name that of the folder before.")
+        raise InvalidRequest(f"{directory} is already the store of this folder. Name the store of the old folder.")
 
 
 def _add_pins(texts: list[str]) -> int:
@@ -166,7 +164,7 @@ def _add_pins(texts: list[str]) -> int:
 
 
 def _in_order(records: list[ConversationRecord]) -> list[ConversationRecord]:
-    """What a conversation was forked from stands before it; a fork of what is not there stands last."""
+    """The conversations, each after the one that it was forked from. A fork without its parent comes last."""
     ordered: list[ConversationRecord] = []
     done: set[str | None] = {None}
     left = records
@@ -178,11 +176,11 @@ def _in_order(records: list[ConversationRecord]) -> list[ConversationRecord]:
 
 
 def _first_commit(root: Path, environ: Mapping[str, str]) -> str:
-    """Empty when there is no repository, no git, or no commit yet."""
+    """The first commit; empty when there is no repository, no git, or no commit."""
     git = shutil.which("git", path=environ.get("PATH"))
     if git is None or not (root / ".git").exists():
         return ""
-    # No transport may be used, whatever the repository says: objects that are missing are not fetched.
+    # No transport is allowed, whatever the repository says: missing objects are not fetched.
     quiet = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     kept = {name: environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in environ}
     try:

@@ -1,4 +1,4 @@
-"""The workspace folders that are open in this process, each with its store and everything that works on it."""
+"""The workspace folders that are open in this process, each with its store and its services."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from palimpsest.services.models.keys import Keys
 
 @dataclass(frozen=True, slots=True)
 class EditorsWord:
-    """What editors have said about a folder; of several that share a server, the last one counts."""
+    """The trust and the settings that an editor sent for a folder. Of several editors, the last one counts."""
 
     is_trusted: bool | None = None
-    """None: nothing. Then the user's own list of trusted folders counts."""
+    """None when no editor said anything; then the user's own list of trusted folders counts."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """As they came; nobody has checked them."""
+    """The settings as they came, unchecked."""
 
 
 def _is_text(root: Path) -> bool:
-    """Whether the path is text, and not bytes that Python could not read as such."""
+    """Whether the path is valid text."""
     return not any("\ud800" <= character <= "\udfff" for character in str(root))
 
 
 @dataclass(slots=True)
 class Folders:
-    """Opens each folder once, when it is first needed."""
+    """Opens each folder once, when it is first needed, and closes it when nobody uses it."""
 
     open_session: Callable[[Path, EditorsWord], Awaitable[FolderSession]]
     renew: Callable[[FolderSession, EditorsWord], Awaitable[FolderSession]]
-    """The session by what is said and written now: the same one when nothing has changed."""
+    """Makes the session for the current settings; returns the same one when nothing has changed."""
     shared: Sequence[Callable[[], Awaitable[None]]] = ()
-    """Closes what the folders share, after the last of them."""
+    """Closes what the folders share, after the last folder."""
     has_store: Callable[[Path], bool] = lambda _: True
-    """Whether anything was ever kept of a resolved folder."""
+    """Whether a resolved folder has a store."""
     keys: Keys | None = None
-    """Of the services that all folders ask. None: keys cannot be set here."""
+    """The keys of the model services. None: keys cannot be set here."""
     editor_models: EditorModels | None = None
-    """What editors offer to all folders. None: nothing is taken."""
+    """The models that editors offer to all folders. None: editors cannot offer any."""
     _sessions: dict[Path, asyncio.Future[FolderSession]] = field(default_factory=dict)
     _words: dict[Path, EditorsWord] = field(default_factory=dict)
     _homes: dict[ConversationId, Path] = field(default_factory=dict)
-    """Where conversations that were asked for are kept: none ever leaves its folder."""
+    """The folder of each conversation that was looked up: a conversation never leaves its folder."""
     _hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """What is said counts in the order it was said."""
+    """Applies what editors say in the order in which they say it."""
     linger_s: float = 1.0
-    """So long a folder stays open that nobody has any more: it may come back, and requests may be on their way."""
+    """How long an unused folder stays open: an editor may come back, and requests may be on their way."""
     _holders: dict[Path, set[object]] = field(default_factory=dict)
-    """Who has each folder; one that nobody ever held stays open."""
+    """The holders of each folder. A folder that was never held stays open."""
     _leaving: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
-    """Waits until an unused folder can be closed."""
+    """Tasks that wait until an unused folder can be closed."""
     _closing: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
 
     def hold(self, root: Path, holder: object) -> None:
-        """From now on `holder` has the resolved folder, open or not. Hold it before `get`: what nobody holds any more
-        is closed."""
+        """Register `holder` as a user of the resolved folder, open or not. Call it before `get`: a folder without
+        holders is closed."""
         self._holders.setdefault(root, set()).add(holder)
 
     def leave(self, root: Path, holder: object) -> None:
-        """It has the folder no more. When nobody has, the folder is closed as soon as its turns have ended, and those
-        of other servers that are followed here."""
+        """Remove a holder. Without holders, the folder is closed as soon as its turns have ended, and the turns of
+        other servers that are followed here."""
         holders = self._holders.get(root, set())
         holders.discard(holder)
         if holders:
@@ -77,7 +77,7 @@ class Folders:
             leaving.add_done_callback(lambda _: self._leaving.pop(root, None))
 
     async def _close_unused(self, root: Path) -> None:
-        """Unless somebody takes it up again. Between the last look and the closing nothing is waited for."""
+        """Close the folder unless somebody holds it again. There is no await between the last check and the closing."""
         await asyncio.sleep(self.linger_s)
         while root not in self._holders and (opening := self._sessions.get(root)) is not None:
             await asyncio.wait({opening})
@@ -93,8 +93,8 @@ class Folders:
                 self._close_session(root, session)
 
     def _close_session(self, root: Path, session: FolderSession | None) -> None:
-        """Whoever asks for the folder from now on opens it anew, when this one is closed. `session`: None for one that
-        could not be opened."""
+        """Forget the folder and close it; the next `get` opens it again. `session`: None when it could not be
+        opened."""
         del self._sessions[root]
         self._homes = {each: home for each, home in self._homes.items() if home != root}
         if session is not None:
@@ -102,18 +102,18 @@ class Folders:
             closing.add_done_callback(lambda _: self._closing.pop(root, None))
 
     async def get(self, root: Path) -> FolderSession:
-        """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened;
-        the next call tries anew."""
+        """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened; the
+        next call tries again."""
         if (opening := self._opening(root)) is not None:
             try:
                 session = await asyncio.shield(opening)
             except StoreError:
-                opening = self._opening(root)  # it was begun before this call: what was in its way may be gone
+                opening = self._opening(root)  # it began before this call: the obstacle may be gone
             else:
                 store = session.folder.store
                 if not store.reads_until_writable or not await asyncio.to_thread(store.is_writable):
                     return session
-                if self._opening(root) is opening:  # nobody did it meanwhile
+                if self._opening(root) is opening:  # no other call did it meanwhile
                     self._close_session(root, session)
                 opening = self._opening(root)
         if opening is None:
@@ -121,11 +121,11 @@ class Folders:
         return await asyncio.shield(opening)
 
     async def is_known(self, root: Path) -> bool:
-        """Whether anything is kept of a resolved folder: looking into it must not begin to."""
+        """Whether a resolved folder has a store. Reading about a folder must not create one."""
         return self._opening(root) is not None or await asyncio.to_thread(self.has_store, root)
 
     def _opening(self, root: Path) -> asyncio.Future[FolderSession] | None:
-        """The session that is open or on its way; None when there is none, or it has failed."""
+        """The session that is open or being opened; None when there is none, or it has failed."""
         opening = self._sessions.get(root)
         is_lost = opening is not None and opening.done() and (opening.cancelled() or opening.exception() is not None)
         return None if is_lost else opening
@@ -146,8 +146,8 @@ class Folders:
     async def hear(
         self, root: Path, *, is_trusted: bool | None = None, settings: Mapping[str, Any] | None = None
     ) -> FolderSession | None:
-        """What an editor says about a resolved folder, open or not; None: nothing. The session when it is open, by
-        which it counts from now on."""
+        """Set what an editor says about a resolved folder, open or not; None means nothing. Returns the new session of
+        an open folder."""
         async with self._hearing:
             before = self._words.get(root, EditorsWord())
             word = self._words[root] = EditorsWord(
@@ -162,24 +162,24 @@ class Folders:
                 return None
             renewed = await self.renew(session, word)
             if self._sessions.get(root) is not opening:
-                return None  # it was closed meanwhile
+                return None  # the folder was closed meanwhile
             if renewed is not session:
                 self._sessions[root] = asyncio.get_running_loop().create_future()
                 self._sessions[root].set_result(renewed)
             return renewed
 
     async def hear_again(self) -> None:
-        """Something that is about no folder has changed, such as a key: it counts in every open one from now on."""
+        """Renew every session after a change that is about no single folder, such as a key."""
         for root in list(self._sessions):
             await self.hear(root)
 
     async def look_for_keys(self) -> None:
-        """What `palimpsest login` and `logout` did in another process counts from now on."""
+        """Take up keys that `palimpsest login` and `logout` have changed in another process."""
         if self.keys is not None and await asyncio.to_thread(self.keys.reload):
             await self.hear_again()
 
     async def with_conversation(self, roots: Iterable[Path], conversation_id: ConversationId) -> FolderSession:
-        """The session among `roots` that holds the conversation. Raises NotFound."""
+        """The session among `roots` that has the conversation. Raises NotFound."""
         for root in roots:
             session = await self.get(root)
             if self._homes.get(conversation_id) == root or await session.conversations.holds(conversation_id):
@@ -188,7 +188,7 @@ class Folders:
         raise NotFound(f"There is no conversation {conversation_id!r} in the open folders. List them and choose one.")
 
     async def with_turn(self, roots: Iterable[Path], turn_id: TurnId) -> FolderSession:
-        """The session among `roots` that holds the turn. Raises NotFound."""
+        """The session among `roots` that has the turn. Raises NotFound."""
         for root in roots:
             session = await self.get(root)
             if await session.conversations.holds_turn(turn_id):
@@ -196,7 +196,7 @@ class Folders:
         raise NotFound(f"There is no turn {turn_id!r} in the open folders. Read the conversation to see its messages.")
 
     async def close(self) -> None:
-        """Closes every folder, at once."""
+        """Close all folders, at the same time."""
         for leaving in self._leaving.values():
             leaving.cancel()
         opened = await asyncio.gather(*self._sessions.values(), return_exceptions=True)

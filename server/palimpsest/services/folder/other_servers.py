@@ -1,7 +1,7 @@
-"""What other servers do with the same folder: seen by SQLite's data version, told like what this one does.
+"""Other servers on the same folder: their changes are seen by SQLite's data version and published like our own.
 
-Nothing passes between the servers but the store. A server that follows reads what the one that runs a turn has made
-durable; a server that wants a turn stopped writes that down, and the one that runs it looks.
+Servers communicate through the store only. A server that follows a turn reads the durable events of the server that
+runs it. A server that wants to stop a turn writes that to the store, and the server that runs it looks there.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 0.1
 CANCEL_WAIT_S: Final = 10
-"""How long a cancel waits for the server that runs the turn."""
+"""The longest wait of a cancel for the server that runs the turn."""
 
 
 @dataclass(slots=True)
 class Following:
-    """Watches one store for as long as it is open; looks only while somebody would see what is found."""
+    """Watches one store while it is open, and looks only while somebody is interested."""
 
     store: Store
     running: Mapping[TurnId, RunningTurn]
-    """The turns that this server runs, as they come and go."""
+    """The running turns of this server."""
     changed: Callable[[ConversationId], None]
-    """Told of each conversation that another server has changed, taken, or let go of. Of what this server did
-    meanwhile it may be told once more."""
+    """Called with each conversation that another server has changed, locked or unlocked. It may also be called for a
+    change of this server."""
     is_watched: Callable[[], bool]
     """Whether an editor is attached."""
     interval_s: float = INTERVAL_S
     _version: int = 0
     _states: Mapping[ConversationId, ConversationState] = field(default_factory=dict)
     _cancelled: frozenset[TurnId] = frozenset()
-    """Running turns that were asked to stop, as another server wished: a second cancel would hit their cleaning up."""
+    """Turns that were stopped for another server: a second cancel would interrupt their cleanup."""
     _buried: set[str] = field(default_factory=set)
-    """Dead servers whose turns are closed."""
+    """Dead servers whose turns are closed already."""
     _news: asyncio.Event = field(default_factory=asyncio.Event)
-    """Of the next change; another one takes its place when it is set."""
+    """Set at the next change, and then replaced by a new one."""
     _n_followers: int = 0
     _followed_no_more: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while nobody follows a turn."""
+    """Set while nobody follows a turn here."""
     _is_closed: bool = False
     _watching: asyncio.Task[None] | None = None
 
@@ -67,17 +67,17 @@ class Following:
         return self._n_followers > 0
 
     async def wait_until_free(self) -> None:
-        """Returns when nobody follows a turn here."""
+        """Wait until nobody follows a turn here."""
         await self._followed_no_more.wait()
 
     async def start(self) -> None:
-        """From now on, what others do is noticed."""
+        """Begin to watch."""
         self._version = await self.store.data_version()
         self._states = await self.store.read(turn_records.conversation_states)
         self._watching = asyncio.create_task(self._watch(), name="following")
 
     async def close(self) -> None:
-        """Before the store closes. Whoever follows a turn then is told that it does."""
+        """Stop watching, before the store closes. The followers of turns get an error."""
         self._is_closed = True
         self._news.set()
         if self._watching is not None:
@@ -85,12 +85,12 @@ class Following:
             await asyncio.gather(self._watching, return_exceptions=True)
 
     async def follow(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
-        """Shows what a turn says, from the event after `after_seq` to its end: one of another server, or of this one,
-        which may have begun it just now.
+        """Show the events of a turn, from the one after `after_seq` to its end. The turn runs on another server, or has
+        just begun on this one.
 
-        What was committed before it was seen comes as one piece of text a step. When `after_seq` lies in a step that
-        is committed already, that step's whole text comes. Returns early when no server will end the turn: when
-        this one could not close it itself. Raises NotFound, and StoreError when the store is closed meanwhile.
+        A step that was committed before its events were read comes as one piece of text, in full also when `after_seq`
+        lies in it. Returns early when no server will end the turn, because this one could not close it. Raises
+        NotFound, and StoreError when the store is closed meanwhile.
         """
         last, of_step, n_shown = after_seq, None, 0
         self._n_followers += 1
@@ -125,8 +125,8 @@ class Following:
                 self._followed_no_more.set()
 
     async def _follow_own(self, turn_id: TurnId, after_seq: int, show: Listener) -> None:
-        """A turn of this server, which the caller did not find running yet: it stands in the store a moment before."""
-        await self.store.data_version()  # behind the admission, on the writer's thread
+        """A turn of this server that the caller did not find running: it is in the store a moment earlier."""
+        await self.store.data_version()  # after the admission, on the writer's thread
         if (own := self.running.get(turn_id)) is None:
             return
         unfollow = own.follow(show, after_seq)
@@ -136,8 +136,7 @@ class Following:
             unfollow()
 
     async def cancel(self, turn_id: TurnId) -> None:
-        """Asks the server that runs the turn to stop it, and waits until it has; not for ever, because that server
-        may hang."""
+        """Ask the server that runs the turn to stop it, and wait for that, with a time limit: that server may hang."""
         await self.store.run(turn_records.request_cancel, turn_id)
         if (own := self.running.get(turn_id)) is not None:
             own.cancel()
@@ -154,7 +153,7 @@ class Following:
             try:
                 await self._look()
                 has_failed = False
-            except Exception as error:  # whatever it is, the next look may succeed: nobody else looks
+            except Exception as error:  # whatever it is, the next look may succeed, and nobody else looks
                 if not has_failed:
                     kind = error.kind if isinstance(error, PalimpsestError) else type(error).__name__
                     frames = "" if isinstance(error, PalimpsestError) else "".join(format_tb(error.__traceback__))
@@ -168,7 +167,7 @@ class Following:
             self._version = version
         holders = {each.holder for each in self._states.values() if each.holder is not None}
         others = holders - self._buried - {self.store.server_id}
-        # A server that dies writes nothing, so its lock is asked each time.
+        # A dying server writes nothing, so its lock is checked each time.
         if others and (dead := await asyncio.to_thread(self._dead_of, others)):
             await self._close_open_turns()
             self._buried |= dead
@@ -177,12 +176,12 @@ class Following:
         return {each for each in server_ids if not self.store.is_alive(each)}
 
     async def _close_open_turns(self) -> None:
-        """Of servers that are dead: what they had shown is committed."""
+        """Close the turns of dead servers: commit what these turns had shown."""
         await self.store.run(turns.recover, self.store.writer(utc_now()))
         await self._take_in()
 
     async def _take_in(self) -> None:
-        """Reads what has changed, and tells it."""
+        """Read the changes and publish them."""
         own = list(self.running)
 
         def read() -> tuple[dict[ConversationId, ConversationState], list[TurnId]]:

@@ -1,4 +1,4 @@
-"""A workspace folder that is open: what lives as long as it is, and what follows from the settings of one moment."""
+"""An open workspace folder (`OpenFolder`), and its services by the settings of one moment (`FolderSession`)."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from palimpsest.storage.store import Store
 
 @dataclass(eq=False, slots=True)
 class OpenFolder:
-    """What lives as long as the folder is open, whatever its settings become."""
+    """Everything that lives as long as the folder is open, also when its settings change."""
 
     root: Path
     """Resolved."""
     store: Store
     trust: FolderTrust = field(default_factory=FolderTrust)
     open_events: Callable[[Take], FolderEvents] = open_events
-    """What tells that files have changed."""
+    """The source of events about changed files."""
     listeners: Listeners = field(default_factory=Listeners)
     editors: Editors = field(default_factory=Editors)
-    """Those that have the folder open."""
+    """The editors that have the folder open."""
     background: Background = field(default_factory=Background)
-    """What is done while nobody waits."""
+    """Background work."""
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
-    """The turns that this server runs; each ends with the settings it began with."""
+    """The running turns of this server. Each keeps the settings of its beginning."""
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
     learned_limits: dict[str, int] = field(default_factory=dict)
-    """What models take at most, as their services have said; see `Models.learned`."""
+    """Limits of models that errors of services named; see `Models.learned`."""
     leases: Leases = field(init=False)
     following: Following = field(init=False)
-    """What other servers do with the folder. Whoever opens the folder starts it."""
+    """The watch on other servers. The code that opens the folder starts it."""
     facts: FolderFacts = field(init=False)
-    """Whoever opens the folder gives it a librarian and starts it."""
+    """The facts. The code that opens the folder sets the librarian and starts them."""
 
     def __post_init__(self) -> None:
         self.leases = Leases(self.store, self.background)
@@ -60,23 +60,23 @@ class OpenFolder:
         self.facts = FolderFacts(self.root, self.store, self.listeners, self.open_events)
 
     def changed(self, conversation_id: ConversationId) -> None:
-        """Tells that something in the conversation has changed."""
+        """Publish that the conversation has changed."""
         self.listeners.tell(ConversationChanged(conversation_id))
 
     @property
     def is_idle(self) -> bool:
-        """Whether no turn runs, nothing is done in the background, and no fact is being learned or looked at."""
+        """Whether no turn, no background work and no work on facts is running."""
         return not self.running and self.background.is_idle and self.facts.is_idle
 
     async def interrupt_turns(self) -> None:
-        """Stops every turn, and waits until what they said is committed."""
+        """Stop every turn, and wait until its partial answer is committed."""
         running = list(self.running.values())
         for turn in running:
             turn.interrupt()
         await asyncio.gather(*(turn.task for turn in running if turn.task is not None), return_exceptions=True)
 
     async def close(self) -> None:
-        """Stops what runs, keeping what it said, then closes the store."""
+        """Stop everything that runs, keep partial answers, then close the store."""
         await self.interrupt_turns()
         await self.facts.close()
         await self.following.close()
@@ -86,8 +86,8 @@ class OpenFolder:
 
 @dataclass(frozen=True, slots=True)
 class FolderSession:
-    """An open folder with the settings of one moment. When those change, another session takes its place, around the
-    same folder. Whoever needs one asks for it and does not keep it."""
+    """An open folder with the settings of one moment. When they change, another session replaces it for the same
+    folder. Get a session for each request, and do not keep it."""
 
     folder: OpenFolder
     contexts: ContextEngine
@@ -95,11 +95,11 @@ class FolderSession:
     conversations: Conversations
     settings: Settings = field(default_factory=Settings)
     editor_settings: Mapping[str, Any] = field(default_factory=dict)
-    """What counts of what the editor said."""
+    """The part of the editor's settings that counts."""
     notes: tuple[str, ...] = ()
-    """What the user should know about the folder's settings, in sentences."""
+    """Sentences for the user about the folder's settings."""
 
     @property
     def purging(self) -> Purging:
-        """Purges of the folder's conversations."""
+        """The purges of the folder's conversations."""
         return Purging(self.contexts, self.folder.listeners, ChatDocuments(self.folder.root, self.folder.store))

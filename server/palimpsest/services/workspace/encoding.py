@@ -9,14 +9,14 @@ from typing import Final
 
 _PROBE_BYTES: Final = 8 * 1024
 _CONTROL: Final = re.compile(rb"[\0-\x07\x0b\x0e-\x1a\x1c-\x1f\x7f]")
-"""What no text holds: control characters but backspace, white space and escape."""
+"""Characters that no text has: control characters other than backspace, white space and escape."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
     text: str
     encoding: str
-    """As people call it: `UTF-8`, `UTF-16` or `Latin-1`. The last is a guess: every byte has a meaning in it."""
+    """`UTF-8`, `UTF-16` or `Latin-1`. The last is a guess, because every byte is valid in it."""
 
 
 def decode(data: bytes) -> FileText | None:
@@ -38,7 +38,7 @@ def decode(data: bytes) -> FileText | None:
 def split_lines(text: str) -> list[str]:
     """The lines of `text` without their ends, which are `\\n`, `\\r\\n` and `\\r` and nothing else, as in LSP.
 
-    An empty line behind the last end does not count.
+    An empty line after the last end does not count.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if not lines[-1]:

@@ -1,12 +1,11 @@
-"""The files of one workspace folder as tools see them: nothing outside it, no secrets, nothing that is ignored.
+"""The files of one workspace folder that tools may read: none outside it, no secrets, and no ignored files.
 
-A path is untrusted text: a model wrote it. It is first resolved in words, links inside the folder included, against
-what each folder on the way holds; then judged; then opened by `folder_handles`, which follows no link at all. So what
-changes between the look and the open can only make the open fail.
+A path is untrusted text, because a model wrote it. It is first resolved as text, with links inside the folder, against
+the names in each folder on the way. Then it is judged, and then `handles` opens it and follows no link at all. So a
+change between the check and the open can only make the open fail.
 
-A file with several hard links is refused, because from inside nobody can tell whether another of its names lies
-outside. Names are compared exactly with what a folder holds, also where the file system would not mind: an ignore rule
-must not depend on how a path is spelled.
+A file with several hard links is refused, because another of its names may lie outside the folder. Names are compared
+exactly, even when the file system ignores case: an ignore rule must not depend on the spelling of a path.
 """
 
 from __future__ import annotations
@@ -29,32 +28,32 @@ from palimpsest.services.workspace.handles import Entry, Kind, entries_below, op
 from palimpsest.services.workspace.ignore import IGNORE_FILE, IgnoreRules, is_marked
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
-"""Larger files are not read at all."""
+"""The largest file that is read, in bytes."""
 MAX_PATH_CHARACTERS: Final = 4096
 MAX_DEPTH: Final = 64
 MAX_LINKS: Final = 40
-"""Links on the way of one path, as Linux allows."""
+"""The most links in one path, as on Linux."""
 MAX_ENTRIES: Final = 200_000
-"""Names looked at in one walk, so that a folder of a million pictures does not take minutes."""
+"""The most names in one walk, so that a folder of a million pictures does not take minutes."""
 
 _MAX_IGNORE_BYTES: Final = 1024 * 1024
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _SYSTEM_FOLDERS: Final = frozenset(("dev", "proc", "run", "sys"))
-"""What they hold are not files; they lie in the workspace folder where that is the root of the file system."""
+"""Folders without real files. They are in the workspace folder when that is the root of the file system."""
 
 
 class PlaceKind(Enum):
     FOLDER = auto()
     FILE = auto()
     MISSING = auto()
-    """Nothing is there yet, in a folder that exists: an editor may hold a file that was never saved."""
+    """Nothing exists at the path, but its folder does: an editor may hold a file that was never saved."""
     SPECIAL = auto()
     """A device, pipe or socket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a path leads, links resolved, as far as it may be read. None of its parts is a link or `..`."""
+    """The place of a readable path, with links resolved. None of its parts is a link or `..`."""
 
     parts: tuple[str, ...]
     """Empty for the workspace folder itself."""
@@ -62,12 +61,12 @@ class Place:
 
     @property
     def path(self) -> str:
-        """Relative to the workspace folder, with `/`."""
+        """The path relative to the workspace folder, with `/`."""
         return "/".join(self.parts) or "."
 
 
 class Found(NamedTuple):
-    """A folder or a regular file that a walk came by."""
+    """A folder or a regular file of a walk."""
 
     parts: tuple[str, ...]
     status: os.stat_result
@@ -85,17 +84,17 @@ class Found(NamedTuple):
 class _Folder:
     parts: tuple[str, ...]
     entries: dict[str, Entry]
-    """In the order of names."""
+    """The entries, ordered by name."""
     rules: IgnoreRules
 
     @property
     def is_marked(self) -> bool:
-        """The workspace folder itself never is: somebody chose to open it."""
+        """Whether the place is ignored. The workspace folder itself never is: the user opened it."""
         return bool(self.parts) and is_marked(self.entries)
 
 
 class WorkspaceFiles:
-    """Looks into one workspace folder. Blocking, without state, and safe between threads."""
+    """Reads one workspace folder. Blocking, without state, and safe for threads."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.path.realpath(root)
@@ -103,9 +102,10 @@ class WorkspaceFiles:
         self._hides_system = self._root == os.path.abspath(os.sep)
 
     def locate(self, path: str) -> Place:
-        """The place that a path means: relative to the folder, or absolute and inside it.
+        """The place of a path, which is relative to the folder, or absolute and inside it.
 
-        InvalidRequest with the reason where it must not be read; NotFound where not even a folder for it is there.
+        Raises InvalidRequest, with the reason, for a path that must not be read; NotFound when its folder does not
+        exist.
         """
         names = deque(self._names_of(path))
         _refuse_denied(names, path)
@@ -113,7 +113,7 @@ class WorkspaceFiles:
         n_links = 0
         while names:
             name = names.popleft()
-            if name == "..":  # only the text of a link brings it here
+            if name == "..":  # only the text of a link can contain it
                 folders.pop()
                 if not folders:
                     raise _leads_out(path)
@@ -138,10 +138,10 @@ class WorkspaceFiles:
         return Place(folders[-1].parts, PlaceKind.FOLDER)
 
     def read(self, place: Place) -> bytes:
-        """The bytes of a regular file of at most MAX_FILE_BYTES. InvalidRequest or NotFound where there is none."""
+        """The bytes of a regular file of at most MAX_FILE_BYTES. Raises InvalidRequest or NotFound."""
         if place.kind is PlaceKind.FOLDER:
             raise InvalidRequest(f"{_quoted(place.path)} is a folder. list_files shows what it holds.")
-        if place.kind is PlaceKind.MISSING:  # not opened even so: a file system may know the file by another spelling
+        if place.kind is PlaceKind.MISSING:  # never opened: a file system may know the file by another spelling
             raise _nothing_at(place.path)
         if place.kind is PlaceKind.SPECIAL:
             raise InvalidRequest(f"{_quoted(place.path)} is a device, pipe or socket. Only regular files are read.")
@@ -155,7 +155,7 @@ class WorkspaceFiles:
     def read_below(self, parts: tuple[str, ...], max_bytes: int) -> bytes:
         """The bytes of the regular file at `parts`.
 
-        OSError where a link is on the way, where the file has another hard link, or is larger than `max_bytes`.
+        Raises OSError for a link in the path, a file with several hard links, and one larger than `max_bytes`.
         """
         status, data = self._read_regular(parts, max_bytes)
         if status.st_nlink > 1:
@@ -163,7 +163,7 @@ class WorkspaceFiles:
         return data
 
     def walk(self, start: tuple[str, ...] = (), *, max_depth: int = MAX_DEPTH, max_entries: int = MAX_ENTRIES) -> Walk:
-        """What may be read below a folder that `locate` found."""
+        """Walk over the readable entries below a folder that `locate` found."""
         return Walk(self, start, max_depth, max_entries)
 
     def _enter(self, parts: tuple[str, ...], rules: IgnoreRules, path: str) -> _Folder:
@@ -180,7 +180,7 @@ class WorkspaceFiles:
         return folder
 
     def _folder(self, parts: tuple[str, ...], rules: IgnoreRules) -> _Folder:
-        """The folder at `parts`; `rules` are those of the folder above it."""
+        """The folder at `parts`; `rules` are the ignore rules of the folder above it."""
         entries = {entry.name: entry for entry in entries_below(self._root, parts)}
         if IGNORE_FILE in entries and stat.S_ISREG(entries[IGNORE_FILE].status.st_mode):
             try:
@@ -202,14 +202,15 @@ class WorkspaceFiles:
             if not stat.S_ISREG(status.st_mode):
                 raise OSError("it is not a regular file")
             data = file.read(status.st_size + 1) if status.st_size <= max_bytes else b""
-            if len(data) > status.st_size:  # it grew meanwhile
+            if len(data) > status.st_size:  # the file grew meanwhile
                 data += file.read(max_bytes + 1 - len(data))
             if status.st_size > max_bytes or len(data) > max_bytes:
                 raise OSError(f"it is larger than {max_bytes // (1024 * 1024)} MiB")
             return status, data
 
     def _follow(self, folders: list[_Folder], name: str, path: str) -> list[str]:
-        """The names that the link `name` in the last of `folders` stands for; an absolute one starts at the root."""
+        """The names in the target of the link `name` in the last of `folders`. An absolute target starts at the
+        root."""
         if not folder_handles.CAN_STEP:
             raise InvalidRequest(f"{_quoted(path)} leads through a link, and links are not followed on this system.")
         try:
@@ -227,7 +228,7 @@ class WorkspaceFiles:
         return names
 
     def _names_of(self, path: str) -> list[str]:
-        """The names that a path consists of, none of them `..`; empty for the workspace folder itself."""
+        """The names in a path, none of them `..`; empty for the workspace folder itself."""
         if not path:
             raise InvalidRequest("The path is empty. Name a file or folder of the workspace folder.")
         if len(path) > MAX_PATH_CHARACTERS:
@@ -252,7 +253,7 @@ class WorkspaceFiles:
         return names
 
     def _below(self, path: str) -> str | None:
-        """An absolute path, with `/`, as it goes on from the workspace folder; None where it does not lie inside."""
+        """The part of an absolute path, with `/`, below the workspace folder; None for a path outside."""
         for spelling in self._spellings:
             root = spelling.replace(os.sep, "/").rstrip("/")
             if path == root or path.startswith(root + "/"):
@@ -261,10 +262,9 @@ class WorkspaceFiles:
 
 
 class Walk:
-    """The folders and regular files that may be read below a folder: nearest to it first, then by name.
+    """The readable folders and regular files below a folder, nearest first, then by name.
 
-    Links are not followed and not named, and neither are names that no tool could say again. What cannot be opened is
-    left out.
+    Links, names that no tool could repeat, and entries that cannot be opened are left out.
     """
 
     def __init__(self, files: WorkspaceFiles, start: tuple[str, ...], max_depth: int, max_entries: int) -> None:
@@ -273,9 +273,10 @@ class Walk:
         self._max_depth = max_depth
         self._max_entries = max_entries
         self.is_truncated = False
-        """Whether the walk ended before everything was seen. True only once it has ended."""
+        """Whether the walk ended before it had seen everything. Valid once it has ended."""
         self.unused_patterns: list[str] = []
-        """Lines of ignore files whose patterns are too long or too many to be used, as `path:line`."""
+        """The lines of ignore files, as `path:line`, that are not used because their patterns are too long or too
+        many."""
 
     def __iter__(self) -> Iterator[Found]:
         n_entries = 0
@@ -326,7 +327,7 @@ def _kind_of(mode: int) -> PlaceKind:
 
 
 def _is_sayable(name: str) -> bool:
-    """Whether a name can stand on a line and come back as it was: no control characters, nothing but Unicode."""
+    """Whether a model can repeat the name from a line: it is valid Unicode without control characters."""
     return name.isprintable() or not any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in name)
 
 

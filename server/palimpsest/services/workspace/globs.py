@@ -1,8 +1,8 @@
-"""Patterns of paths, as people write them: `*.py`, `src/**/test_*`, `*.{ts,tsx}`.
+"""Glob patterns of paths: `*.py`, `src/**/test_*`, `*.{ts,tsx}`.
 
-A pattern without `/` is about the name at any depth, one with `/` about the whole path below the workspace folder.
-Patterns come from models, so matching must not blow up: each part is matched alone (`path_patterns`), and `fnmatch`
-makes expressions that never go back over a star.
+A pattern without `/` matches the name at any depth; one with `/` matches the whole path below the workspace folder.
+Patterns come from models, so the time of a match must be bounded: each part is matched alone (`path_patterns`), and
+`fnmatch` makes expressions that never backtrack over a star.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANY_DEPTH: Final = "**"
 
 
 class Glob:
-    """One pattern. InvalidRequest when it is empty, or too large to be meant."""
+    """One pattern. Raises InvalidRequest when it is empty or too large."""
 
     def __init__(self, pattern: str) -> None:
         if not pattern.strip("/") or len(pattern) > _MAX_CHARACTERS:
@@ -33,7 +33,7 @@ class Glob:
 
 
 def _expand(pattern: str) -> list[str]:
-    """Every reading of `{a,b}`, from the innermost braces out."""
+    """Every alternative of `{a,b}`, from the innermost braces outward."""
     done: list[str] = []
     open_ones = [pattern]
     while open_ones:

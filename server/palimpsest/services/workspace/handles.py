@@ -1,10 +1,10 @@
-"""Handles of what lies below a folder, opened so that no link leads out of it.
+"""Handles of files and folders below a folder, opened so that no link leads out of it.
 
-A path is opened part by part, each from the handle of the folder before it and each refusing to be a link. So it does
-not matter what was there when somebody looked, or what is put in place meanwhile: what is opened is below the root.
+A path is opened part by part, each from the handle of the folder before it, and a link is refused. So the opened file
+is below the root, whatever changes meanwhile.
 
-Where the system cannot do that (Windows), a path is opened whole and compared afterwards with what lies there without
-following links. A link that is put in place and taken away again between the two goes unnoticed there.
+On a system that cannot do that (Windows), the whole path is opened, and then compared with the path without links. A
+link that exists only between these two steps goes unnoticed there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ CAN_STEP: Final = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
 _READ: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _STEP: Final = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Without O_NONBLOCK, opening a pipe would wait for somebody to write into it."""
+"""Without O_NONBLOCK, opening a pipe would wait for a writer."""
 
 
 class Kind(Enum):
-    """What an opened path must be. A FILE may still turn out to be a pipe or a device: who opens it looks."""
+    """The kind of an opened path. A FILE may still be a pipe or a device, so the caller checks it."""
 
     FILE = 0
     FOLDER = getattr(os, "O_DIRECTORY", -1)
@@ -35,13 +35,13 @@ class Entry:
 
     name: str
     status: os.stat_result
-    """Of the entry itself: a link is not followed."""
+    """The status of the entry itself: a link is not followed."""
 
 
 def open_below(root: str, parts: tuple[str, ...], kind: Kind) -> int:
-    """A handle of what lies at `parts` below `root`; the caller closes it.
+    """A handle of the file or folder at `parts` below `root`; the caller closes it.
 
-    `parts` are names, none of them `..`. Raises OSError where a link is on the way.
+    `parts` are names, none of them `..`. Raises OSError for a link in the path.
     """
     if not CAN_STEP:
         return _open_and_compare(root, parts)
@@ -57,7 +57,7 @@ def open_below(root: str, parts: tuple[str, ...], kind: Kind) -> int:
 
 
 def entries_below(root: str, parts: tuple[str, ...]) -> list[Entry]:
-    """What the folder at `parts` holds, by name. Raises OSError when it is gone, forbidden, or no folder any more."""
+    """The entries of the folder at `parts`, by name. Raises OSError when it is gone, forbidden, or not a folder."""
     if not CAN_STEP:
         path = os.path.join(root, *parts)
         if os.path.realpath(path) != path:

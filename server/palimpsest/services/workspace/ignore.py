@@ -1,4 +1,4 @@
-"""What of a folder is left out: what its `.gitignore` files say, and folders that belong to tools."""
+"""The ignored files of a folder: those that its `.gitignore` files name, and folders that belong to tools."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ SKIPPED_FOLDERS: Final = frozenset(
         "venv",
     )
 )
-"""Folders that tools own, whatever `.gitignore` says. Also left out: folders marked by MARKERS."""
+"""Names of folders that belong to tools. They are ignored whatever `.gitignore` says, like folders with MARKERS."""
 MARKERS: Final = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))
-"""A folder with a file of this name is a virtual environment or a cache."""
+"""The names of files that mark a folder as a virtual environment or a cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The ignore files that lead to one folder."""
+    """The ignore files on the path to one folder."""
 
     _files: tuple[tuple[int, IgnorePatterns], ...] = ()
-    """How many parts lead to each ignore file, and what it says; deepest first."""
+    """The depth of each ignore file and its patterns; deepest first."""
 
     def deeper(self, n_parts: int, text: str) -> IgnoreRules:
-        """These rules, and those of the ignore file in the folder that `n_parts` parts lead to."""
+        """These rules, with those of the ignore file in the folder at depth `n_parts`."""
         return IgnoreRules(((n_parts, _patterns(text)), *self._files))
 
     @property
     def refused(self) -> tuple[int, ...]:
-        """The lines of the deepest ignore file, from 1, that are too long or too many to be used."""
+        """The numbers of lines, from 1, of the deepest ignore file that are not used: too long, or too many."""
         return self._files[0][1].refused if self._files else ()
 
     def leave_out(self, parts: tuple[str, ...], *, is_folder: bool) -> bool:
-        """Whether the entry at `parts` is left out. Its folder must not be: nothing comes back below one that is.
+        """Whether the entry at `parts` is ignored. Its folder must not be: nothing below an ignored folder comes back.
 
-        The deepest ignore file that has something to say decides, as with git.
+        The deepest ignore file with a matching pattern decides, as in git.
         """
         if is_folder and parts[-1] in SKIPPED_FOLDERS:
             return True
@@ -80,7 +80,7 @@ class IgnoreRules:
 
 
 def is_marked(names: Collection[str]) -> bool:
-    """Whether a folder that holds these names is a virtual environment or a cache."""
+    """Whether a folder with these names is a virtual environment or a cache."""
     return not MARKERS.isdisjoint(names)
 
 

@@ -1,8 +1,8 @@
-"""What one `.gitignore` file says, as `git check-ignore` understands it.
+"""The patterns of one `.gitignore` file, with the meaning that they have in git.
 
-Ignore files are texts that anybody may have written, so each pattern is matched in bounded time (`path_patterns`), and
-a file has bounds: patterns beyond them are not used, and `refused` names their lines. `?` and `[…]` stand for one
-character, where git takes them for one byte of UTF-8.
+Anybody may have written an ignore file, so each pattern is matched in bounded time (`path_patterns`), and a file has
+limits: patterns beyond them are not used, and `refused` has their lines. `?` and `[…]` match one character; in git they
+match one byte of UTF-8.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from palimpsest.services.workspace.path_patterns import STAR, Segment, compile_n
 
 MAX_PATTERN_CHARACTERS: Final = 1_000
 MAX_PATTERNS: Final = 10_000
-"""Of one file; plain names are not counted."""
+"""The most patterns of one file; plain names do not count."""
 
 _ANY: Final = "."
 _NOTHING: Final = "(?!)"
@@ -38,17 +38,17 @@ _CLASSES: Final = {
 
 class _Rule(NamedTuple):
     number: int
-    """Of its line; the last that matches decides."""
+    """The number of its line; the last matching pattern decides."""
     is_exception: bool
-    """It began with `!`: what it matches is kept."""
+    """Whether it begins with `!`: the matches are not ignored."""
     is_for_folders: bool
-    """It ended with `/`."""
+    """Whether it ends with `/`: it matches folders only."""
 
 
 class _Pattern(NamedTuple):
     rule: _Rule
     segments: tuple[Segment, ...]
-    """Of the path below the file's folder; of the name alone where `is_for_names`."""
+    """The pattern of the path below the file's folder, or, with `is_for_names`, of the name alone."""
     is_for_names: bool
 
 
@@ -57,14 +57,14 @@ class IgnorePatterns:
     """Made by `read_patterns`."""
 
     _plain: dict[str, list[_Rule]]
-    """Patterns that are one name without a wildcard, by that name; the last rule is first."""
+    """The patterns without wildcards, by their name; the last rule comes first."""
     _others: tuple[_Pattern, ...]
-    """The last is first."""
+    """The other patterns; the last one comes first."""
     refused: tuple[int, ...]
-    """Numbers of the lines, from 1, whose patterns are not used because they are too long or too many."""
+    """The numbers, from 1, of the lines that are not used, because their patterns are too long or too many."""
 
     def verdict(self, names: tuple[str, ...], *, is_folder: bool) -> bool | None:
-        """Whether the file leaves out what `names` lead to from its folder; None when it says nothing of it."""
+        """Whether the file ignores the path `names` below its folder; None when no pattern matches."""
         plain = next((each for each in self._plain.get(names[-1], ()) if is_folder or not each.is_for_folders), None)
         for rule, segments, is_for_names in self._others:
             if plain is not None and rule.number < plain.number:
@@ -98,14 +98,14 @@ def read_patterns(text: str) -> IgnorePatterns:
 
 
 def _without_spaces(line: str) -> str:
-    """Without the spaces at its end, except one behind a backslash."""
+    """The line without the spaces at its end, except one after a backslash."""
     stripped = line.rstrip(" ")
     n_backslashes = len(stripped) - len(stripped.rstrip("\\"))
     return stripped + " " if n_backslashes % 2 and len(stripped) < len(line) else stripped
 
 
 def _segments(body: str) -> tuple[Segment, ...] | None:
-    """None for a pattern that matches nothing: a bracket without its end, a backslash before nothing."""
+    """The compiled pattern; None for one that matches nothing: an open bracket, or a backslash at the end."""
     is_path = "/" in body
     parts: list[list[str | None]] = [[]]
     at = 1 if body.startswith("/") else 0
@@ -137,18 +137,18 @@ def _segments(body: str) -> tuple[Segment, ...] | None:
 
 
 def _to_segments(parts: Sequence[Sequence[str | None]]) -> Iterator[Segment]:
-    """Of a path, whose parts may be `**`."""
+    """The segments of a path pattern, which may be `**`."""
     for i, part in enumerate(parts):
         if len(part) > 1 and not any(part):
             yield None
-            if i == len(parts) - 1:  # `a/**` is about what lies in `a`, not about `a`
+            if i == len(parts) - 1:  # `a/**` matches the entries of `a`, not `a` itself
                 yield compile_name([STAR])
         else:
             yield compile_name(part)
 
 
 def _set(body: str, at: int) -> tuple[str, int] | None:
-    """The expression for a bracket whose inside begins at `at`, and where it goes on behind its end."""
+    """The expression for a bracket whose content begins at `at`, and the position after its end."""
     is_negated = body[at : at + 1] in ("!", "^")
     at += is_negated
     inside: list[str] = []
@@ -171,7 +171,7 @@ def _set(body: str, at: int) -> tuple[str, int] | None:
                     return None
                 inside.append(named)
                 at, before = end, ""
-            else:  # no name of a class: a set like any other
+            else:  # not the name of a class: an ordinary set
                 inside.append(re.escape(character))
                 before = character
         else:

@@ -1,7 +1,7 @@
-"""The instruction files of a workspace folder: what those who wrote it want every assistant to know.
+"""The instruction files of a workspace folder, such as `AGENTS.md`.
 
-They become part of the system prompt, so they are read in trusted folders only; whoever asks sees to that. They are
-read as tools read files: no link that leads out, nothing ignored, no secret. Only what is saved counts.
+They become part of the system prompt, so callers read them in trusted folders only. The rules for tools apply: no link
+out of the folder, no ignored file, no secret. Only saved text counts.
 """
 
 from __future__ import annotations
@@ -31,52 +31,52 @@ INSTRUCTION_FILES: Final = (
     ".junie/guidelines.md",
     "CONVENTIONS.md",
 )
-"""In the order they are read. One that is a folder stands for the rule files in it, by name."""
+"""The paths, in the order in which they are read. A folder means the rule files in it, by name."""
 MAX_BYTES: Final = 32 * 1024
-"""Of one file; the rest is cut off, and a note says so."""
+"""The most bytes of one file. The rest is cut off, and a note says so."""
 MAX_TOTAL_BYTES: Final = 64 * 1024
-"""Of all of them."""
+"""The most bytes of all files."""
 
 _RULE_ENDINGS: Final = (".md", ".mdc")
 _MAX_RULES: Final = 50
-"""Files of one folder of rules."""
+"""The most files of one folder of rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionFile:
-    """One file, as it stands in the system prompt."""
+    """One file in the system prompt."""
 
     path: str
     section: str
-    """With its heading, and the note where it was cut."""
+    """The text with its heading, and a note when it was cut."""
     is_cut: bool
 
     def tokens(self, count: CountText) -> int:
-        """Raw tokens it takes."""
+        """Its raw tokens."""
         return count(self.section)
 
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """What a folder's instruction files say now."""
+    """The current instruction files of a folder."""
 
     files: tuple[InstructionFile, ...] = ()
     notes: tuple[str, ...] = ()
-    """Why a file that is there is not read, in sentences for the user."""
+    """Sentences for the user about existing files that were not read."""
 
     @property
     def text(self) -> str:
-        """What stands behind our own system prompt; empty where there are none."""
+        """The text after our own system prompt; empty when there are no files."""
         return "\n\n".join(file.section for file in self.files)
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same text, and no other."""
+        """A digest of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 async def read_instructions(files: WorkspaceFiles) -> Instructions:
-    """The instruction files of a trusted folder. Reads a few small files; a folder that is gone has none."""
+    """The instruction files of a trusted folder; none when the folder is gone."""
     return await asyncio.to_thread(_read_all, files)
 
 
@@ -95,7 +95,7 @@ def _read_all(files: WorkspaceFiles) -> Instructions:
         except InvalidRequest as error:
             notes.append(f"The instructions in {path} are not read. {error}")
             continue
-        # A file under two names, by a link or as a copy, is one.
+        # A file with two names, by a link or as a copy, is read once.
         if not text or place.path in seen or text in seen:
             continue
         seen |= {place.path, text}
@@ -116,7 +116,7 @@ def _paths(files: WorkspaceFiles) -> Iterator[str]:
         try:
             place = files.locate(path)
         except InvalidRequest:
-            yield path  # whoever reads it says why not
+            yield path  # reading it says why
             continue
         if place.kind is PlaceKind.FOLDER:
             rules = (each.path for each in files.walk(place.parts) if not each.is_folder)
@@ -130,5 +130,5 @@ def _section(path: str, text: str, max_bytes: int) -> InstructionFile:
     is_cut = size > max_bytes
     if is_cut:
         text = text.encode()[:max_bytes].decode(errors="ignore")
-        text += f"\n[Cut here: {path} has {size:,} bytes, and the first {max_bytes:,} stand here.]"
+        text += f"\n[Cut here: {path} has {size:,} bytes, and only the first {max_bytes:,} are here.]"
     return InstructionFile(path, f"The user's instructions for this folder, from {path}:\n\n{text}", is_cut)

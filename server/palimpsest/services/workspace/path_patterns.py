@@ -1,9 +1,8 @@
-"""Matching paths name by name in bounded time, for patterns that files of the workspace and models write.
+"""Matches of paths in bounded time, for patterns that come from files of the workspace and from models.
 
-A path is matched one name at a time, and a name by an expression that never goes back over a star: what lies between
-two stars is found at the first place where it stands, in an atomic group. So a match takes at most the length of the
-name times the length of the pattern, also where `re` holds the interpreter. A general expression of a pattern would
-take exponential time for `*a*a*a*a*b`.
+A path is matched name by name, and a name by an expression that never backtracks over a star: the text between two
+stars is matched at its first place, in an atomic group. So a match takes at most the length of the name times the
+length of the pattern. A general expression would take exponential time for `*a*a*a*a*b`.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from collections.abc import Sequence
 from typing import Final
 
 Segment = re.Pattern[str] | None
-"""Of a pattern; None stands for `**`: any number of names, none too."""
+"""A segment of a pattern; None stands for `**`: any number of names, or none."""
 
 STAR: Final = None
-"""Among the pieces that `compile_name` takes: any characters, none too."""
+"""A piece for `compile_name`: any number of characters, or none."""
 
 
 def compile_name(pieces: Sequence[str | None]) -> re.Pattern[str]:
-    """The expression for one whole name. A piece is an expression for exactly one character, or `STAR`."""
+    """The expression for one whole name. A piece is `STAR`, or an expression for exactly one character."""
     runs: list[list[str]] = [[]]
     for piece in pieces:
         if piece is STAR:
@@ -35,9 +34,9 @@ def compile_name(pieces: Sequence[str | None]) -> re.Pattern[str]:
 
 
 def match_segments(segments: Sequence[Segment], names: Sequence[str]) -> bool:
-    """Whether the whole path, name by name, is what the segments say."""
+    """Whether the segments match the whole path."""
     reached = _behind_any_depth(segments, {0})
-    """How many segments may be used up by the names so far."""
+    """The numbers of segments that the names so far may have used up."""
     for name in names:
         following: set[int] = set()
         for n_used in reached:
@@ -55,12 +54,12 @@ def match_segments(segments: Sequence[Segment], names: Sequence[str]) -> bool:
 
 
 def without_repeats(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """`**` behind `**` says nothing more."""
+    """The segments without a `**` right after another one."""
     return tuple(each for i, each in enumerate(segments) if each is not None or i == 0 or segments[i - 1] is not None)
 
 
 def _behind_any_depth(segments: Sequence[Segment], reached: set[int]) -> set[int]:
-    """`reached`, and what lies behind each `**` there, which may stand for no name at all."""
+    """`reached`, and the positions after each `**` in it, which may match no name."""
     wider = set(reached)
     for n_used in reached:
         at = n_used

@@ -1,4 +1,4 @@
-"""The texts of one workspace folder as the user sees them: what an editor holds unsaved wins over the disk."""
+"""The texts of one workspace folder as the user sees them: unsaved text in an editor wins over the disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from palimpsest.services.workspace.files import Place, PlaceKind, WorkspaceFiles
 from palimpsest.services.workspace.globs import Glob
 
 MAX_SEARCHED_BYTES: Final = 2 * 1024 * 1024
-"""Larger files are not searched."""
+"""The largest file that is searched, in bytes."""
 
 _KEY_PROBE_BYTES: Final = 8 * 1024
 _UNSAVED: Final = "This is the text in the editor; it is not saved."
@@ -23,34 +23,34 @@ _ONLY_IN_EDITOR: Final = "This is the text in the editor; the file was never sav
 @dataclass(frozen=True, slots=True)
 class WorkspaceText:
     path: str
-    """Relative to the workspace folder, with `/`."""
+    """The path relative to the workspace folder, with `/`."""
     lines: list[str]
-    """Without their ends."""
+    """The lines, without their ends."""
     remarks: tuple[str, ...]
-    """Sentences on where the text comes from; empty when it is UTF-8 from the disk."""
+    """Sentences about the origin of the text; empty when it is UTF-8 from the disk."""
 
 
 class WorkspaceTexts:
-    """The folder at one moment, as far as editors go: `unsaved` holds what is open, by path below the folder.
+    """The folder with the open documents of one moment: `unsaved` has their texts, by path below the folder.
 
-    What is open but may not be read (`WorkspaceFiles.locate`) is not read here either.
+    An open document that tools may not read (`WorkspaceFiles.locate`) is not read here either.
     """
 
     def __init__(self, files: WorkspaceFiles, unsaved: Mapping[str, str]) -> None:
         self.files = files
         self._unsaved = unsaved
         self.n_skipped = 0
-        """Files that `searchable` came by and left out: binary, too large, or not to be opened."""
+        """The number of files that `searchable` left out: binary, too large, or not readable."""
 
     def read(self, path: str) -> WorkspaceText:
-        """The text at a path that a model wrote. InvalidRequest or NotFound says why there is none."""
+        """The text at a path that a model wrote. Raises InvalidRequest or NotFound, with the reason."""
         place = self.files.locate(path)
         held = self._unsaved.get(place.path)
         if held is not None and _begins_a_key(held):
             raise _is_key(place)
         if place.kind is PlaceKind.MISSING and held is not None:
             return WorkspaceText(place.path, split_lines(held), (_ONLY_IN_EDITOR,))
-        data = self.files.read(place)  # also where an editor holds it: whether it may be read is decided there
+        data = self.files.read(place)  # also for an open document: this decides whether it may be read
         if _begins_a_key(data):
             raise _is_key(place)
         stored = decode(data)
@@ -63,7 +63,7 @@ class WorkspaceTexts:
         return WorkspaceText(place.path, lines, remarks)
 
     def searchable(self, start: Place, glob: Glob | None) -> Iterator[tuple[str, str]]:
-        """Paths and texts at or below a place, those that only an editor holds last."""
+        """The paths and texts at or below a place; files that were never saved come last."""
         if start.kind is not PlaceKind.FOLDER:
             yield start.path, "\n".join(self.read(start.path).lines)
             return
@@ -81,7 +81,7 @@ class WorkspaceTexts:
                 yield place.path, held
 
     def only_in_editor(self, start: Place) -> Iterator[Place]:
-        """Files below a place that were never saved, by path."""
+        """The files below a place that were never saved, by path."""
         for path in sorted(self._unsaved):
             try:
                 place = self.files.locate(path)

@@ -1,8 +1,7 @@
-"""Whether the user trusts those who wrote what lies in a workspace folder.
+"""Whether the user trusts the authors of a workspace folder.
 
-In a folder that is not trusted nothing of it counts but its text: no settings, no instructions, no tool that changes
-something or starts a program. Who says so is decided above (`app.trusted_folders`, the editor); who acts on it asks
-here.
+In a folder that is not trusted, settings and instruction files do not count, and no tool changes something or starts a
+program. The editor or the user's list (`app.trusted_folders`) decides; the services ask here.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class FolderTrust:
-    """Of one open folder, one object for as long as it is open: whoever holds it hears of a change at once, even in
-    the middle of a turn."""
+    """The trust in one folder, one object for as long as the folder is open: a change counts at once, even in the
+    middle of a turn."""
 
     is_trusted: bool = False
