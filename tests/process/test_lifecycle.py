@@ -253,8 +253,9 @@ from palimpsest.lsp.server import build_server
 
 def loaded():
     heavy = {'psutil', 'httpx', 'peewee', 'tiktoken', 'hypothesis', 'rich', 'prompt_toolkit', 'websockets'}
-    own = ('palimpsest.services', 'palimpsest.storage', 'palimpsest_clients')
-    return {name for name in sys.modules if name in heavy or name.startswith(own)}
+    own = ('palimpsest.services.', 'palimpsest.storage', 'palimpsest_clients')
+    small = {'palimpsest.services.events'}  # values alone
+    return {name for name in sys.modules if name in heavy or name.startswith(own)} - small
 
 def named(names):
     return {'palimpsest.lsp.features.' + HANDLERS[name].partition(':')[0] for name in names}

@@ -12,7 +12,7 @@ from palimpsest.domain.command_names import CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.errors import answers
-from palimpsest.lsp.features.parts.mentions import KnownMentions
+from palimpsest.lsp.features.mentions import mentions_of
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.server import PalimpsestServer
@@ -31,7 +31,7 @@ from palimpsest.wire.areas.commands import (
 
 async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> CompleteMentionsResult:
     session = await _session(ls, params.conversation_id, params.folder_uri)
-    mentions = ls.part(KnownMentions).of(session.folder.root)
+    mentions = mentions_of(ls, session.folder.root)
     found = await mentions.complete(params.text, _to_characters(params.text, params.position))
     return CompleteMentionsResult(
         start=_n_units(params.text[: found.start]),

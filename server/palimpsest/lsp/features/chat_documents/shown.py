@@ -13,7 +13,7 @@ from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, OPEN, SEND, SHOW, STOP
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
 from palimpsest.lsp.features.chat_documents.positions import offset_of, position_of
-from palimpsest.lsp.features.parts.mentions import KnownMentions
+from palimpsest.lsp.features.mentions import mentions_of
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.chat.mentions import Item
@@ -156,7 +156,7 @@ async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.Co
     at = offset_of(codec, text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:
         return None
-    found = await ls.part(KnownMentions).of(chat.root).complete(text[parsed.input_start :], at - parsed.input_start)
+    found = await mentions_of(ls, chat.root).complete(text[parsed.input_start :], at - parsed.input_start)
     place = lsp.Range(position_of(codec, text, parsed.input_start + found.start), position_of(codec, text, at))
     items = [_item(each, place, number) for number, each in enumerate(found.items)]
     return lsp.CompletionList(is_incomplete=found.is_incomplete, items=items)

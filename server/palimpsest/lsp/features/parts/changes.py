@@ -7,14 +7,15 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.features.feature import Feature
+from palimpsest.services.events import ContextEvent, FactsChanged, FolderEvent
 from palimpsest.wire.areas.usage import ConversationChangedParams, UsageChangedParams
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.events import FolderEvent
     from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
@@ -34,9 +35,7 @@ class Changes(Feature):
 
     def on_event(self, session: FolderSession, event: FolderEvent) -> None:
         # Events come from services, so these are loaded.
-        from palimpsest.domain.context.events import ContextEventType
         from palimpsest.lsp.to_wire import to_context_event
-        from palimpsest.services.events import ContextEvent, FactsChanged
 
         if not self._server.hears_changes:
             return

@@ -17,16 +17,7 @@ class KnownMentions(Feature):
 
     def __init__(self, server: PalimpsestServer) -> None:
         super().__init__(server)
-        self._known: dict[Path, Mentions] = {}
-
-    def of(self, root: Path) -> Mentions:
-        # Only requests call this, so services are loaded.
-        from palimpsest.services.chat.mentions import Mentions
-        from palimpsest.services.workspace.files import WorkspaceFiles
-
-        if root not in self._known:
-            self._known[root] = Mentions(WorkspaceFiles(root))
-        return self._known[root]
+        self.known: dict[Path, Mentions] = {}
 
     def on_left(self, root: Path) -> None:
-        self._known.pop(root, None)
+        self.known.pop(root, None)
