@@ -18,7 +18,8 @@ RUNTIME = SERVER / "palimpsest/lsp/runtime"
 OUTSIDE = sorted(
     path
     for path in (SERVER / "palimpsest").rglob("*.py")
-    if RUNTIME not in path.parents and "pygls" in path.read_text("utf-8") + ("pygls" if "lsp" in path.parts else "")
+    if RUNTIME not in path.parents
+    and "pygls" in path.read_text("utf-8") + ("pygls" if "lsp" in path.relative_to(SERVER).parts else "")
 )
 """The modules that import pygls, and all of `lsp`: its classes are built on those of the runtime."""
 

@@ -109,7 +109,7 @@ def _folder(cwd: str) -> str:
     return "the workspace folder" if cwd == "." else visible(cwd)
 
 
-# ------------------------------------------------------------------------------------------------------ what is shown
+# ------------------------------------------------------------------------------------------------------ display
 
 _HIDDEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"

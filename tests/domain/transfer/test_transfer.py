@@ -115,7 +115,7 @@ BROKEN = {
     "cuts are in order": (_with("cuts", 1, version=1), 16, "out of order"),
     "estimators are positive": (_with("cuts", 0, factor=0.0), 15, "out of its range"),
     "estimators are numbers that count": (_with("cuts", 0, sigma=1e308), 15, "out of its range"),
-    "what is left out is there": (_with("cuts", 0, left_out=((0, 9),)), 15, "what is left out"),
+    "what is left out is there": (_with("cuts", 0, left_out=((0, 9),)), 15, "a range that is left out"),
     "calls stay with their results": (
         replace(_with("cuts", 1, blocks=(2,)), summaries=(*SOUND.summaries[:2], summary(2, 0, 2))),
         16,

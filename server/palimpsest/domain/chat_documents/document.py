@@ -45,7 +45,7 @@ _HEAD_START: Final = "<!-- palimpsest-chat "
 _MARKER_START: Final = "<!-- palimpsest-input"
 _STRUCTURE: Final = re.compile(r"^\\{0,99}(?:#{2,3} [0-9]|<!-- palimpsest-)", re.MULTILINE)
 _MAY_BECOME: Final = re.compile(r"\\{0,99}(?:#{1,3}|#{2,3} |<(?:!(?:-(?:-(?: p?[a-z]{0,9}-?)?)?)?)?)?")
-"""The beginning of a line that may still become structure. The limits of repetition bound what is held back."""
+"""The beginning of a line that may still become structure. The limits of repetition bound its length."""
 _ENDS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _HEADING: Final = re.compile(r"(#{2,3}) ([0-9]{1,18})(?:-([0-9]{1,18}))? · (.*)")
 _SUMMARY: Final = re.compile(r"summary ([0-9]{1,18})")

@@ -173,9 +173,9 @@ class Rules:
             position = summary.end
         position = 0
         for start, end in line.left_out:
-            self._check_range(start, end, "what is left out")
+            self._check_range(start, end, "a range that is left out")
             if start < position:
-                raise Fault("what the cut leaves out overlaps or is not in order")
+                raise Fault("the ranges that the cut leaves out overlap or are not in order")
             position = end
 
     def _check_preview(self, line: PreviewLine) -> None:

@@ -1,6 +1,6 @@
 """All values of a conversation, for its move from one store to another.
 
-`file_format` writes and reads the file, and `checks` checks what was read.
+`file_format` writes and reads the file, and `checks` checks the lines that were read.
 
 Left out because they follow from the rest: token counts, and the time of the last change. Left out because they belong
 elsewhere: the costs of steps, journals, and the folder's pins.

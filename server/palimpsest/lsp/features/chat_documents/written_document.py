@@ -57,7 +57,7 @@ class Reading:
 
 
 class WrittenDocument:
-    """The text of one open chat document, and what we write into it. `text` always equals the editor's last report."""
+    """The text of one open chat document, and our writing into it. `text` always equals the editor's last report."""
 
     def __init__(self, ls: PalimpsestServer, uri: str, before: Remains) -> None:
         self._ls, self.uri = ls, uri
@@ -207,13 +207,13 @@ class WrittenDocument:
             self.settled.clear()
 
     def release(self) -> None:
-        """Sends what was held."""
+        """Sends the held text."""
         self._is_held = False
         self.look_again()
         self.advance()
 
     def drop_held(self) -> bool:
-        """Forgets what is held, because nothing was sent; False when nothing is."""
+        """Drops the held text, because nothing was sent; False when none is held."""
         if not self._is_held:
             return False
         self._placement, self._is_held = None, False

@@ -36,7 +36,7 @@ _SHORT: Final = 60
 """The number of characters of a fact in a title."""
 
 
-# ------------------------------------------------------------------------------------------------------ what is offered
+# ------------------------------------------------------------------------------------------------------ the offer
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
