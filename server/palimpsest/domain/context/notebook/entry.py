@@ -31,7 +31,7 @@ from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role,
 from palimpsest.domain.offline_texts import without_fixed_texts
 
 _PROSE_CHARS: Final = 8_000
-_HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS = 140, 160, 80
+_HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS, _TEXT_CHARS = 140, 160, 80, 40
 _FAILURE_CHARS, _OUTCOME_CHARS = 200, 160
 _MOST_CALLS: Final = 6
 """Of one message: more are not told apart."""
@@ -205,6 +205,8 @@ def _head(call: ToolCallPart) -> tuple[str, str, bool]:
     command = command_in(arguments)
     if not arguments and call.arguments.strip() not in ("", "{}"):
         command = call.arguments.strip()
+        if "\n" in command:  # a text that was given to the tool, such as an edit, and no command
+            return f"{call.name}: {_clip(' '.join(command[:_PROSE_CHARS].split()), _TEXT_CHARS)}", "", True
     if command:
         plain = _CHANGED_FOLDER.sub("", " ".join(command[:_PROSE_CHARS].split()), count=1)
         return f"{call.name}: {_clip(plain, _HEAD_CHARS)}", "", True

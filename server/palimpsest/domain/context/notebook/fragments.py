@@ -30,6 +30,10 @@ _LINE_NUMBER = re.compile(r"^\s*(?:\d+\s*[→|:\t]|\d+\s{1,}(?=\S)|[+\-]\s?(?=\S
 """What tools put before a line: its number, or the sign of a diff."""
 
 
+_ENDS: Final = " ;,."
+"""What ends a line: fragments stand one behind the other, and none ends a sentence."""
+
+
 class Kind(Enum):
     """What a fragment is."""
 
@@ -72,7 +76,7 @@ def pieces_of(text: str) -> list[tuple[str, dict[str, str]]]:
             continue
         for part in [line] if len(line) <= _FRAGMENT_CHARS else _around_names(line):
             if within := names_in(part):
-                found.append((part, within))
+                found.append((part.rstrip(_ENDS), within))
         if len(found) > 12 * MOST_FRAGMENTS:
             break
     return found
