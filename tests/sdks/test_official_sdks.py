@@ -1,6 +1,7 @@
 """The official SDKs take the fake for the real thing: `make test-sdks`, in an environment of their own.
 
-They judge the wire formats that `palimpsest_clients.fake` speaks; nothing of Palimpsest but the fake is imported here.
+They judge the wire formats of `palimpsest_clients.fake`. The environment has none of our dependencies, so of the server
+the fake imports only the table of providers, which needs the standard library alone.
 """
 
 from __future__ import annotations

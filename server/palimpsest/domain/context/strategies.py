@@ -41,7 +41,7 @@ class Situation:
     tool_age: int
     """Tool calls among this many newest exchanges are not old yet."""
     isolated_min_tokens: int
-    """MessagePiece messages in front of a block are summarised only when they take more."""
+    """Live messages in front of a block are summarized only when they take more."""
 
 
 Stretch = tuple[int, int]
