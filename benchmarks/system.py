@@ -27,6 +27,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.conversation import Setup
 from benchmarks.driving.retrieval import RetrievalSystem
 from benchmarks.driving.sessions import SessionSystem
 from benchmarks.driving.staleness import StalenessSystem
@@ -35,7 +36,7 @@ from palimpsest.domain.settings.settings import Layout
 
 
 def make(budget: int, recall: bool = True, layout: Layout = "log") -> SessionSystem:
-    return SessionSystem(budget, recalls=recall, layout=layout)
+    return SessionSystem(budget, Setup(layout=layout, recalls=recall))
 
 
 def make_staleness() -> StalenessSystem:
@@ -77,7 +78,7 @@ class Served:
             case "open":
                 if self._session is not None:
                     self._session.close()
-                self._session = SessionSystem(asked["budget"], recalls=self._recalls)
+                self._session = SessionSystem(asked["budget"], Setup(recalls=self._recalls))
             case "append" if self._session is not None:
                 self._session.append(asked["message"])
             case "context" if "query" not in asked and self._session is not None:

@@ -2,21 +2,24 @@
 
 A message is {"role": "user" | "assistant" | "tool", "content", "tool_calls"?: [{"id", "name", "arguments"}],
 "tool_call_id"?}. Each user message begins a turn, so what is recalled for it stands behind it as it would in a chat.
-Budgets cover the messages alone, so there is no system prompt. Summaries and facts are made without a model.
+Budgets cover the messages alone, so there is no system prompt. Facts are made without a model, and summaries too unless
+the setup names one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.conversation import Conversation, open_conversation
+from benchmarks.conversation import Conversation, Setup, open_conversation
 
-from palimpsest.domain.context.cut import MessagePiece
+from palimpsest.domain.context.cut import CutCause, MessagePiece
 from palimpsest.domain.context.previews import with_preview
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.conversation.chain import StoredMessage
@@ -35,9 +38,10 @@ from palimpsest.domain.messages import (
     tool_result,
     user_message,
 )
-from palimpsest.domain.settings.settings import Layout
+from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.services.context.admission import Admission
 from palimpsest.services.context.requests import Beginning
+from palimpsest.storage.context import summary_tree
 
 Message = dict[str, Any]
 _LARGEST_BATCH: Final = 16
@@ -48,18 +52,21 @@ _NO_RESULT: Final = "No result was recorded."
 class SessionSystem:
     """One conversation. Calls without results are closed as a turn closes them."""
 
-    def __init__(self, budget: int, *, recalls: bool = True, layout: Layout = "log") -> None:
-        """`recalls`: whether turns are told what their context does not hold (`librarian.enabled`)."""
+    def __init__(self, budget: int, setup: Setup, more_budgets: Sequence[int] = ()) -> None:
+        """`budget`: in tokens of the setup's model. `more_budgets`: what it may be switched to."""
         self._budget = budget
+        self._setup = setup
         self._directory = tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-")
         self._runner = asyncio.Runner()
-        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()), layout, recalls=recalls)
+        opening = open_conversation(Path(self._directory.name), budget, Frame("", ()), setup, more_budgets)
         self._conversation: Conversation = self._runner.run(opening)
         self._turn_id: TurnId | None = None
         """The turn that the next request is the first of."""
         self._open_calls: list[ToolCallPart] = []
         self._n_in_batch = 0
         self._n_appended = 0
+        self.n_compactions = 0
+        """Requests that a compaction by threshold came before."""
 
     def append(self, message: Mapping[str, Any]) -> None:
         self._n_appended += 1
@@ -67,11 +74,23 @@ class SessionSystem:
         self._runner.run(self._store(contents))
 
     def context(self) -> list[Message]:
-        """The messages of the next request, at most the budget in tokens as `cost` counts them."""
+        """The messages of the next request: at most the budget, their tokens as `cost` counts them."""
         return self._runner.run(self._context())
 
+    def switch(self, budget: int) -> None:
+        """Goes on with the model of that budget, the first or one of `more_budgets`."""
+        self._budget = budget
+        self._runner.run(self._conversation.switch(budget))
+
+    @property
+    def n_summaries(self) -> dict[str, int]:
+        """How many summaries were written, by kind."""
+        store, state = self._conversation.store, self._conversation.state
+        written = self._runner.run(store.read(summary_tree.read, state.id))
+        return dict(Counter(summary.kind for summary in written))
+
     def close(self) -> None:
-        self._runner.run(self._conversation.store.close())
+        self._runner.run(self._conversation.close())
         self._runner.close()
         self._directory.cleanup()
 
@@ -86,6 +105,9 @@ class SessionSystem:
                 self._turn_id = await self._conversation.ask(content)
             else:
                 await self._conversation.append([content])
+        if self._setup.summaries_by is not None and not self._open_calls:  # as behind each step of a turn
+            engine.consider_writing_ahead(state)
+            await engine.background.settle(state.id)
 
     def _shortened(self, content: Content) -> Content:
         """A message over the budget is refused; whoever wrote it would shorten it and send it again."""
@@ -96,16 +118,29 @@ class SessionSystem:
 
     async def _context(self) -> list[Message]:
         conversation, limit = self._conversation, self._budget
+        version = conversation.state.cut.version
         while True:
             frame = conversation.state.frame
             beginning = None if self._turn_id is None else Beginning(self._turn_id, frame)
             context = await conversation.requests.prepare(conversation.context, limit, beginning=beginning)
             messages = [message for content in context.messages for message in rendered(content)]
-            excess = sum(self.cost(message) for message in messages) - self._budget
+            excess = sum(map(self.cost, messages)) - self._setup.raw_budget(self._budget)
             if excess <= 0:
-                self._turn_id = None
-                return messages
-            limit -= excess
+                break
+            limit -= math.ceil(excess * self._setup.factor)
+        self._turn_id = None
+        state = conversation.state
+        self.n_compactions += state.cut.version != version and state.cut.cause is CutCause.THRESHOLD
+        await self._tell_usage()
+        return messages
+
+    async def _tell_usage(self) -> None:
+        """The model's service says what the request took: exactly what the catalog expects of it."""
+        conversation = self._conversation
+        state = conversation.state
+        if not state.model.is_exact:
+            taken = TokenUsage(input_tokens=round(state.raw_tokens * self._setup.factor))
+            await conversation.engine.observe(state, state.raw_tokens, taken)
 
     def cost(self, message: Message) -> int:
         """Tokens of a rendered message: of its text with all calls, and 4."""

@@ -1,0 +1,1 @@
+"""What the context engine still holds of recorded sessions, beside simple references."""
