@@ -14,7 +14,7 @@ from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
 from palimpsest.domain.messages import MessageId
 from palimpsest.machine import utc_now
-from palimpsest.services.context.recall import Recall
+from palimpsest.services.context.recall import Recall, Recalled
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent
 from palimpsest.storage.facts import facts
@@ -70,6 +70,75 @@ async def test_what_was_told_leaves_no_room_for_what_is_less_to_the_point(bench:
     assert len("".join(injections(b))) == n_told
 
 
+async def with_page(b: Bench, page: str) -> None:
+    """Has the block say something else."""
+    state = await b.session.contexts.state(b.conversation_id)
+    block = state.pieces[0]
+    assert isinstance(block, SummaryPiece)
+    state.pieces[0] = replace(block, summary=replace(block.summary, text=page))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"## Said by the user\n- [0] {SECRET}",
+        f"## Done\n- [3] {SECRET.removesuffix('.')} · also pump_station",
+        f"## Done\n- [3] Edit plan.md: {SECRET}\n  → edited",
+        f"They talked. {SECRET} It was dry.",
+    ],
+)
+async def test_what_a_line_of_a_page_says_is_not_told_again(bench: Opener, page: str) -> None:
+    b = await with_something_to_recall(bench)
+    await with_page(b, page)
+    await ask(b, QUESTION)
+    assert "Rosalind" not in "".join(injections(b))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [f"- [0] {SECRET[:30]}…", f"- [0] I doubt that {SECRET}", "- [0] The pump. · The greenhouse is called Rosalind."],
+)
+async def test_what_a_page_says_in_part_is_told(bench: Opener, page: str) -> None:
+    b = await with_something_to_recall(bench)
+    await with_page(b, page)
+    await ask(b, QUESTION)
+    assert SECRET in "".join(injections(b))
+
+
+async def test_of_a_message_that_is_told_in_part_the_rest_is_told_with_the_messages_number(bench: Opener) -> None:
+    b = await bench([], window=8_000, reserve=1_000, recalls=True)
+    b.provider.replies = [says("I see.")] + [says(f"Answer {n}.") for n in range(6)]
+    await b.ask(f"Hello there, gardener. {SECRET} Its pipe was made by Ada Quill.")
+    for number in range(6):
+        await b.ask(f"Something else, number {number}, about tiles. " + "It is dry. " * 30, f"r{number}")
+    await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(8)))
+    await with_page(b, f"## Said by the user\n- [0] {SECRET}")
+    await ask(b, "Who made the pipe of the pump?")
+    told = "".join(injections(b))
+    assert "user (from message 0): … Hello there, gardener. … Its pipe was made by Ada Quill. …" in told
+    assert "Rosalind" not in told
+
+
+async def test_a_fact_is_not_told_again_where_a_note_a_live_message_or_an_earlier_turn_tells_it(bench: Opener) -> None:
+    b = await bench([], recalls=True)
+    names = ("Rosalind", "Ottilie", "Kasimir")
+    for number, name in enumerate(names):
+        text = f"The pump of the greenhouse number {number} is called {name}."
+        await b.store.run(facts.add, Fact(FactType.ENTITY, text, ("pump",)), 1, None, utc_now())
+    await ask(b, "Hello there. The pump of the greenhouse number 0 is called Rosalind.")
+    assert "Rosalind" not in "".join(injections(b))
+    state = await b.session.contexts.state(b.conversation_id)
+    answer = state.pieces[-1]
+    assert isinstance(answer, MessagePiece)
+    late = "The pump of the greenhouse number 3 is called Wilhelmina."
+    state.pieces[-1] = replace(answer, note=f"[Note]\n- [7] {late}")
+    await b.store.run(facts.add, Fact(FactType.ENTITY, late, ("pump",)), 1, None, utc_now())
+    for number in range(2):
+        await ask(b, f"{QUESTION} I ask for the {number}th time.")
+    told = "".join(injections(b))
+    assert [told.count(name) for name in (*names, "Wilhelmina")] == [0, 1, 1, 0]
+
+
 async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_it_any_more(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     await ask(b, QUESTION)
@@ -85,18 +154,19 @@ async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_
 async def test_what_is_purged_before_it_was_told_is_not_told(bench: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     b = await bench([says("I see."), says("Yes.")], recalls=True)
     await b.ask(SECRET, "first")
-    teller, real, found = b.conversation_id, Recall.text, list[str]()
+    teller, real, found = b.conversation_id, Recall.choose, list[str]()
     evidence = Evidence(teller, MessageId(0), SECRET, Origin.USER)
     await b.store.run(facts.add, Fact(FactType.ENTITY, SECRET, ("pump",)), 1, evidence, utc_now())
     b.conversation_id = (await b.session.conversations.create("Another", None)).id
 
-    async def text(recall: Recall, state: ContextState, asked: MessagePiece, most_tokens: int) -> str:
-        found.append(await real(recall, state, asked, most_tokens))
+    async def choose(recall: Recall, state: ContextState, asked: MessagePiece, most_tokens: int) -> Recalled:
+        chosen = await real(recall, state, asked, most_tokens)
+        found.append(chosen.text)
         if len(found) == 1:
             await b.session.purging.purge(teller, (MessageId(0), MessageId(2)), is_confirmed=True)
-        return found[-1]
+        return chosen
 
-    monkeypatch.setattr(Recall, "text", text)
+    monkeypatch.setattr(Recall, "choose", choose)
     await ask(b, QUESTION)
     assert "Rosalind" in found[0]
     assert injections(b) == []
@@ -117,6 +187,24 @@ async def test_where_a_recut_is_due_with_what_is_told_it_comes_first(bench: Open
     assert state.estimate.upper < 0.8 * state.budget.budget
     sent = "".join(content.text for content in b.provider.seen[-1].messages)
     assert "Rosalind" in sent
+
+
+async def test_near_the_threshold_it_takes_the_room_that_is_left_and_makes_no_recut_due(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    for number in range(12):
+        text = f"The pump of greenhouse number {number} is painted in the color {number} and it is not very loud."
+        await b.store.run(facts.add, Fact(FactType.ENTITY, text, ("pump",)), 1, None, utc_now())
+    state = await b.session.contexts.state(b.conversation_id)
+    await fill(b, 0.8, left=10, question=QUESTION)
+    asked = state.tokenizer.count(QUESTION)
+    state.futile_above = state.raw_tokens + asked + 130
+    n_recuts = len(heard(b, ContextEventType.RECUT))
+    await ask(b, QUESTION)
+    assert len(heard(b, ContextEventType.RECUT)) == n_recuts
+    told = "".join(injections(b))
+    assert "pump" in told
+    assert 60 < state.tokenizer.count(HEAD + told) < 130
+    assert not b.session.contexts.is_due(state, state.budget.budget)
 
 
 async def test_where_nothing_can_be_freed_it_is_told_within_the_limit(bench: Opener) -> None:

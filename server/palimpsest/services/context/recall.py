@@ -1,20 +1,22 @@
 """What a turn is told, before its first request, of what its context does not hold: facts, and earlier messages.
 
 It is an injection of that turn: it stands behind the user's text, byte for byte the same in every later request, until
-the next re-cut drops it. What stands in the context anyway is not told again, so a conversation that is sent whole is
-told facts of other conversations at most.
+the next compaction drops it. No sentence that the context tells anyway is told again, so a conversation that is sent
+whole is told facts of other conversations at most.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.context.cut import MessagePiece
+from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
+from palimpsest.domain.context.recall_report import RecallReport
 from palimpsest.domain.context.recalled import FOOT, HEAD, harmless
+from palimpsest.domain.context.told import Told
 from palimpsest.domain.facts.fact import StoredFact
-from palimpsest.domain.facts.retrieval.packing import entries_of
-from palimpsest.domain.messages import AttachmentPart
+from palimpsest.domain.messages import AttachmentPart, TextPart, ToolResultPart
 from palimpsest.machine import utc_now
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.facts.retrieval import Order, Question, Retriever
@@ -38,9 +40,23 @@ class Share:
         return min(self.most_tokens, int(self.of_budget * state.budget_raw))
 
 
-USUAL: Final = Share(2_000, 0.05)
-DISTILLED: Final = Share(50_000, 0.25)
+_USUAL: Final = Share(2_000, 0.05)
+_DISTILLED: Final = Share(50_000, 0.25)
 """In the layout `librarian`, in which little else tells of what was."""
+
+
+def share_of(state: ContextState, *, is_distilled: bool) -> int:
+    """Raw tokens that a turn of the conversation may be told, where there is room."""
+    return (_DISTILLED if is_distilled else _USUAL).tokens(state)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a turn is told, and how it was chosen."""
+
+    text: str
+    """Empty for nothing."""
+    report: RecallReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +67,21 @@ class Recall:
     order: Order | None = None
     """Puts what was found in another order; None: the scores decide."""
 
-    async def text(self, state: ContextState, asked: MessagePiece, most_tokens: int) -> str:
-        """What to tell behind the message `asked`, in at most `most_tokens` (raw); empty for nothing.
+    async def choose(
+        self, state: ContextState, asked: MessagePiece, most_tokens: int, *, is_dry_run: bool = False
+    ) -> Recalled:
+        """What to tell behind the message `asked`, in at most `most_tokens` (raw).
 
-        Nothing of it stands in the context already, also not behind an earlier message."""
+        No sentence of it is told in the context already: by a live message, a summary, the rules in front, or what was
+        recalled before. `is_dry_run`: no fact counts as used and no model orders what was found."""
         count = state.tokenizer.count
         room = most_tokens - count(f"{HEAD}\n{FOOT}\n")
         question = asked.message.content.text
         if room < _FEWEST_TOKENS or not question.strip():
-            return ""
+            return Recalled("", RecallReport(room_tokens=max(room, 0)))
         lives = [piece for piece in state.pieces if isinstance(piece, MessagePiece)]
-        told = {entry for piece in lives if piece.injection for entry in entries_of(piece.injection)}
-        found = await Retriever(self.store, count, self.order).retrieve(
+        told = Told([harmless(text) for text in _texts(state)])
+        found = await Retriever(self.store, count, None if is_dry_run else self.order).retrieve(
             Question(
                 question,
                 state.id,
@@ -70,16 +89,29 @@ class Recall:
                 files=_files_in_view(asked),
                 exclude_from=asked.message.id,
                 already_live=frozenset(piece.message.id for piece in lives if piece.preview is None),
-                is_told=lambda excerpt: harmless(excerpt) in told,
+                untold=lambda text: told.untold(harmless(text)),
             ),
             room,
         )
         if not found.text:
-            return ""
+            return Recalled("", found.report)
         used = [each.found.id for each in found.items if isinstance(each.found, StoredFact)]
-        if used:
+        if used and not is_dry_run:
             await self.store.run(facts.count_uses, used)
-        return f"{HEAD}\n{harmless(found.text).rstrip()}\n{FOOT}"
+        return Recalled(f"{HEAD}\n{harmless(found.text).rstrip()}\n{FOOT}", found.report)
+
+
+def _texts(state: ContextState) -> Iterator[str]:
+    """All that the context tells."""
+    yield state.front.text
+    for piece in state.pieces:
+        if isinstance(piece, SummaryPiece):
+            yield piece.summary.text
+            continue
+        shown = piece.message.content if piece.preview is None else piece.preview
+        yield from (part.text for part in shown.parts if isinstance(part, TextPart | ToolResultPart | AttachmentPart))
+        yield piece.injection
+        yield piece.note
 
 
 def _files_in_view(asked: MessagePiece) -> tuple[str, ...]:

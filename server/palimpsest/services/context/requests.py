@@ -20,7 +20,7 @@ from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.counting import counted, is_near
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, fitting
-from palimpsest.services.context.recall import DISTILLED, USUAL, Recall
+from palimpsest.services.context.recall import Recall, Recalled, share_of
 from palimpsest.services.context.rules import news_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
@@ -187,33 +187,49 @@ class Requests:
             return
         for _ in range(_PLANS):
             known = await self.contexts.store.read(knowledge.version)
-            text = await self._chosen_to_tell(recall, context, turn_id, limit_tokens)
-            if not text:
-                return
+            chosen = await self._chosen_to_tell(recall, context, turn_id, limit_tokens)
             with contextlib.suppress(knowledge.Changed):
-                return await self._inject(context, turn_id, "recall", text, known)
+                if chosen.text:
+                    await self._inject(context, turn_id, "recall", chosen.text, known)
+                return
 
     async def _chosen_to_tell(
         self, recall: Recall, context: WritableContext, turn_id: TurnId, limit_tokens: int
-    ) -> str:
+    ) -> Recalled:
+        """What the turn is told. A compaction that is due with it comes first, where it frees enough; where it does
+        not, what is told takes the room that is left and makes no other one due."""
         state = context.state
-        asked = state.asked_in(turn_id)
-        share = (DISTILLED if self.contexts.is_distilled(state) else USUAL).tokens(state)
-        if not (text := await recall.text(state, asked, share)):
-            return ""
+        share = share_of(state, is_distilled=self.contexts.is_distilled(state))
+        chosen = await recall.choose(state, state.asked_in(turn_id), share)
         is_futile = state.raw_tokens < state.futile_above or self.contexts.is_distilled(state)
-        if not is_futile and self.contexts.is_due(state, limit_tokens, state.tokenizer.count(text)):
+        if chosen.text and not is_futile and self._is_due_with(state, turn_id, chosen.text, limit_tokens):
             with contextlib.suppress(RecentMessagesTooLarge):
                 await self._compact(context, limit_tokens, 0)
-            text = await recall.text(state, state.asked_in(turn_id), share)  # the context holds less now
-        needed = state.with_injection(turn_id, text).estimate.upper
-        while text and needed > limit_tokens:
-            share //= 2
-            if not (text := await recall.text(state, state.asked_in(turn_id), share)):
-                self._tell_no_room(state, needed, limit_tokens)
-                return ""
-            needed = state.with_injection(turn_id, text).estimate.upper
-        return text
+            chosen = await recall.choose(state, state.asked_in(turn_id), share)  # the context holds less now
+        needed = 0
+        while chosen.text and self._is_due_with(state, turn_id, chosen.text, limit_tokens):
+            needed = needed or state.with_injection(turn_id, chosen.text).estimate.upper
+            room = self._room(state, limit_tokens)
+            share = room if room < share else share // 2
+            chosen = await recall.choose(state, state.asked_in(turn_id), share)
+        if needed and not chosen.text:
+            self._tell_no_room(state, needed, limit_tokens)
+        return chosen
+
+    def _is_due_with(self, state: ContextState, turn_id: TurnId, text: str, limit_tokens: int) -> bool:
+        """Whether the text behind the turn's own message would make a compaction due, or is too large for the limit."""
+        told = state.with_injection(turn_id, text)
+        if self.contexts.is_distilled(state):
+            return told.estimate.upper > limit_tokens
+        return self.contexts.is_due(told, limit_tokens)
+
+    def _room(self, state: ContextState, limit_tokens: int) -> int:
+        """Raw tokens that can be added before a compaction is due, by what the cut's estimator says."""
+        raw_within = state.cut.estimator.raw_within
+        if self.contexts.is_distilled(state):
+            return raw_within(limit_tokens) - state.raw_tokens
+        due = max(raw_within(int(self.contexts.settings.threshold * state.budget.budget)), state.futile_above - 1)
+        return min(raw_within(limit_tokens), due) - state.raw_tokens
 
     def _tell_no_room(self, state: ContextState, needed_tokens: int, limit_tokens: int) -> None:
         self.contexts.emit(

@@ -7,11 +7,19 @@ never found, nor are those of the running turn; what the context holds anyway is
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
+from palimpsest.domain.context.recall_report import (
+    MOST_LEFT_OUT,
+    Found,
+    LeftOut,
+    LeftOutBecause,
+    RecallReport,
+    Taken,
+)
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.facts.fact import FactId, StoredFact
 from palimpsest.domain.facts.retrieval import packing, question
@@ -38,6 +46,8 @@ _MOST_YEARS: Final = 10
 _NAMED_SHARE: Final = 0.5
 """The share of messages that begin with a name from which on the frequent names are speakers."""
 _FEWEST_OF_A_SPEAKER: Final = 3
+_MOST_TRIMMED_CHARS: Final = 20_000
+"""Of a longer message a passage is shown, and only that is held against the context."""
 _OWN_QUERY: Final = 0.5
 """A factor of the weight of the side, for a query that the engine made up: its side is less certain."""
 
@@ -60,8 +70,8 @@ class Question:
     """The first message of the running turn: nothing is found from there on."""
     already_live: frozenset[MessageId] = field(default_factory=frozenset)
     """Messages that the context holds anyway."""
-    is_told: Callable[[str], bool] = lambda _: False
-    """Whether the context holds an excerpt, as it is rendered, because it was found for an earlier question."""
+    untold: Callable[[str], str] = lambda text: text
+    """What the context does not tell of a text, as in `Told.untold`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,7 @@ class Retrieved:
     """The turns and facts of the text, in its order."""
     token_estimate: int
     """At least as many as the text takes by the tokenizer, and at most the budget."""
+    report: RecallReport
 
 
 Order = Callable[[Question, Sequence[str]], Awaitable[Sequence[int] | None]]
@@ -93,8 +104,7 @@ class Retriever:
     async def retrieve(self, asked: Question, budget_tokens: int) -> Retrieved:
         """The best turns and facts in at most `budget_tokens`. Raises NotFound for an unknown conversation."""
         first = [] if self.order is None else await self._ordered(asked, self.order)
-        packed = await self.store.search(self._pack, asked, budget_tokens, first)
-        return Retrieved(packed.text, tuple(excerpt.ranked for excerpt in packed.excerpts), packed.tokens)
+        return await self.store.search(self._pack, asked, budget_tokens, first)
 
     async def search(self, asked: Question, k: int) -> list[Ranked]:
         """The `k` best turns and facts, with the parts of their scores. Raises NotFound for an unknown conversation."""
@@ -108,14 +118,22 @@ class Retriever:
 
     def _best(self, asked: Question) -> list[tuple[_Key, str]]:
         """The best by their scores, each with the text that would be shown."""
-        excerpts = itertools.islice(self._find(asked).excerpts(asked.is_told), MOST_EXCERPTS)
+        excerpts = itertools.islice(self._find(asked).excerpts(asked.untold), MOST_EXCERPTS)
         return [(_key(each.ranked), each.passage or each.whole) for each in excerpts]
 
-    def _pack(self, asked: Question, budget_tokens: int, first: Sequence[_Key]) -> Packed:
+    def _pack(self, asked: Question, budget_tokens: int, first: Sequence[_Key]) -> Retrieved:
         found = self._find(asked)
         places = {key: place for place, key in enumerate(first)}
         found.ranked.sort(key=lambda each: (_is_stale(each), places.get(_key(each), len(places))))
-        return packing.pack(found.excerpts(asked.is_told), budget_tokens, self.count)
+        packed = packing.pack(found.excerpts(asked.untold), budget_tokens, self.count)
+        report = RecallReport(
+            found.terms,
+            budget_tokens,
+            self.count(packed.text) if packed.text else 0,
+            tuple(Taken(_to_found(excerpt.ranked), tokens) for excerpt, tokens in packed.excerpts),
+            tuple(itertools.islice(found.left_out(packed), MOST_LEFT_OUT)),
+        )
+        return Retrieved(packed.text, tuple(excerpt.ranked for excerpt, _ in packed.excerpts), packed.tokens, report)
 
     def _find(self, asked: Question) -> _Found:
         conversations.get(asked.conversation_id)
@@ -130,12 +148,18 @@ class Retriever:
         ranked = rank(
             reading,
             [(_turn(rows[row_id], passage), score) for row_id, (score, passage) in turns.items()],
-            [(fact, facts[fact.id]) for fact in read if fact.is_open and not _is_said(fact, asked)],
+            [(fact, facts[fact.id]) for fact in read if fact.is_open],
             asked.files,
             WHO * _OWN_QUERY if asked.own_query else WHO,
         )
-        wanted = [each for each in ranked if not _is_live(each, asked.already_live)]
-        return _Found(wanted, {MessageId(row.message_id): row for row in rows.values()}, bool(speakers))
+        live = [each for each in ranked if _is_live(each, asked)]
+        return _Found(
+            [each for each in ranked if not _is_live(each, asked)],
+            live,
+            {MessageId(row.message_id): row for row in rows.values()},
+            bool(speakers),
+            (*reading.terms.telling, *reading.terms.asking),
+        )
 
 
 _Key = tuple[type, int]
@@ -217,14 +241,17 @@ def _turn(row: IndexedMessage, passage: int) -> Turn:
     )
 
 
-def _is_said(fact: StoredFact, asked: Question) -> bool:
-    """Whether the message that the fact rests on is in the context anyway."""
-    said = fact.evidence
-    return said is not None and said.conversation_id == asked.conversation_id and said.message_id in asked.already_live
-
-
-def _is_live(each: Ranked, live: Collection[MessageId]) -> bool:
-    return isinstance(each.found, Turn) and each.found.id in live
+def _is_live(each: Ranked, asked: Question) -> bool:
+    """Whether the message, or the message that the fact rests on, is in the context anyway."""
+    match each.found:
+        case Turn() as turn:
+            return turn.id in asked.already_live
+        case StoredFact(evidence=said):
+            return (
+                said is not None
+                and said.conversation_id == asked.conversation_id
+                and said.message_id in asked.already_live
+            )
 
 
 def _is_stale(each: Ranked) -> bool:
@@ -236,23 +263,34 @@ class _Found:
     """The turns and facts for a question, the best first. Used inside the transaction that read them."""
 
     ranked: list[Ranked]
+    live: list[Ranked]
+    """What the context holds anyway."""
     rows: dict[MessageId, IndexedMessage]
     has_speakers: bool
+    terms: tuple[str, ...]
 
-    def excerpts(self, is_told: Callable[[str], bool]) -> Iterator[Excerpt]:
-        """The excerpts, the best first. A message with a passage in the context counts as told."""
+    def excerpts(self, untold: Callable[[str], str]) -> Iterator[Excerpt]:
+        """The excerpts, the best first, without the sentences that the context tells. Where it tells the passage that
+        answers best, the message counts as told."""
         for position, each in enumerate(self.ranked):
             match each.found:
                 case Turn() as turn:
-                    excerpt = self._excerpt(each, turn)
+                    excerpt = self._excerpt(each, turn, untold)
                 case StoredFact() as fact:
-                    excerpt = _fact_excerpt(each, fact, position)
-            if excerpt is None:  # it has nothing but fixed texts
-                continue
-            told = is_told(excerpt.whole) or (excerpt.passage is not None and is_told(excerpt.passage))
-            yield replace(excerpt, is_told=told)
+                    excerpt = _fact_excerpt(each, fact, position, untold)
+            if excerpt is not None:
+                yield excerpt
 
-    def _excerpt(self, ranked: Ranked, turn: Turn) -> Excerpt | None:
+    def left_out(self, packed: Packed) -> Iterator[LeftOut]:
+        """What `packed` does not tell, the best first."""
+        reasons = {_key(excerpt.ranked): because for excerpt, because in packed.passed_over}
+        taken = {_key(excerpt.ranked) for excerpt, _ in packed.excerpts}
+        reasons |= dict.fromkeys(map(_key, self.live), LeftOutBecause.TOLD)
+        for each in sorted((*self.ranked, *self.live), key=lambda each: -each.score):
+            if (key := _key(each)) not in taken:
+                yield LeftOut(_to_found(each), reasons.get(key, LeftOutBecause.NO_ROOM))
+
+    def _excerpt(self, ranked: Ranked, turn: Turn, untold: Callable[[str], str]) -> Excerpt | None:
         """None for a message of nothing but fixed texts."""
         content = passage_search.content_of(self.rows[turn.id].row_id)
         saying = to_saying(content)
@@ -264,15 +302,31 @@ class _Found:
             return None
         is_cut = len(saying.passages) > 1
         said_by = turn.name if self.has_speakers else ""
+        rest = untold(whole) if len(whole) <= _MOST_TRIMMED_CHARS else whole
+        rest_of_passage = untold(passage) if is_cut and rest else rest
+        if rest in ("", whole):
+            shown = packing.render_turn(turn.role, said_by, whole)
+        else:
+            shown = packing.render_passage(turn.role, turn.id, rest)
         return Excerpt(
             ranked,
             (turn.session, turn.day),
             packing.render_day(turn.day),
-            packing.render_turn(turn.role, said_by, whole),
-            packing.render_passage(turn.role, turn.id, passage) if is_cut else None,
+            shown,
+            packing.render_passage(turn.role, turn.id, rest_of_passage or passage) if is_cut else None,
             (1, turn.id),
+            is_told=not rest_of_passage,
         )
 
 
-def _fact_excerpt(ranked: Ranked, fact: StoredFact, position: int) -> Excerpt:
-    return Excerpt(ranked, "facts", "[facts]", packing.render_fact(fact), None, (0, position))
+def _fact_excerpt(ranked: Ranked, fact: StoredFact, position: int, untold: Callable[[str], str]) -> Excerpt:
+    text = packing.render_fact(fact)
+    return Excerpt(ranked, "facts", "[facts]", text, None, (0, position), is_told=not untold(text))
+
+
+def _to_found(ranked: Ranked) -> Found:
+    match ranked.found:
+        case Turn(id=message_id):
+            return Found(message_id, None, round(ranked.score, 3))
+        case StoredFact(id=fact_id):
+            return Found(None, fact_id, round(ranked.score, 3))

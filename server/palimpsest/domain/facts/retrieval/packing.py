@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from palimpsest.domain.context.recall_report import LeftOutBecause
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.facts.fact import StoredFact
 from palimpsest.domain.facts.retrieval.question import MONTHS
@@ -52,16 +53,22 @@ class Packed:
     """The text, and the excerpts in it, in its order."""
 
     text: str
-    excerpts: tuple[Excerpt, ...]
+    excerpts: tuple[tuple[Excerpt, int], ...]
+    """Each with the tokens of its lines."""
     tokens: int
     """At least as many as the text takes, and at most the budget."""
+    passed_over: tuple[tuple[Excerpt, LeftOutBecause], ...]
+    """The other excerpts that were looked at, the best first."""
 
 
 def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> Packed:
-    """`excerpts` come best first and are read one at a time. An excerpt that does not fit is passed over."""
+    """`excerpts` come best first and are read one at a time. An excerpt that does not fit is passed over, and so is one
+    that would say the same as a better one."""
     used = 0
-    chosen: list[tuple[Excerpt, str]] = []
+    chosen: list[tuple[Excerpt, str, int]] = []
+    passed_over: list[tuple[Excerpt, LeftOutBecause]] = []
     headings: dict[Hashable, int] = {}
+    shown: set[str] = set()
     for excerpt, _ in zip(excerpts, range(_MOST_LOOKED_AT), strict=False):
         text = excerpt.whole
         tokens = _cost(text, budget_tokens, count)
@@ -69,27 +76,23 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
             share = int(budget_tokens * _SHARE)
             if _cost(text, share, count) > share:
                 text, tokens = excerpt.passage, _cost(excerpt.passage, budget_tokens, count)
-        if excerpt.group not in headings:
-            tokens += count(f"{excerpt.heading}\n") + _JOINT
-        if used + tokens <= budget_tokens:
-            used += tokens
+        with_heading = tokens if excerpt.group in headings else tokens + count(f"{excerpt.heading}\n") + _JOINT
+        fits = used + with_heading <= budget_tokens
+        if fits:
+            used += with_heading
             headings.setdefault(excerpt.group, len(headings))
-            chosen.append((excerpt, text))
+        if excerpt.is_told or text in shown:
+            passed_over.append((excerpt, LeftOutBecause.TOLD))
+        elif fits:
+            chosen.append((excerpt, text, tokens))
+            shown.add(text)
+        else:
+            passed_over.append((excerpt, LeftOutBecause.NO_ROOM))
         if budget_tokens - used < _SMALLEST:
             break
-    chosen = sorted((each for each in chosen if not each[0].is_told), key=lambda each: each[0].position)
-    return Packed("".join(_lines(chosen)), tuple(excerpt for excerpt, _ in chosen), used)
-
-
-def entries_of(text: str) -> frozenset[str]:
-    """The entries of texts of `pack`, each as it was rendered."""
-    entries: list[list[str]] = []
-    for line in text.split("\n"):
-        if line.startswith(" ") and entries:
-            entries[-1].append(line)
-        else:
-            entries.append([line])
-    return frozenset("\n".join(lines) + "\n" for lines in entries)
+    chosen.sort(key=lambda each: each[0].position)
+    whole = "".join(_lines((excerpt, lines) for excerpt, lines, _ in chosen))
+    return Packed(whole, tuple((excerpt, tokens) for excerpt, _, tokens in chosen), used, tuple(passed_over))
 
 
 def _cost(text: str, room: int, count: CountText) -> int:
@@ -124,8 +127,8 @@ def render_turn(role: Role, name: str, text: str) -> str:
 
 
 def render_passage(role: Role, message_id: MessageId, passage: str) -> str:
-    """One passage of a turn, with the id by which the rest can be read."""
-    return f"{_ROLES[role]} (from message {message_id}): … {passage} …\n"
+    """A part of a turn, with the id by which the rest can be read."""
+    return f"{_ROLES[role]} (from message {message_id}): … {passage.strip('… ')} …\n"
 
 
 def _indented(text: str) -> str:
