@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.sessions import agreement
 from benchmarks.sessions.measures import (
     Cost,
     History,
@@ -12,8 +13,6 @@ from benchmarks.sessions.measures import (
     prefix_tokens,
 )
 from benchmarks.sessions.recording import Message
-
-from benchmarks.sessions import agreement
 
 GOLDEN = {
     "NUold": 0.371429,
