@@ -87,7 +87,7 @@ class ContextEngine:
     notebooks: Notebooks = field(init=False)
 
     def __post_init__(self) -> None:
-        self.notebooks = Notebooks(self.leases.store)
+        self.notebooks = Notebooks(self.leases.store, self.leases.background)
 
     @property
     def store(self) -> Store:

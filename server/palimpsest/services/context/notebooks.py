@@ -10,7 +10,7 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
@@ -18,14 +18,25 @@ from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.selection import IN_BLOCK, IN_LINE, IN_LIVE
 from palimpsest.domain.context.notebook.step_note import step_note
+from palimpsest.domain.context.summaries.node import EXTRACTIVE, HYBRID, Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.services.background import Background
 from palimpsest.services.context.state import ContextState
 from palimpsest.storage.conversation import message_log
 from palimpsest.storage.store import Store
 
 MAX_NOTEBOOKS: Final = 32
 """Held in memory; the longest unused makes room."""
+KEPT_WHOLE: Final = 1_500
+"""The newest messages of a conversation, whose entries are kept as they were read. Of older messages the notebook keeps
+what their block tells, once it holds twice as many: reading a message takes about a millisecond, and a conversation of
+many thousand messages is opened without reading them all."""
+_MANY: Final = 300
+"""Messages that a step does not wait for."""
+
+PAGED: Final = (EXTRACTIVE, HYBRID)
+"""The kinds of summaries that hold a page."""
 
 T = TypeVar("T")
 
@@ -40,8 +51,13 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while a thread reads or chooses, also for a caller who is gone."""
 
-    def answer(self, messages: Iterable[StoredMessage], question: Callable[[Notebook], T]) -> T:
+    def answer(
+        self, pages: Sequence[Summary], messages: Iterable[StoredMessage], question: Callable[[Notebook], T]
+    ) -> T:
+        """`pages`: in whose place the oldest entries go, together up to where whole entries begin."""
         with self.lock:
+            for each in pages:
+                self.book.read_back(each.text, each.start, each.end)
             for message in messages:
                 self.book.read(message.id, message.content)
             return question(self.book)
@@ -52,6 +68,7 @@ class Notebooks:
     """Of one store's conversations."""
 
     store: Store
+    background: Background
     _kept: dict[ConversationId, _Kept] = field(default_factory=dict)
     """The last used is last."""
 
@@ -64,11 +81,22 @@ class Notebooks:
         self._kept[state.id] = kept
         while len(self._kept) > MAX_NOTEBOOKS:
             del self._kept[next(iter(self._kept))]
-        messages = await self._unread(state, MessageId(kept.book.n_read))
-        return await asyncio.to_thread(kept.answer, messages, question)
+        pages = _pages(state) if self._is_long(kept, state) else ()
+        first = max([kept.book.n_read, *(page.end for page in pages)])
+        messages = await self._unread(state, MessageId(first))
+        return await asyncio.to_thread(kept.answer, pages, messages, question)
+
+    @staticmethod
+    def _is_long(kept: _Kept, state: ContextState) -> bool:
+        n_unread = state.n_messages - kept.book.n_read
+        return len(kept.book.entries) + n_unread > 2 * KEPT_WHOLE
 
     async def note(self, state: ContextState, since: int, room_tokens: int) -> str:
         """The note for a step whose new messages are those from `since` on, in `room_tokens` (raw); empty for none."""
+        kept = self._kept.get(state.id)
+        if state.n_messages - (0 if kept is None else kept.book.n_read) > _MANY:
+            self.background.start(state.id, self.ask(state, lambda _: None))
+            return ""
         live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece) and piece.preview is None}
 
         def choose(book: Notebook) -> str:
@@ -87,6 +115,19 @@ class Notebooks:
             return [message for message in lives if message.id >= first]
 
         return await self.store.read(message_log.read_visible, state.id, first, MessageId(state.n_messages))
+
+
+def _pages(state: ContextState) -> Sequence[Summary]:
+    """The blocks whose pages stand for all but the newest messages, each cut to where whole entries begin; none where
+    other than pages stand for them."""
+    end = MessageId(state.n_messages - KEPT_WHOLE)
+    blocks = [piece.summary for piece in state.pieces if isinstance(piece, SummaryPiece) and piece.start < end]
+    position = 0
+    for block in blocks:
+        if block.start != position or block.kind not in PAGED:
+            return ()
+        position = block.end
+    return [replace(block, end=min(block.end, end)) for block in blocks] if position >= end else ()
 
 
 def told_by(book: Notebook, pieces: Iterable[Piece], *, in_live: float = IN_LIVE) -> dict[str, float]:

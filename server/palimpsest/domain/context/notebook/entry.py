@@ -7,7 +7,7 @@ knows the message of the call. Deterministic; reading takes time in proportion t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +29,9 @@ from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_w
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role, ToolCallPart, ToolResultPart
 from palimpsest.domain.offline_texts import without_fixed_texts
+
+SAID, DONE, NAMED = "Said by the user", "Done", "Also named"
+"""The headings of a page."""
 
 _PROSE_CHARS: Final = 8_000
 _HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS, _TEXT_CHARS = 140, 160, 80, 40
@@ -94,7 +97,9 @@ class Reader:
 
     count: CountText
     _calls: dict[str, _Call] = field(default_factory=dict)
-    """The calls that were read, by the id that their results name."""
+    """The calls that were read and not answered yet, by the id that their results name."""
+    _keys: dict[str, str] = field(default_factory=dict)
+    """Each key once: the same few thousand occur in every entry."""
 
     def read(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
         """The entry of a message, and its names by their keys; each message is read once."""
@@ -125,7 +130,7 @@ class Reader:
             if isinstance(part, AttachmentPart):
                 found.update(names_in(f"{part.label}\n{part.text}"))
                 lines += self._lines(best_of(pieces_of(part.text)))
-        return Entry(id, Role.USER, tuple(found), tuple(lines), tuple(said)), found
+        return Entry(id, Role.USER, self._known(found), tuple(lines), tuple(said)), found
 
     def _assistant(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
         text = without_fixed_texts(content.text)
@@ -153,7 +158,8 @@ class Reader:
         path = next((each for _, each, _ in calls if each), "")
         head_tokens = self.count(head) + _FRAME_TOKENS
         found.update(in_head)
-        entry = Entry(id, Role.ASSISTANT, tuple(found), tuple(fragments), (), head, tuple(in_head), head_tokens, path)
+        names, head_names = self._known(found), self._known(in_head)
+        entry = Entry(id, Role.ASSISTANT, names, tuple(fragments), (), head, head_names, head_tokens, path)
         return entry, found
 
     def _results(self, id: MessageId, results: Sequence[ToolResultPart]) -> tuple[Entry, dict[str, str]]:
@@ -169,7 +175,7 @@ class Reader:
         answers, path = (calls[0].message_id, calls[0].path) if calls else (None, "")
         head = "" if calls else ", ".join(result.name for result in results)
         tokens = self.count(head) + _FRAME_TOKENS
-        return Entry(id, Role.TOOL, tuple(found), tuple(fragments), (), head, (), tokens, path, answers), found
+        return Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, (), tokens, path, answers), found
 
     def _outcome(self, result: ToolResultPart, *, is_command: bool) -> Fragment | None:
         """How a call came out, where the result says it."""
@@ -196,7 +202,10 @@ class Reader:
         ]
 
     def _fragment(self, text: str, found: Mapping[str, str], weight: float, kind: Kind) -> Fragment:
-        return Fragment(text, tuple(found), self.count(text) + 2, weight, kind, n_words(text))
+        return Fragment(text, self._known(found), self.count(text) + 2, weight, kind, n_words(text))
+
+    def _known(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self._keys.setdefault(name, name) for name in names)
 
 
 def _head(call: ToolCallPart) -> tuple[str, str, bool]:

@@ -7,11 +7,13 @@ tool printed it, and by how long ago that was. Measured on recorded sessions; th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.context.notebook.entry import Entry, Reader
 from palimpsest.domain.context.notebook.names import form_worth
+from palimpsest.domain.context.notebook.read_back import read_back
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import Content, MessageId, Role
 
@@ -59,13 +61,29 @@ class Notebook:
         if id < self.n_read:
             return
         self.n_read = id + 1
-        entry, names = self._reader.read(id, content)
+        self._take(*self._reader.read(id, content))
+
+    def read_back(self, text: str, start: MessageId, end: MessageId) -> None:
+        """Puts what a page tells of the messages [start, end) in the place of their entries."""
+        gone = self.within(start, end)
+        for id in gone:
+            del self.entries[id]
+        for entry, names in read_back(text, start, end, self.count):
+            if gone:  # the uses of its names were counted when the messages were read
+                self.entries[entry.id] = entry
+            else:
+                self._take(entry, names)
+        self.entries = dict(sorted(self.entries.items()))
+        self.n_read = max(self.n_read, end)
+
+    def _take(self, entry: Entry, names: Mapping[str, str]) -> None:
+        id = entry.id
         self.entries[id] = entry
         if entry.path and entry.role is Role.ASSISTANT:
             self.first_of_file.setdefault(entry.path, id)
-        for name, shown in names.items():
+        for name in entry.names:
             if (use := self.uses.get(name)) is None:
-                use = self.uses[name] = Use(shown)
+                use = self.uses[name] = Use(names[name])
             match entry.role:
                 case Role.ASSISTANT:
                     use.by_assistant += 1

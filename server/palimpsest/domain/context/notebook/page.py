@@ -10,13 +10,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID
 from palimpsest.domain.context.notebook.names import WORD, names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.selection import IN_LINE, IN_LIST, Selection, rank_by_tokens
 from palimpsest.domain.messages import MessageId
 from palimpsest.wording import counted
-
-SAID, DONE, NAMED = "Said by the user", "Done", "Also named"
 
 _SAID_SHARE: Final = 0.14
 """Of the page: what the user said, beside the standing rules."""

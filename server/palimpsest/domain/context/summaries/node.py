@@ -11,8 +11,8 @@ OPENING = "[Earlier conversation summary]"
 CLOSING = "[End of earlier conversation summary]"
 AUTHOR = "palimpsest"
 """The author of what is written without a model."""
-EXTRACTIVE = "extractive"
-"""The kind of a summary that is a page of the notebook."""
+EXTRACTIVE, HYBRID = "extractive", "hybrid"
+"""The kinds of summaries that are a page of the notebook, or have one in front."""
 
 
 @dataclass(frozen=True, slots=True)

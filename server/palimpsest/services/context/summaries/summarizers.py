@@ -29,7 +29,7 @@ from palimpsest.domain.context.summaries.by_model import (
     record,
 )
 from palimpsest.domain.context.summaries.hybrid import PAGE_SHARE, hybrid_text
-from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE
+from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, HYBRID
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText
 from palimpsest.domain.errors import ErrorKind, PalimpsestError
 from palimpsest.domain.models.provider import StopReason, TokenUsage
@@ -238,7 +238,7 @@ class HybridSummarizer:
     async def write(self, task: SummaryTask) -> Written:
         prose = await self.llm.write(replace(task, target_tokens=int(task.target_tokens * (1 - PAGE_SHARE))))
         page = await task.page(task.target_tokens - task.count(prose.text))
-        return Written(hybrid_text(page, prose.text), "hybrid", prose.author, usage=prose.usage)
+        return Written(hybrid_text(page, prose.text), HYBRID, prose.author, usage=prose.usage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""The lines of a page, read back as entries.
+
+A notebook keeps the entries of the newest messages of a long conversation. Of older messages it keeps what the page
+that stands for them told: the choice of the next page is then made among lines that were good enough for the last one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID, Entry, Sentence
+from palimpsest.domain.context.notebook.fragments import Fragment, Kind
+from palimpsest.domain.context.notebook.names import n_words, names_in
+from palimpsest.domain.context.tokens import CountText
+from palimpsest.domain.messages import MessageId, Role
+
+_LINE = re.compile(r"- \[(\d+)\] (.*)")
+_RESULT = re.compile(r"  → (?:\[(\d+)\] )?(.*)")
+_ALSO = re.compile(r"(?:also|names) (.*)")
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a page tells of one message."""
+
+    role: Role
+    answers: MessageId | None = None
+    fragments: list[Fragment] = field(default_factory=list)
+    said: list[Sentence] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """As shown, by key."""
+
+
+def read_back(text: str, start: MessageId, end: MessageId, count: CountText) -> Iterator[tuple[Entry, dict[str, str]]]:
+    """The entries of the messages [start, end) that the page in `text` tells of, ascending, each with its names as
+    shown, by key. What stands in the text beside a page, such as standing rules or a model's prose, is no entry."""
+    found: defaultdict[MessageId, _Found] = defaultdict(lambda: _Found(Role.ASSISTANT))
+    heading, last = "", start
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line[3:]
+        elif heading == NAMED:
+            found[start].names.update(names_in(line))
+        elif heading == SAID and (match := _LINE.fullmatch(line)):
+            id = MessageId(int(match[1]))
+            found[id].role = Role.USER
+            found[id].said.append(Sentence(match[2], 2.0))
+            found[id].names.update(names_in(match[2]))
+        elif heading == DONE and (match := _LINE.fullmatch(line)):
+            last = MessageId(int(match[1]))
+            _take(found[last], match[2], count)
+        elif heading == DONE and (match := _RESULT.fullmatch(line)):
+            id = MessageId(int(match[1])) if match[1] else MessageId(last + 1)
+            found[id].role, found[id].answers = Role.TOOL, last
+            _take(found[id], match[2], count)
+    for id in sorted(found):
+        if start <= id < end:
+            each = found[id]
+            names = tuple(each.names)
+            yield Entry(id, each.role, names, tuple(each.fragments), tuple(each.said), answers=each.answers), each.names
+
+
+def _take(found: _Found, text: str, count: CountText) -> None:
+    """A line: fragments with a dot between them, and bare names at its end."""
+    for part in text.split(" · "):
+        names = names_in(part)
+        found.names.update(names)
+        if _ALSO.fullmatch(part) is None:
+            found.fragments.append(Fragment(part, tuple(names), count(part) + 2, 0.3, Kind.LINE, n_words(part)))

@@ -1,0 +1,87 @@
+"""Pages read back: the next page is chosen from the lines of the last one, and from nothing else in its text."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.domain.histories import as_lives, histories
+from tests.domain.pages import notebook_of
+
+from palimpsest.domain.context.notebook.names import names_in
+from palimpsest.domain.context.notebook.notebook import Notebook
+from palimpsest.domain.context.notebook.page import page
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.messages import Content, MessageId, Role, TextPart, ToolCallPart, tool_result, user_message
+
+
+def edits(n: int) -> list[Content]:
+    found: list[Content] = [user_message("Make all queues smaller, and never touch the lock of the workers.")]
+    for number in range(n):
+        path, text = f"src/part_{number}.py", f"attempt {number} makes the queue of worker_{number} smaller"
+        call = ToolCallPart(str(number), "edit", json.dumps({"path": path, "text": text}))
+        found += [Content(Role.ASSISTANT, (call,)), tool_result(call, f"def work_{number}(job): holds fewer jobs now")]
+    return found
+
+
+def again(text: str, end: int, target: int = 2_000) -> str:
+    """The page of a notebook that knows nothing but a page of the messages below `end`."""
+    book = Notebook(count_bytes)
+    book.read_back(text, MessageId(0), MessageId(end))
+    return page(book, 0, end, target, {}, ())
+
+
+def test_a_page_that_is_read_back_gives_the_same_page() -> None:
+    pieces = as_lives(edits(12))
+    text = page(notebook_of(pieces), 0, len(pieces), 2_000, {}, ())
+    assert again(text, len(pieces)) == text
+
+
+@given(histories, st.integers(100, 1_500))
+def test_reading_back_adds_no_name_and_no_message(history: list[list[Content]], target: int) -> None:
+    contents = [content for exchange in history for content in exchange]
+    pieces = as_lives(contents)
+    text = page(notebook_of(pieces), 0, len(pieces), target, {}, ())
+    second = again(text, len(pieces), target)
+    assert names_in(second).keys() <= names_in(text).keys()
+
+
+def test_rules_and_prose_beside_a_page_are_no_entries() -> None:
+    text = (
+        "## Standing rules\n- [0.0] Never touch src/lock.py.\n## Done\n- [3] edit src/part_1.py: a smaller queue\n"
+        "\n## Conversation Summary\nThey worked on src/invented.py.\n- [5] src/forged.py"
+    )
+    book = Notebook(count_bytes)
+    book.read_back(text, MessageId(0), MessageId(9))
+    assert list(book.entries) == [3]
+    assert "src/part_1.py" in book.uses
+    assert "src/invented.py" not in book.uses
+    assert "src/forged.py" not in book.uses
+
+
+def test_lines_take_the_place_of_the_entries_of_their_messages_only() -> None:
+    pieces = as_lives(edits(40))
+    book = notebook_of(pieces)
+    before = {name: (use.by_assistant, use.by_tools, list(use.places)) for name, use in book.uses.items()}
+    text = page(book, 0, 60, 300, {}, ())
+    newer = {id: entry for id, entry in book.entries.items() if id >= 40}
+    book.read_back(text, MessageId(0), MessageId(40))
+    assert {id: entry for id, entry in book.entries.items() if id >= 40} == newer
+    assert len(book.entries) < len(pieces)
+    assert {name: (use.by_assistant, use.by_tools, list(use.places)) for name, use in book.uses.items()} == before
+    assert list(book.entries) == sorted(book.entries)
+    assert book.n_read == len(pieces)
+
+
+def test_a_sentence_of_the_user_is_read_back_as_one() -> None:
+    text = page(notebook_of(as_lives([user_message("Please fix the reader of blocks.")])), 0, 1, 200, {}, ())
+    assert again(text, 1) == text == "## Said by the user\n- [0] Please fix the reader of blocks."
+
+
+def test_what_only_the_list_names_stays_named() -> None:
+    pieces = as_lives([Content(Role.ASSISTANT, (TextPart("Yes."),)), *edits(60)])
+    text = page(notebook_of(pieces), 0, len(pieces), 500, {}, ())
+    named = text.partition("## Also named\n")[2]
+    assert named
+    assert names_in(named).keys() <= names_in(again(text, len(pieces), 700)).keys()
