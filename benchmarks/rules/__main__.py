@@ -183,6 +183,7 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "last", None) for path in _paths("last/*.toml")),
         *((path, "newest", None) for path in _paths("newest/*.toml")),
         *((path, "paraphrases", None) for path in _paths("paraphrases/*.toml")),
+        *((path, "paraphrases2", None) for path in _paths("paraphrases2/*.toml")),
     ]
 
 

@@ -37,7 +37,7 @@ from palimpsest.domain.context.rules.sentence_parts import typed_sentences
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
-UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases")
+UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases", "paraphrases2")
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY, _RATE = 10, 2e-4, 0.3
 _LEAST: Final = 8
