@@ -204,7 +204,7 @@ def test_only_text_of_the_user_counts(content: Content) -> None:
 
 def test_a_near_thing_counts_less_in_a_long_paste() -> None:
     story = "The meeting went on and the minutes were read out to those present. " * 60
-    near = "the tone stays friendly"
+    near = "friendly tone throughout"
     assert [rule.text for rule in detect(user_message(f"{near}. Never use spaces."))] == [
         f"{near}.",
         "Never use spaces.",

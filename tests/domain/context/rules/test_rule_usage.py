@@ -116,6 +116,22 @@ def test_a_habit_is_a_rule(sentence: str) -> None:
     assert rule.text in sentence
 
 
+@pytest.mark.parametrize(
+    ("norm", "tale"),
+    [
+        ("Invoices go into the ledger folder.", "The invoices went into the ledger folder."),
+        ("A plugin comes with a readme.", "The plugin came with a readme."),
+        ("Ein Plugin kommt bei uns mit einer Anleitung.", "Das Plugin kam gestern mit einer Anleitung."),
+        ("Les factures vont dans le dossier compta.", "Les factures sont parties hier au dossier compta."),
+        ("Las facturas van en la carpeta contable.", "Las facturas llegaron ayer a la carpeta contable."),
+        ("发票放进账目文件夹。", "发票昨天到了账目文件夹。"),
+    ],
+)
+def test_how_things_are_done_is_a_rule_also_without_a_word_of_duty(norm: str, tale: str) -> None:
+    assert [rule.text for rule in detect(user_message(norm))] == [norm]
+    assert detect(user_message(tale)) == ()
+
+
 @pytest.mark.parametrize("sentence", SINGLE)
 def test_a_single_step_an_answer_or_the_past_is_none(sentence: str) -> None:
     assert detect(user_message(sentence)) == ()

@@ -25,16 +25,20 @@ from palimpsest.domain.context.rules.sentence_parts import LONG_TEXT, typed_sent
 from palimpsest.domain.context.rules.withdrawals import withdrawals
 from palimpsest.domain.messages import Content, Role, TextPart
 
-_FORMS_VERSION: Final = 12
+_FORMS_VERSION: Final = 13
 """To be raised when the code reads any message in another way than before."""
 _SURELY_NOT: Final = -3.0
 """Log odds up to which the words of a sentence overrule a form that is just enough."""
 _LIKELY: Final = 1.2
 """Log odds above which a sentence is a rule whatever its form. `benchmarks/rules/train.py` says how thresholds were
 chosen."""
+_LIKELY_NORM: Final = -1.0
+"""The same for a sentence whose form may be that of a norm (`Usage.norms`)."""
 _ODDS_OF_TERSE: Final = 2.0
 """Added to `_LIKELY` for a short order about one thing whose form says nothing: most are orders of now, and one unusual
 word weighs much."""
+_ODDS_OF_DROPPED: Final = 2.0
+"""Added for a sentence that gives a choice up: few of these also set a rule."""
 _ODDS_A_DOUBLING: Final = 2.0
 """Added each time that a message has twice as many sentences: few of many are rules."""
 _ODDS_A_MALUS: Final = 2.0
@@ -100,12 +104,14 @@ def _read(typed: tuple[str, ...]) -> Rulings:
         best, surplus = judged.best, judged.score - malus - ENOUGH
         is_rule = surplus > 0 or (surplus == 0 and judged.may_rule)
         taken = _taken_back(message, text, start, judged.readings, is_rule=is_rule)
-        if not (is_rule or taken or best.is_sweeping) and judgment.knows(text, best.forms):
+        may_be = not (is_rule or best.is_sweeping) and all(each.drops for each in taken)
+        if may_be and judgment.knows(text, best.forms):
             is_whole = bool(best.subject) and text.count('"') % 2 == 0
             is_terse = judged.score <= 0 and best.is_short_order
-            due = _LIKELY + is_terse * _ODDS_OF_TERSE + more + malus * _ODDS_A_MALUS
+            due = (_LIKELY_NORM if best.is_norm else _LIKELY) + more + malus * _ODDS_A_MALUS
+            due += is_terse * _ODDS_OF_TERSE + bool(taken) * _ODDS_OF_DROPPED
             is_rule = is_whole and judged.rule_odds > due
-            if not is_rule and judged.turn_odds > _MAY_TURN + more:
+            if not (is_rule or taken) and judged.turn_odds > _MAY_TURN + more:
                 is_own = without_foreign(message, start, start + len(text)) == text
                 taken = [Withdrawal(text, best.subject, False, start, is_judged=True)] if is_own else []
         if is_rule and not is_quoted(message, start, start + len(text)):

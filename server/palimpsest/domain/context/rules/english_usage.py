@@ -31,7 +31,8 @@ _GIVEN_UP = (
 USAGE: Final = Usage(
     request=form(
         r"(?:can|could|would|will) you (?:please |pls |maybe )?(?=(?:always|never|only) (?!see|know|find|get|have"
-        r"|be|hear|tell|feel|remember|reproduce)[a-z]|(?:please )?stop \w+ing\b|\w+ .*\b(?:from (?:now|here) on|always"
+        r"|be|hear|tell|feel|remember|reproduce)[a-z]|(?:please )?stop \w+ing\b|\w+ .*\b(?:from (?:now"
+        r"|here) on|always"
         r"|every (?:single )?time|in (?:the )?future|going forward)\b)"
     ),
     plea=form(
@@ -39,7 +40,8 @@ USAGE: Final = Usage(
         r"|expected))"
         r" to(?! (?:be|have|see|know)\b)|try (?:to|and)|(?:please )?see that you|(?:recall|mind|be aware|be reminded"
         r"|understand)(?: that)?(?= (?:you|we) )"
-        r"|(?:it(?:'d| would) be|would be) (?:great|nice|good|cool|awesome|best|helpful|better) if (?:you|we)(?: could|"
+        r"|(?:it(?:'d| would) be|would be) (?:great|nice|good|cool|awesome|best|helpful"
+        r"|better) if (?:you|we)(?: could|"
         r" would|'d)?|i(?:'d| would) (?:really )?appreciate (?:it )?if you(?: could| would)?"
         r"|(?:an?|one|another|the|new|house|ground|simple|my) (?:[\w-]+ )?(?:rule|request|wish|thing|convention)"
         r"(?: (?:for|from|about) [\w ]{1,24})?\s*[:\u2013\u2014-]"
@@ -85,7 +87,8 @@ USAGE: Final = Usage(
         r"|of|thing)\b)(?!.*\b(?:now|here|today)\W*$)"
         r"|use the [\w.`/-]+(?: [\w-]+)? for (?!(?:the|this|that|these|those|my|now|it|today)\b)(?:[\w-]+ ){0,3}"
         r"[\w-]*[a-z]s(?: (?:as per|according to|like|as) .{1,80})?\W*$"
-        r"|use the (?:[\w.`/-]+ )?(?:v?\d[\w.]*|[\w.`/-]+) (?:api|sdk|protocol|version|format|style|pattern|syntax)\W*$"
+        r"|use the (?:[\w.`/-]+ )?(?:v?\d[\w.]*|[\w.`/-]+) (?:api|sdk|protocol|version|format|style"
+        r"|pattern|syntax)\W*$"
         r"|(?:keep|write|name) (?:your |our |all )?(?!(?:the|it|this|that|them|track|notes)\b)[a-z-]+(?: [a-z-]+)?s"
         r" (?:as )?(?:\w+ )?(?:short|small|simple|thin|lean|minimal|pure|clean|tidy|brief|low|separate|private|flat"
         r"|generic"
@@ -95,7 +98,8 @@ USAGE: Final = Usage(
         r"|into|under"
         r"|next to|beside|at|to) (?!(?:this|that|it)\b)[\w./`-]+(?: [\w./`-]+){0,2}\W*$"
         r"|deploy (?:(?:with|via|using) \w|(?:to|on) (?-i:[A-Z])\w+\W*$)"
-        r"|(?:comment|document|type|annotate|test|cover|sign|tag|number|date|version) (?:every|each|all) (?!of\b|the\b)"
+        r"|(?:comment|document|type|annotate|test|cover|sign|tag|number|date|version) (?:every|each"
+        r"|all) (?!of\b|the\b)"
         r"(?:[a-z-]+ ?){1,3}\W*$"
         r"|we(?:'re| are) (?:now on (?!the\b|it\b)[\w.+#-]+|on (?!the\b|it\b)[\w.+#-]+ now)\W*$"
         r"|it(?:'s| is) (?:important|mandatory|required|essential|crucial|vital|imperative) (?:that|to) (?!it\b"
@@ -172,4 +176,53 @@ USAGE: Final = Usage(
         " english german french spanish italian dutch portugues japanes chines"
     ),
     placing=words("put store place save"),
+    norms=(
+        form(
+            r"(?!(?:the|this|that|these|those|it|there|he|she|they|we|you|i|what|who|why|how|when|where|"
+            r"most|some|his|her|their|other|nothing|something)\b)(?:(?:an?|each|every|our|my|your) )?"
+            r"(?:(?!(?:where|what|how|which|that|if|why|who)\b)[\w'-]+ ){1,5}?(?:goes|go|lives?|stays?"
+            r"|belongs?|sits?|comes?|carr(?:y|ies)|opens?|begins?|starts?|"
+            r"ends?|closes?|gets?|pass(?:es)?|runs?|fits?|remains?|needs?|takes?|keeps?|points?|speaks?|"
+            r"reads?|appears?|holds?|names?|touch(?:es)?|loads?|waits?|shows?|tells?|requires?|has|have|"
+            r"owns?|use|uses|travels?|are|is) (?!(?:actually|really|probably|wrong|still|again|not|now|been"
+            r"|already|missing|gone|"
+            r"down|back|late|left|green|red|broken)\b)[\w'-]"
+        ),
+        form(
+            r"(?:when(?:ever)?|once|where(?:ver)?|as soon as|the moment|before|after|if) (?!(?:i|we|he|"
+            r"she|they|it|this|that)\b|\w+ed\b)(?:(?!was\b|were\b|had\b|did\b)[\w'-]+ ){0,12}(?!was\b|"
+            r"were\b|had\b)[\w'-]+, (?!(?:i|we|it|he|she|they|there|this|my)\b(?! (?:decide|see|want|get)"
+            r"))\w|[a-z]+\b.* (?:before|after|whenever|each time|as soon as) you (?!(?:left|went|were|"
+            r"had|did|asked|said)\b|\w+ed\b)\w"
+        ),
+        form(
+            r"(?!(?:the|then)\b)[\w '-]{3,40} first, (?:then|and then|[\w '-]{3,40} (?:second|after|afterwards|"
+            r"later|next|on request))\b.{0,30}$|(?!(?:the|this|that)\b)(?:an? )?(?:[\w'-]+ ){1,3}(?:before|"
+            r"over|in place of|ahead of|rather than|instead of) (?!the\b|this\b|that\b|my\b|we\b|i\b|you\b)"
+            r"[\w'-]+(?: [\w'-]+){0,5}(?:, please)?\W*$"
+        ),
+        form(
+            r".*\b(?:(?:first|last|opening|closing|next) (?:line|sentence|word|paragraph|thing) (?:of|"
+            r"in) (?:an?|your|each|any)|(?:at|to) the (?:end|top|bottom|beginning|start|head|foot) of "
+            r"(?:an?|your|each|any)|(?:your|an?) (?:reply|replies|answers?|messages?|summar(?:y|ies)|reports?|"
+            r"explanations?))\b"
+        ),
+        form(
+            r".*\b(?:is|are|remains?|stays?) (?:for (?!the\b|an?\b|now\b|me\b)\w|mine\b|my (?:job|turf|"
+            r"business|task|part|domain|call)|yours\b|off[- ]limits|out of bounds|sacred|closed to|(?:some(?:body|"
+            r"one)|other people|others)(?: else)?'?s?\b|between (?:you|the two|us))|.*[;,] you \w+.*|.*\byou "
+            r"(?:prepare|draft|stage|write|archive)\b"
+        ),
+        form(
+            r"(?:please |kindly )?(?:you (?:can|may) (?:skip|save|leave|spare|omit|drop|just)|(?:you have|"
+            r"you've) my|feel free|spare me|skip (?:the )?\w+s\b|save yourself|leave .* (?:out|alone|blank|"
+            r"empty|as (?:it|they) (?:is|are)|aside)|hands off|keep .*\b(?:out of|off|away from|free of|"
+            r"in)\b|go easy)"
+        ),
+        form(
+            r"i(?:'d| would)? (?:(?:much )?(?:like|love|want|expect|trust|need|sooner|be (?:glad|happy)"
+            r"|read|learn|think in|work (?:in|with)|am \w+[\w -]*, so)) (?!(?:the|this|that|it|you were)"
+            r"\b).*"
+        ),
+    ),
 )

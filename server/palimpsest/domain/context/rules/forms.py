@@ -46,6 +46,9 @@ class Usage:
     """A whole clause: duties and measures of kinds, and orders whose object is a kind."""
     barred: re.Pattern[str] = NOTHING
     """A whole clause that forbids a kind."""
+    norms: tuple[re.Pattern[str], ...] = ()
+    """Ways to state without a word of duty how things are done: a kind as the subject of a verb in the present, an
+    order on a condition, a ranking, a division of labor. Weak: the words of the sentence must agree."""
     ended: tuple[re.Pattern[str], ...] = ()
     """The choice of `what` is given up."""
     unneeded: tuple[re.Pattern[str], ...] = ()

@@ -16,7 +16,8 @@ _FROM_NOW = r"(?:maintenant|de nouveau|à nouveau|désormais|dorénavant|finalem
 _FINE = r"(?:ok|okay|autorisée?s?|permise?s?|permis|bons?|bonnes?|possibles?|bienvenue?s?|acceptée?s?|accepté)"
 _CHOOSE = r"(?:prends|prenons|prenez|utilise|utilisons|on |passons|partons|mets)"
 _ORDER = (
-    r"(?:utilise|garde|mets|écris|nomme|montre|liste|explique|vérifie|documente|commente|teste|ajoute|trie|range|place"
+    r"(?:utilise|garde|mets|écris|nomme|montre|liste|explique|vérifie|documente|commente|teste"
+    r"|ajoute|trie|range|place"
     r"|stocke|traite|indente|formate|lance|signe|marque|logue)[sz]?"
 )
 
@@ -28,7 +29,8 @@ USAGE: Final = Usage(
     ),
     plea=form(
         r"(?:(?:souviens-toi|rappelle-toi|rappelez-vous|n'oublie pas|garde en tête|retiens|sache) qu(?:e |')"
-        r"|(?:une |nouvelle |petite |ma |autre )*(?:règle|consigne|convention|demande)(?: (?:pour|de) [\w ]{1,20})?\s*:"
+        r"|(?:une |nouvelle |petite |ma |autre )*(?:règle|consigne|convention|demande)(?: (?:pour"
+        r"|de) [\w ]{1,20})?\s*:"
         r"|(?:ce serait|ça serait|il serait) (?:bien|super|top|mieux|sympa|cool) (?:que tu|si tu|de)"
         r"|quoi qu'il (?:arrive|advienne)|(?:pour )?la prochaine fois(?: et toujours)?\s*[:,]"
         r"|veille[rz]? (?:bien )?à(?= ne | toujours)|essaie d(?:e |')|merci de(?= (?:toujours"
@@ -42,7 +44,8 @@ USAGE: Final = Usage(
         r"|\bne? \w+rais jamais\b"
     ),
     momentary=form(
-        r"\bavant (?:de|qu'on|que (?:tu|nous)) (?:ne )?(?:commenc|continu|démarr|début|passer)\w*|\bjuste cette fois\b"
+        r"\bavant (?:de|qu'on|que (?:tu|nous)) (?:ne )?(?:commenc|continu|démarr|début|passer)\w*"
+        r"|\bjuste cette fois\b"
         r"|^(?:utilisons|prenons|mettons) une? [\w-]+ ici\b|\bpour cette fois\b"
     ),
     made=form(
@@ -148,4 +151,35 @@ USAGE: Final = Usage(
         " espagnol italien chinoi"
     ),
     placing=words("déploie déploies déployer déployons"),
+    norms=(
+        form(
+            r"(?!.*\b(?:hier|ce matin|cette nuit)\b)(?:les|une?|chaque|nos|tes|mes|mon|ma"
+            r"|on) .{3,60}?\b(?:vont|va|restent?|passent?|commencent?|"
+            r"débutent?|se terminent?|s'ouvrent?|viennent|vient|(?:sont|est)(?! (?:parti|arriv|pass|ven|all"
+            r"|entr|sorti|tomb|deven)\w*\b)|tient|tiennent|appartiennent|"
+            r"appartient|se placent?|logent?|portent?|reçoi\w+|contien\w+|indente|écrit|teste|laisse|regroupe|"
+            r"s'accompagne)\b.*"
+        ),
+        form(
+            r"(?:à la fin|au début|dans|avant|après|pour) (?:d')?(?:une?|tes|chaque|tout)\b.*|.*\bchez "
+            r"nous\b.*|.*\bdans (?:ce (?:projet|code|dépôt)|cette équipe)\b.*"
+        ),
+        form(
+            r"(?:avant|après|quand|dès que|dès qu'|là où|en cas de)\b.*, \w+.*|.* avant de .*|(?:montre|"
+            r"dis|présente|demande)\b.*\b(?:d'abord|attends)\b.*"
+        ),
+        form(
+            r".*\b(?:d'abord|ensuite)\b.*\b(?:ensuite|après|puis)\b.*|[\w-]+(?: [\w-]+){0,3} (?:avant|"
+            r"plutôt que?|à la place de) .*|(?:un[e]?|deux|trois) \w+ par \w+.*"
+        ),
+        form(
+            r"tu peux (?:te passer|lancer|sauter|omettre)\b.*|épargne\w*\b.*|laisse\w*\b.*\b(?:hors|comme|"
+            r"tranquille|vides?)\b.*|garde\w*\b.*\bhors\b.*|bas les pattes\b.*|traite\b.*"
+        ),
+        form(
+            r".*\b(?:est|sont|reste) (?:mon|à moi|à toi|pour|interdit\w*|hors|entre|fermé\w*)\b.*|.*; "
+            r"toi, tu\b.*|.*c'est moi qui\b.*|(?:j'aime|je préfère|je voudrais|j'attends|je lis|j'apprends)"
+            r"\b.*"
+        ),
+    ),
 )

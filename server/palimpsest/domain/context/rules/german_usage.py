@@ -186,4 +186,44 @@ USAGE: Final = Usage(
         " italienisch chinesisch"
     ),
     placing=words("kommen gehören liegen landen deploye deployen lege leg pack"),
+    norms=(
+        form(
+            r"(?!(?:der|die|das|dies\w*|jen\w*|es|er|sie|wir|ihr|du|ich|man|was|wer|wie|wo|wann|warum|"
+            r"woher|einige|zwei|drei|ihre?|seine?|andere)\b)(?:(?:eine?|jede[rs]?|unsere?|meine?|deine?|"
+            r"neue) )?(?:[\w-]+ ){1,4}?(?:kommen|kommt|gehört|gehören|liegen|stehen|steht|bleiben|bleibt|"
+            r"beginnt|beginnen|fangen|fängt|endet|enden|schließt|braucht|brauchen|bekommt|bekommen|läuft|"
+            r"laufen|geht|gehen|passt|passen|wohnen|öffnen|landen|enthält|besitzt|verlassen|wandern|erzählt|"
+            r"geben|gibst|schreibst|schreiben|führen|werden|sind|haben|hat)\b(?! (?:noch|wieder|gerade|"
+            r"seit|schon|kaputt)\b).*"
+        ),
+        form(
+            r"(?:zu|vor|nach|bei) (?:einer|einem|jeder|jedem|allem|dem zusammen\w+)\b.*|(?:am (?:ende|"
+            r"anfang|schluss)|im \w+) (?:einer|eines|jeder|jedes)\b.*|.*\bbei uns\b.*|.*\bin diesem (?:projekt|"
+            r"code|team|repo\w*)\b.*"
+        ),
+        form(r"\w*(?:ge\w+|iert|ver\w+) wird\b.*"),
+        form(
+            r"(?:bevor|wenn|sobald|wo|falls|ehe|im zweifel)\b(?! (?:ich|wir|der|die|das)\b).*|.*, (?:bevor|"
+            r"wenn|sobald|ehe) (?:du|etwas|ich nicke)\b.*|.*(?:zuerst|erst)\b.*(?:und warte\w*|dann|danach|"
+            r"bevor).*|.*\bwarte (?:auf|ab)\b.*"
+        ),
+        form(
+            r"(?!(?:der|die|das)\b)[\w-]+(?: [\w-]+){0,3} (?:statt|vor|anstelle von) [\w-]+(?: [\w-]+)"
+            r"{0,4}(?:, bitte)?\W*$|[\w-]+(?: [\w-]+){0,2},? bitte\b(?: [\w-]+){0,5}\W*$|(?:\w+ )?(?:prüfer|"
+            r"gedanke|satz|\w+) (?:je|pro) \w+.*|\w+ für \w+\W*$"
+        ),
+        form(
+            r".*\b(?:ist|sind|bleibt|bleiben) (?:mein|meine|deine|für|tabu|gesperrt|heilig\w*|unter uns|"
+            r"zwischen)\b.*|.*, (?:du|von dir|deine)\b.*|.*\b(?:gehört|gehören) (?:mir|dir|dem|der|euch|"
+            r"anderen)\b.*|.*(?:selbst|meine sache|mein revier)\b.*, .*"
+        ),
+        form(
+            r".*\b(?:kannst|darfst) du\b.*|erspar\w*\b.*|lass\w* .*\b(?:weg|leer|in ruhe|heraus|raus|wie)"
+            r"\b.*|finger weg\b.*|halte?\b .*\b(?:heraus|kurz|frei|fern)\b.*|behandle\b.*"
+        ),
+        form(
+            r"ich (?:mag|hätte gern|erwarte|möchte|will|lese|lerne|wünsche)\b.*|.* (?:ist|sind) mir (?:lieber|"
+            r"recht)\b.*"
+        ),
+    ),
 )

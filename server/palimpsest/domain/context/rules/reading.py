@@ -86,6 +86,14 @@ class Reading:
         )
 
     @property
+    def is_norm(self) -> bool:
+        """The sentence may state how things are done, without a word of duty, and speaks of no single time."""
+        forms, usage = self.forms, self.forms.usage
+        if usage.past.search(self.text) or usage.momentary.search(self.bare) or forms.once.search(self.text):
+            return False
+        return any(pattern.match(self.bare) for pattern in usage.norms)
+
+    @property
     def is_no_statement(self) -> bool:
         """The sentence is a question, a guess, a report or a story."""
         forms, bare = self.forms, self.bare

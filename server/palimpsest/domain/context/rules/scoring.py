@@ -66,6 +66,7 @@ def marks_of(reading: Reading, scored: int) -> tuple[str, ...]:
         "takes back": bool(withdrawals(reading, 0, is_rule=scored >= ENOUGH)),
         "changes": reading.is_changing,
         "exact": bool(exact_names(reading.text)),
+        "norm": reading.is_norm,
     }
     return (f"score {min(max(scored, 0), ENOUGH + 1)}", *(mark for mark, holds in said.items() if holds))
 

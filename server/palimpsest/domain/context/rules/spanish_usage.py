@@ -138,4 +138,36 @@ USAGE: Final = Usage(
     numbers=words("un una dos tres cuatro cinco seis siete ocho nueve diez doce veinte"),
     manners=words("formal informal breve brev larg detall español inglé alemán francé italian chin"),
     placing=words("pon guarda coloca mete van despliega desplegamos"),
+    norms=(
+        form(
+            r"(?:l[oa]s|una?|cada|nuestr[oa]s|mis?|tus|el|la) (?:[\w-]+ ){1,5}?(?:van?|quedan?|se quedan?|"
+            r"pasan?|empiezan?|comienzan?|terminan?|cierran?|vienen?|llevan?|residen?|permanecen?|está|"
+            r"están|pertenecen?|contienen?|caben?|reciben?|se \w+n?|requieren?|necesitan?|viven|salen|"
+            r"suben|son|es)\b(?! (?:otra|todavía|ya|mal)\b).*"
+        ),
+        form(
+            r"(?:en (?:este|esta|nuestro|nuestra)|aquí|entre nosotros|antes de \w+r)\b.*\b(?:se|nos) \w+.*|"
+            r"guardamos\b.*|usamos\b.*"
+        ),
+        form(
+            r"al (?:\w+r)\b.*, \w+.*|(?:antes de|después de|cuando|en cuanto|donde|en caso de)\b.*, \w+.*|"
+            r".* antes de (?:\w+r|\w+rme|\w+rlo|que)\b.*|(?:enséñame|muéstrame|dime|preséntame|pide)\b.*\b(?:primero|"
+            r"espera\w*)\b.*|(?:párate|para) y .*"
+        ),
+        form(
+            r"(?:primero .*, (?:luego|después)|[\w-]+(?: [\w-]+){0,3} (?:antes que|en lugar de|en vez "
+            r"de) .*|[\w-]+(?: [\w-]+){0,4}, .* como (?:mucho|máximo)|(?:un[oa]?|dos|tres) \w+ (?:por|"
+            r"a la) \w+|utc para).*"
+        ),
+        form(
+            r"manos fuera\b.*|deja\b.*\b(?:fuera|como|en paz|vací\w+)\b.*|(?:ahórra|ahorra)\w*\b.*|puedes "
+            r"(?:ahorrar|lanzar|omitir|saltar|prescindir)\w*\b.*|mant[eé]n\w*\b.*|trata\b.*|redondea\w* "
+            r"l[oa]s\b.*"
+        ),
+        form(
+            r".*\b(?:es|son|está|están|queda) (?:cosa mía|tuy[oa]s?|mí[oa]s?|para|mi \w+|vedad[oa]s?|entre|"
+            r"solamente|terreno|sagrad\w)\b.*|.*\byo[;,].*\btú\b.*|.*; tú \w+.*|(?:me gustan?|prefiero|"
+            r"quisiera|espero|leo|aprendo)\b.*"
+        ),
+    ),
 )
