@@ -86,7 +86,7 @@ async def test_mentions_are_completed_at_utf16_offsets(tmp_path: Path, folder: P
             }
         ]
         commands = await ed.client.result(COMPLETE, {"text": "/conte", "position": 6})
-        assert [(item["kind"], item["insertText"]) for item in commands["items"]] == [("command", "/context")]
+        assert [(item["kind"], item["insertText"]) for item in commands["items"]] == [("command", "/context ")]
         for position in (-5, 0, 10_000):
             nothing = await ed.client.result(COMPLETE, {"text": text, "position": position})
             assert nothing["items"] == []
@@ -96,7 +96,7 @@ async def test_commands_are_answered_in_markdown_or_with_a_sentence(tmp_path: Pa
     async with editor(tmp_path, folder) as ed:
         conversation_id = (await ed.chat("When does the pump start?"))["result"]["conversationId"]
         for text, answer in (
-            ("/help", "| /context |"),
+            ("/help", "| /usage |"),
             ("/usage", "2 messages"),
             ("/context", "| message | 0 |"),
             ("/pin Never use tabs", "| holds | pin | Never use tabs |"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import dataclasses
 import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -62,18 +63,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--window", type=int, help="the context window in tokens (default: the model's)")
     parser.add_argument("--reserve", type=int, help="the tokens reserved for an answer (default: the model's)")
     parser.add_argument("--json", action="store_true", help="print one JSON object per session instead of a table")
+    parser.add_argument(
+        "--show",
+        type=int,
+        metavar="N",
+        help="print the context before message N of the session, as a page to read, and nothing else",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    reports = replay_files(arguments.files, arguments.model, arguments.window, arguments.reserve, os.environ)
+    setting = read_setting(arguments.model, arguments.window, arguments.reserve, os.environ)
+    if arguments.show is not None:
+        if len(arguments.files) > 1:
+            raise InvalidRequest("--show takes one session. Give one file.")
+        say(asyncio.run(_show(arguments.files[0], setting, arguments.show)))
+        return 0
+    reports = (asyncio.run(_replay_file(path, setting)) for path in arguments.files)
     return print_reports(reports, as_json=arguments.json)
 
 
-def replay_files(
-    files: Sequence[Path], model_name: str, window: int | None, reserve: int | None, environ: Mapping[str, str]
-) -> Iterator[ReplayReport]:
-    """Replay each file in a temporary store of its own. Raises InvalidRequest for a file that cannot be read."""
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """The model of a replay, and where the vocabularies of tokenizers are kept."""
+
+    models: Models
+    model: str
+    cache: Path
+
+
+def read_setting(model_name: str, window: int | None, reserve: int | None, environ: Mapping[str, str]) -> _Setting:
+    """Raises InvalidRequest for a model, a window or a reserve that cannot be used."""
     if (window is not None and window < 1) or (reserve is not None and reserve < 1):
         raise InvalidRequest("--window and --reserve are numbers of tokens and must be at least 1.")
     settings = load_settings(user_file(), None, environ, None)
@@ -84,24 +104,36 @@ def replay_files(
         model = with_window(model, window)
         models = with_override(models, model)
     models.budget(model)
-    for path in files:
-        yield asyncio.run(_replay_file(path, models, model.name, read_places(settings).cache))
+    return _Setting(models, model.name, read_places(settings).cache)
 
 
-async def _replay_file(path: Path, models: Models, model: str, cache: Path) -> ReplayReport:
+async def _replay_file(path: Path, setting: _Setting) -> ReplayReport:
     recording = await asyncio.to_thread(load_recording, path)
+    async with _replayer(setting) as replayer:
+        return await replayer.replay(path, recording, setting.model)
+
+
+async def _show(path: Path, setting: _Setting, message_id: int) -> str:
+    recording = await asyncio.to_thread(load_recording, path)
+    async with _replayer(setting) as replayer:
+        return await replayer.page_before(path, recording, setting.model, message_id)
+
+
+@contextlib.asynccontextmanager
+async def _replayer(setting: _Setting) -> AsyncIterator[Replayer]:
+    """A replayer with a temporary store."""
     with tempfile.TemporaryDirectory(prefix="palimpsest-replay-") as directory:
         store = await open_store(Path(directory))
         try:
             engine = ContextEngine(
                 Leases(store, Background()),
-                models,
-                Tokenizers(cache),
-                models.settings.context,
+                setting.models,
+                Tokenizers(setting.cache),
+                setting.models.settings.context,
                 always(load_frame()),
                 lambda _: None,
             )
-            return await Replayer(store, engine).replay(path, recording, model)
+            yield Replayer(store, engine)
         finally:
             await store.close()
 

@@ -89,7 +89,7 @@ async def test_elsewhere_nothing_is_offered(root: Path, marked: str) -> None:
 @pytest.mark.parametrize(
     ("marked", "offered"),
     [
-        ("/conte|", ["/context"]),
+        ("/conte|", ["/context "]),
         ("/S|", ["/summarize ", "/stats", "/search "]),
         ("/sumarise|", ["/summarize "]),
         ("/qqqqq|", []),

@@ -105,7 +105,14 @@ async def test_a_range_is_summarised_and_then_in_the_stats(bench: Opener) -> Non
     text = await said(b, "/summarize 0-3")
     assert "→" in text
     assert "1S" in text
-    assert "| summary 1 | 0-3 |" in await said(b, "/context")
+    context = await said(b, "/context")
+    assert "| summary 1 | 0-3 |" in context
+    assert "## Summary 1: messages 0 to 3" in context
+    whole = await said(b, "/context 1")
+    assert whole.startswith("## Summary 1: messages 0 to 3")
+    assert whole in context
+    with pytest.raises(InvalidRequest, match="no summary 9"):
+        await run(b, "/context 9")
     stats = await said(b, "/stats")
     assert "1 by user" in stats
     assert "| manual | 1 |" in stats

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,22 @@ def test_long_sessions_are_summed_up_apart(tmp_path: Path, capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("1 with at least 100 exchanges") for line in lines) == 1
     assert sum("(50)" in line and "lowest prefix" in line for line in lines) == 1
+
+
+def test_the_context_before_a_message_is_shown_as_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(write(tmp_path / "turn.jsonl", one_long_turn(30)))
+    assert main(["replay", file, "--window", "8000", "--reserve", "1000", "--show", "70"]) == 0
+    page = capsys.readouterr().out
+    assert page.count("Never use tabs.") >= 1
+    assert "## Summary 1: messages 1 to " in page
+    shown = [int(number) for number in re.findall(r"(?m)^- \[(\d+)\] (?:user|assistant|tool): ", page)]
+    assert shown == sorted(set(shown))
+    assert shown[0] == 0, "the running request is live"
+    assert 60 < shown[-1] < 70
+    assert main(["replay", file, "--show", "91"]) == 1
+    assert "its messages are 0 to 90" in capsys.readouterr().err
+    assert main(["replay", file, file, "--show", "1"]) == 1
+    assert "Give one file" in capsys.readouterr().err
 
 
 async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener) -> None:

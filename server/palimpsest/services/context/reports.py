@@ -60,6 +60,8 @@ class Plan:
     """[start, end) of what a turn would summarise first."""
     problem: ContextError | None
     """Why it could not be sent as it stands; None when it could."""
+    state: ContextState
+    """The context that the request would be made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ async def explain(engine: ContextEngine, conversation_id: ConversationId, text: 
         segments=dry.segments,
         would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
         problem=problem,
+        state=dry,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from palimpsest.domain.context.rules.rule_set import missing
 from palimpsest.domain.context.tokens import count_content
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.conversation.exchanges import unanswered_calls
-from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, Role
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.page import Reader, context_page
 from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
@@ -98,16 +99,39 @@ class Replayer:
     async def replay(self, path: Path, recording: Recording, model: str) -> ReplayReport:
         """Replay a session: prepare a context before every step of the model and check it. Raises only for broken
         input."""
-        report = ReplayReport(
-            path.name.removesuffix(".xz").removesuffix(".jsonl"), recording.n_recorded, recording.n_mended
-        )
-        conversation_id = ConversationId(f"replay-{report.session}")
-        await self._store.run(conversations.create, conversation_id, report.session, model, utc_now())
+        context, checker = await self._begin(path, recording, model)
+        report, state = checker.report, context.state
+        async for _ in self._played(context, checker, recording):
+            pass
+        self._engine.let_go(context.lease)
+        await self._verify(state.id, recording, state, report)
+        await self._store.run(leases.release, context.lease)
+        return report
+
+    async def page_before(self, path: Path, recording: Recording, model: str, message_id: int) -> str:
+        """The context before a message of a session, as a page: what the model was sent, where the message is the
+        model's. Raises InvalidRequest where the session has no such message."""
+        context, checker = await self._begin(path, recording, model)
+        async for step in self._played(context, checker, recording):
+            if context.state.n_messages <= message_id < context.state.n_messages + len(step):
+                return context_page(context.state, Reader())
+        n_messages = context.state.n_messages
+        raise InvalidRequest(f"{path.name} has no message {message_id}: its messages are 0 to {n_messages - 1}.")
+
+    async def _begin(self, path: Path, recording: Recording, model: str) -> tuple[WritableContext, RequestChecker]:
+        session = path.name.removesuffix(".xz").removesuffix(".jsonl")
+        report = ReplayReport(session, recording.n_recorded, recording.n_mended)
+        conversation_id = ConversationId(f"replay-{session}")
+        await self._store.run(conversations.create, conversation_id, session, model, utc_now())
         lease = await self._store.run(leases.acquire, self._store.writer(utc_now()), conversation_id, "a replay")
         self._recuts = report.recuts
         context = await self._engine.hold(lease)
-        state = context.state
-        checker = RequestChecker(state, report)
+        return context, RequestChecker(context.state, report)
+
+    async def _played(
+        self, context: WritableContext, checker: RequestChecker, recording: Recording
+    ) -> AsyncIterator[Sequence[Content]]:
+        """Each step of the session, its request made and checked, before its messages are in the context."""
         is_first = True
         for step in recording.steps:
             if step[0].role is Role.USER:
@@ -115,13 +139,10 @@ class Replayer:
             else:
                 await self._request(context, checker, is_first=is_first)
                 is_first = False
+            yield step
             tokens = [(await self._engine.push_message(context, content)).original_tokens for content in step]
             checker.said(step, tokens)
-            report.tokens += state.cut.estimator.part(sum(tokens))
-        self._engine.let_go(lease)
-        await self._verify(conversation_id, recording, state, report)
-        await self._store.run(leases.release, lease)
-        return report
+            checker.report.tokens += context.state.cut.estimator.part(sum(tokens))
 
     async def _request(self, context: WritableContext, checker: RequestChecker, *, is_first: bool) -> None:
         state = context.state

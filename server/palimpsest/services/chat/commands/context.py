@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Final
 
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.model_switch import Expanding, Shrinking
-from palimpsest.domain.messages import MessageId
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import MessageId, SummaryId
 from palimpsest.domain.models.limits import LimitsSource
 from palimpsest.services.chat.commands.markdown import minute, plain, seconds, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
 from palimpsest.services.context import reports
+from palimpsest.services.context.page import Reader, context_page, summary_page
+from palimpsest.services.context.state import ContextState
 from palimpsest.services.conversation.history import Recut
 from palimpsest.wording import counted
 
@@ -24,8 +28,16 @@ _SOURCES: Final = {
 }
 
 
-async def context(scope: Scope, _: str) -> Reply:
+_MOST_LINES: Final = 40
+"""Of each summary, where all of them are shown."""
+_MOST_MESSAGES: Final = 40
+
+
+async def context(scope: Scope, argument: str) -> Reply:
+    wanted = summary(argument, "/context") if argument else None
     plan = await reports.explain(scope.contexts, scope.conversation_id, None)
+    if wanted is not None:
+        return Reply(_one_summary(plan.state, wanted))
     rows = [
         (
             segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
@@ -37,11 +49,21 @@ async def context(scope: Scope, _: str) -> Reply:
         for segment in plan.segments
     ]
     parts = [
+        context_page(plan.state, Reader(plain, _MOST_LINES, _MOST_MESSAGES)),
+        "## Parts of the request",
         table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows) if rows else "",
         f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plain(plan.model)}",
         "" if plan.problem is None else plain(str(plan.problem)),
     ]
     return Reply("\n\n".join(part for part in parts if part))
+
+
+def _one_summary(state: ContextState, wanted: SummaryId) -> str:
+    """Raises InvalidRequest when the context has no such summary."""
+    for piece in state.pieces:
+        if isinstance(piece, SummaryPiece) and piece.summary.id == wanted:
+            return summary_page(piece, Reader(plain))
+    raise InvalidRequest(f"The context has no summary {wanted}. /context shows its summaries with their numbers.")
 
 
 async def usage(scope: Scope, _: str) -> Reply:

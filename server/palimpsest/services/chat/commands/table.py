@@ -34,7 +34,7 @@ class SlashCommand:
 
 
 COMMANDS: Final = (
-    SlashCommand(CommandName.CONTEXT, "", "Show what the next request contains, and why."),
+    SlashCommand(CommandName.CONTEXT, "[N]", "Show what the next request contains, and why, or all of summary N."),
     SlashCommand(CommandName.SUMMARIZE, "[A-B]", "Summarize older messages now, or messages A to B."),
     SlashCommand(CommandName.EXPAND, "N", "Replace summary N by the messages that it summarizes."),
     SlashCommand(CommandName.REGENERATE, "N", "Write summary N again."),
