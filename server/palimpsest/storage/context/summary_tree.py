@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from palimpsest.domain.context.summaries.node import AUTHOR, Summary
+from palimpsest.domain.context.summaries.tiers import TreeNode
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.conversation.hidden_ranges import HiddenRange
@@ -103,6 +104,20 @@ def read(conversation_id: ConversationId, ids: Sequence[SummaryId] | None = None
             *(conversation_id, json.dumps(ids)),
         )
     return [_summary(row) for row in rows]
+
+
+def nodes(conversation_id: ConversationId) -> dict[SummaryId, TreeNode]:
+    """The places of all summaries of the conversation in its tree, without their texts."""
+    rows = execute(
+        "SELECT id, start_message_id, end_message_id, level, children FROM summary WHERE conversation = ?",
+        conversation_id,
+    )
+    return {
+        SummaryId(summary_id): TreeNode(
+            MessageId(start), MessageId(end), level, tuple(SummaryId(child) for child in json.loads(children))
+        )
+        for summary_id, start, end, level, children in rows
+    }
 
 
 _SUMMARIES: Final = """SELECT id, start_message_id, end_message_id, level, kind, text, original_tokens, author,

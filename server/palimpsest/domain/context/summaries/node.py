@@ -56,9 +56,10 @@ def render_summary(summary: Summary) -> Content:
 
 
 def roots(summaries: Iterable[Summary]) -> list[Summary]:
-    """The coarsest summaries that do not overlap, oldest first. Of two that overlap the higher or newer wins."""
+    """The coarsest summaries that do not overlap, oldest first. Of two that overlap the one that stands for more
+    messages wins, else the newer."""
     chosen: list[Summary] = []
-    for summary in sorted(summaries, key=lambda node: (node.level, node.id), reverse=True):
+    for summary in sorted(summaries, key=lambda node: (node.end - node.start, node.id), reverse=True):
         if all(summary.end <= other.start or other.end <= summary.start for other in chosen):
             chosen.append(summary)
     return sorted(chosen, key=lambda node: node.start)

@@ -17,6 +17,7 @@ from palimpsest.domain.context.notebook.page import page
 from palimpsest.domain.context.rules.rule_set import RuleSet, missing, split_standing_rules, standing_rules
 from palimpsest.domain.context.summaries.node import AUTHOR, Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization
+from palimpsest.domain.context.summaries.tiers import made_of
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.machine import machine, utc_now
@@ -70,7 +71,7 @@ class SummaryWriter:
     ) -> SummaryPiece | None:
         """Stores a text for what was asked for; None when it is not smaller than that."""
         rules = standing_rules(ledger, *pending.scope.range)
-        new = _node(pending, written, rules, started)
+        new = await self._node(state, pending, written, rules, started)
         # The overhead of a rendered block is at most this much: do not store what will be refused.
         if state.tokenizer.count(new.text) >= pending.shown_tokens:
             await self._pay(state, written.usage, started)
@@ -91,7 +92,7 @@ class SummaryWriter:
         except UnusableSummary as error:
             await self._pay(state, error.usage, started)
             raise
-        new = _node(pending, written, rules, started)
+        new = await self._node(state, pending, written, rules, started)
         await self.store.run(summary_tree.write_later, state.id, new, last_hidden, utc_now())
 
     async def _store_late(
@@ -110,8 +111,34 @@ class SummaryWriter:
             raise
         finally:
             later.cancel()
-        new = _node(pending, written, rules, started)
+        new = await self._node(state, pending, written, rules, started)
         await self.store.run(summary_tree.write_later, state.id, new, last_hidden, utc_now())
+
+    async def _node(
+        self, state: ContextState, pending: PendingSummarization, written: Written, rules: str, started: float
+    ) -> NewSummary:
+        blocks = [piece.summary for piece in pending.pieces if isinstance(piece, SummaryPiece)]
+        children = tuple(block.id for block in blocks)
+        level = 1 + max((block.level for block in blocks), default=0)
+        if len(blocks) > 1:
+            tree = await self.store.read(summary_tree.nodes, state.id)
+            if all(child in tree for child in children):  # else a purge has taken them, and soon takes this one
+                children = made_of(children, tree)
+                level = 1 + max(tree[child].level for child in children)
+        start, end = pending.scope.range
+        return NewSummary(
+            start=start,
+            end=end,
+            level=level,
+            kind=written.kind,
+            text=f"{rules}\n{written.text}" if rules else written.text,
+            original_tokens=pending.original_tokens,
+            author=written.author,
+            children=children,
+            duration_ms=int((machine.monotonic_s() - started) * 1000),
+            input_tokens=written.usage.prompt_tokens,
+            output_tokens=written.usage.output_tokens,
+        )
 
     def _still_shown(self, state: ContextState, pending: PendingSummarization, last_hidden: int) -> Check:
         """Raises UnusableSummary once any of the messages was rolled back or purged. Here such a change stops the work,
@@ -214,24 +241,6 @@ class SummaryWriter:
             0,
         )
         return block(await self.store.run(summary_tree.write, state.id, new, utc_now()), state.tokenizer)
-
-
-def _node(pending: PendingSummarization, written: Written, rules: str, started: float) -> NewSummary:
-    lower = [piece.summary for piece in pending.pieces if isinstance(piece, SummaryPiece)]
-    start, end = pending.scope.range
-    return NewSummary(
-        start=start,
-        end=end,
-        level=1 + max((summary.level for summary in lower), default=0),
-        kind=written.kind,
-        text=f"{rules}\n{written.text}" if rules else written.text,
-        original_tokens=pending.original_tokens,
-        author=written.author,
-        children=tuple(summary.id for summary in lower),
-        duration_ms=int((machine.monotonic_s() - started) * 1000),
-        input_tokens=written.usage.prompt_tokens,
-        output_tokens=written.usage.output_tokens,
-    )
 
 
 def _stands_for_the_same(newer: Summary, old: Summary) -> bool:
