@@ -234,13 +234,13 @@ async def rules_stand_verbatim(world: World) -> None:
     """9: every open rule is in the context of the turn that ended, verbatim; pins too, once a turn began after them."""
     state = await world.state
     rules = await read_rules(world.b.store, state)
-    lost = missing(rules.ledger, state.pieces, state.front.text)
+    lost = missing(rules.kept, state.pieces, state.front.text)
     assert not [entry for entry in lost if not entry.is_pin]
     if world.requests:
         said = "\n".join(content.text for content in world.requests[-1][0].messages)
         asked_last = world.requests[-1][0].conversation_id == world.b.conversation_id
         told = world.was_turn and asked_last
-        assert not told or all(entry.text in said for entry in rules.ledger.open_entries() if entry.is_pin)
+        assert not told or all(entry.text in said for entry in rules.kept.open_entries() if entry.is_pin)
 
 
 CHECKS: tuple[Callable[[World], Awaitable[None]], ...] = (

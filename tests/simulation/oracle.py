@@ -284,7 +284,7 @@ class Oracle:
         # Behind a message, or what the next turn is told first.
         told = [piece.injection for piece in state.pieces if isinstance(piece, MessagePiece)]
         told.append(news_of(state, rules))
-        absent_rules = missing(rules.ledger, state.pieces, state.front.text)
+        absent_rules = missing(rules.kept, state.pieces, state.front.text)
         if lost := [each for each in absent_rules if not any(each.text in text for text in told)]:
             self.world.problem("rule lost", lost[0].text)
 

@@ -308,7 +308,7 @@ async def test_a_rule_that_holds_again_after_a_roll_back_stands_in_its_block_aga
     await b.session.conversations.roll_back(b.conversation_id, MessageId(n_before))
     assert dict(await rule_states(b)) == {old: RuleState.OPEN}
     state = await b.session.contexts.state(b.conversation_id)
-    assert not missing((await read_rules(b.store, state)).ledger, state.pieces, state.front.text)
+    assert not missing((await read_rules(b.store, state)).kept, state.pieces, state.front.text)
     await ask(b, "Go on.")
     assert old in text_of(b.provider.seen[-1])
     assert new not in text_of(b.provider.seen[-1])
@@ -328,7 +328,7 @@ async def test_over_the_cap_the_oldest_rules_become_ordinary_text_and_the_user_i
     assert [entry.text for entry in found.demoted] == rules[:n_ordinary], "not the oldest became ordinary"
     assert told.rules == tuple(f"0.{n}" for n in range(n_ordinary))
     assert told.max_tokens == found.cap_tokens
-    assert [entry.text for entry in found.ledger.open_entries()] == rules[n_ordinary:]
+    assert [entry.text for entry in found.kept.open_entries()] == rules[n_ordinary:]
     assert all(rule in text_of(b.provider.seen[-1]) for rule in rules[n_ordinary:])
 
 

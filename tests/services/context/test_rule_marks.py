@@ -33,7 +33,7 @@ async def rules_of(b: Bench, conversation_id: ConversationId) -> list[str]:
     """As they are after a reload."""
     b.session.contexts.forget(conversation_id)
     rules = await read_rules(b.store, await b.session.contexts.state(conversation_id))
-    return [entry.text for entry in rules.ledger.open_entries()]
+    return [entry.text for entry in rules.kept.open_entries()]
 
 
 async def test_every_message_is_looked_at_once_whatever_is_loaded_again(bench: Opener) -> None:

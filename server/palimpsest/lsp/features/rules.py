@@ -34,7 +34,7 @@ async def withdraw(ls: PalimpsestServer, params: WithdrawParams) -> ListRulesRes
 async def _to_result(session: FolderSession, conversation_id: ConversationId, rules: StandingRules) -> ListRulesResult:
     state = await session.contexts.state(conversation_id)
     part = state.cut.estimator.part
-    open_texts = [entry.text for entry in rules.ledger.open_entries()]
+    open_texts = [entry.text for entry in rules.kept.open_entries()]
     return ListRulesResult(
         rules=[
             StandingRule(

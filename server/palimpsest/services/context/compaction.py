@@ -138,7 +138,7 @@ class Compactor:
         runs = [pieces[first:after] for first, after in choice.stretches]
         if runs:
             operation = operations.begin(choice.name, sum(map(_n_messages, runs)))
-            pieces = await self._write_runs(state, pieces, runs, rules.ledger, operation, now)
+            pieces = await self._write_runs(state, pieces, runs, rules.kept, operation, now)
         needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
         is_flood = sum(map(total_tokens, runs)) > sizes.flood and blocks_tokens(current) > 0
         has_grown = blocks_tokens(pieces) > sizes.blocks or is_flood
@@ -148,8 +148,8 @@ class Compactor:
         ):
             live = total_tokens(pieces) - blocks_tokens(pieces)
             size = min(sizes.merged, max(room - live, room // 4, 1))  # what is sent verbatim comes first
-            pieces = await self._merge(state, pieces, protected, size, rules.ledger, operations, now)
-        with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+            pieces = await self._merge(state, pieces, protected, size, rules.kept, operations, now)
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.kept.open_entries()}
         if total_tokens(pieces) > room:
             operation = operations.begin(HANDING_OVER)
             pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
@@ -180,7 +180,7 @@ class Compactor:
         current, kept, gone = leaving_out(self.settings, state, rules, limit_tokens)
         fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
-        with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+        with_rules = {MessageId(entry.id.message_id) for entry in rules.kept.open_entries()}
         kept = await asyncio.to_thread(hand_over, state, kept, room, with_rules.union(state.kept))
         now = state.estimate_of(front_of(state, rules, gone), kept)
         is_worse = now.upper > self._surely_free(state, limit_tokens) and now.upper >= state.estimate.upper
@@ -237,11 +237,11 @@ class Compactor:
         situation = replace(situation, preserve_recent=newest_then(self.settings, state, int(threshold)))
         for first, after in choice_of(self.settings, situation, target).stretches:
             run = rest = pieces[first:after]
-            while rest and (ahead := await self.writer.ready(state, rest, rules.ledger)) is not None:
+            while rest and (ahead := await self.writer.ready(state, rest, rules.kept)) is not None:
                 rest = [piece for piece in rest if piece.start >= ahead.end]
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
                 await self.writer.write_ahead(
-                    state, pending_summarization(self.settings, state, rest, pieces), rules.ledger
+                    state, pending_summarization(self.settings, state, rest, pieces), rules.kept
                 )
 
     async def on_request(self, context: WritableContext, pending: PendingSummarization) -> SummaryPiece | None:
@@ -251,7 +251,7 @@ class Compactor:
         with self.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
-            new = await self.writer.write(state, pending, rules.ledger, operation)
+            new = await self.writer.write(state, pending, rules.kept, operation)
             return await self._put_in(context, new, adopt, operations)
 
     async def write_again(
@@ -264,7 +264,7 @@ class Compactor:
         with self.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
-            new = await self.writer.write(state, pending, rules.ledger, operation)
+            new = await self.writer.write(state, pending, rules.kept, operation)
             return await self._put_in(context, new, lambda pieces, new: _exchanged(pieces, old, new), operations)
 
     async def complete(
@@ -275,7 +275,7 @@ class Compactor:
         rules = await read_rules_of_turn(self.store, state)
         with self.operations(state, state.budget.budget) as operations:
             operations.begin(MANUAL, _n_messages(pending.pieces))
-            new = await self.writer.complete(state, pending, written, rules.ledger, machine.monotonic_s())
+            new = await self.writer.complete(state, pending, written, rules.kept, machine.monotonic_s())
             return await self._put_in(context, new, adopt, operations)
 
     async def _put_in(
@@ -326,10 +326,10 @@ class Compactor:
         rules = await read_rules_of_turn(self.store, state)
         front = front_of(state, rules, left_out)
         plain = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in pieces]
-        lost = missing(rules.ledger, plain, front.text)
+        lost = missing(rules.kept, plain, front.text)
         if lost:
             blocks = [piece for piece in plain if isinstance(piece, SummaryPiece)]
-            headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.ledger)}
+            headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.kept)}
             plain = [headed[piece.start] if isinstance(piece, SummaryPiece) else piece for piece in plain]
         after = state.estimate_of(front, plain).mean
         cut = CutRecord(

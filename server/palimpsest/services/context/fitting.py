@@ -127,7 +127,7 @@ def least(
     done = 0
     for i, j in stretches:
         pieces += _shortened(current[done:i], request)
-        smallest = smallest_block(state, current[i:j], rules.ledger)
+        smallest = smallest_block(state, current[i:j], rules.kept)
         pieces += [smallest] if smallest.tokens < total_tokens(current[i:j]) else current[i:j]
         done = j
     pieces += _shortened(current[done:], request)

@@ -1,4 +1,4 @@
-"""The user's standing rules as they hold now, for one conversation: from its messages, pins and withdrawals."""
+"""The rules that hold in one conversation, derived from its messages, pins and withdrawals."""
 
 from __future__ import annotations
 
@@ -21,31 +21,28 @@ from palimpsest.storage.conversation.hidden_ranges import HiddenRange
 from palimpsest.storage.store import Store
 
 RULES_SHARE: Final = 0.15
-"""Of the budget: what standing rules may take; older ones over it become ordinary text, pins never."""
-
-
+"""Share of the budget that rules may take; older rules over it become ordinary text, pins never."""
 _BATCH: Final = 400
-"""Messages that are looked at before others have their turn."""
+"""Messages that are read before other work gets its turn."""
 _WORTH_KEEPING: Final = 100
-"""Messages looked at after which what was found is stored."""
+"""Messages read, from which on the result is stored."""
 
 
 async def read_rules(store: Store, state: ContextState) -> StandingRules:
-    """The rules as they hold now."""
+    """The rules that hold now."""
     return await _read_rules(store, state, None)
 
 
 async def read_rules_of_turn(store: Store, state: ContextState) -> StandingRules:
-    """The rules as they hold for the request that is being made."""
+    """The rules that hold for the request in preparation: by the pins and withdrawals that it was begun with."""
     return await _read_rules(store, state, state.commands)
 
 
 async def _read_rules(store: Store, state: ContextState, commands: Commands | None) -> StandingRules:
-    """`commands`: None for those of now. A message is looked at once, and what follows from all is derived again only
-    when something changed: the one costs about 1 ms a message, the other a rule.
+    """`commands`: None for those of now. Each message is read once, and rules are derived again only when something
+    changed: reading costs about 1 ms a message, deriving about 1 ms a rule.
 
-    Needs no lease: while this waits, a turn may add messages, a roll back may hide some, and another call may do the
-    same work.
+    Needs no lease: meanwhile a turn may add messages, a roll back may hide some, and another call may do the same work.
     """
     ruling = await _ruling(store, state)
 
@@ -64,8 +61,11 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
 
 
 async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...]:
-    """The user's messages that make or take back a rule, oldest first. In batches, so that others are answered while a
-    long conversation is looked through, and that is stored: the next one who loads it begins where this one ended."""
+    """The user's messages that set or take back a rule, oldest first.
+
+    A long conversation is read in batches, so that other work goes on, and the result is stored: the next load begins
+    where this one ended.
+    """
     until = MessageId(state.n_messages)
     if not state.ruling_until and until > _WORTH_KEEPING:
         known, since = await _remembered(store, state)
@@ -75,7 +75,7 @@ async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...
     while since < until:
         after = min(since + _BATCH, until)
         said = await store.read(message_log.read_user_messages, state.id, since, after)
-        found += await asyncio.to_thread(_those_that_rule, said) if said else ()
+        found += await asyncio.to_thread(_with_rulings, said) if said else ()
         if state.ruling_until == since:
             state.ruling, state.ruling_until = found, after
         n_looked_at += after - since
@@ -87,7 +87,7 @@ async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...
 
 
 async def _remembered(store: Store, state: ContextState) -> tuple[tuple[StoredMessage, ...], int]:
-    """What was found before, and how far."""
+    """The stored result of an earlier reading: its messages, and the id of the first message that was not read."""
     ids, until = await store.read(rule_marks.read, state.id, readers_version())
     found: tuple[StoredMessage, ...] = ()
     for chunk in (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH)):
@@ -96,16 +96,16 @@ async def _remembered(store: Store, state: ContextState) -> tuple[tuple[StoredMe
 
 
 def front_of(state: ContextState, rules: StandingRules, left_out: Sequence[tuple[MessageId, MessageId]]) -> Front:
-    """What stands in front after a re-cut."""
+    """The front of the next cut: the rules that a request holds before its messages."""
     return front(front_text(rules.lines(left_out)), state.tokenizer)
 
 
 def news_of(state: ContextState, rules: StandingRules) -> str:
-    """What the user ruled by command since the cut was chosen and no message of the context says; empty for nothing."""
+    """The pins and withdrawals since the cut was chosen that no message of the context states; empty for none."""
     told = [state.front.text, *(piece.injection for piece in state.pieces if isinstance(piece, MessagePiece))]
     return news_text(rules.lines(state.cut.left_out), rules.basis.commands.closed_pins, "\n".join(filter(None, told)))
 
 
-def _those_that_rule(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
-    """Those that make or take back a standing rule."""
+def _with_rulings(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """The messages that set or take back a rule."""
     return tuple(m for m in messages if read_rulings(m.content))

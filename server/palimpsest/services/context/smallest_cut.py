@@ -44,7 +44,7 @@ async def smallest_cut(
     """
     current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
     request = running_request(current)
-    with_rules = {MessageId(entry.id.message_id) for entry in rules.ledger.open_entries()}
+    with_rules = {MessageId(entry.id.message_id) for entry in rules.kept.open_entries()}
     fixed = request.union(with_rules)
     stretches = foldable(current)
     if not settings.infinity:
@@ -54,7 +54,7 @@ async def smallest_cut(
         return await _shown(state, front.tokens, kept, fixed, limit_tokens), gone
     front = front_of(state, rules, state.cut.left_out)
     quoting = replace(writer, summarizer=ExtractiveSummarizer())
-    smallest = [smallest_block(state, current[i:j], rules.ledger).tokens for i, j in stretches]
+    smallest = [smallest_block(state, current[i:j], rules.kept).tokens for i, j in stretches]
     verbatim = total_tokens(current) - sum(total_tokens(current[i:j]) for i, j in stretches)
     room = state.cut.estimator.raw_within(limit_tokens) - state.frame_tokens.total - front.tokens - verbatim
     spare = max(room - sum(smallest), 0)
@@ -63,10 +63,10 @@ async def smallest_cut(
         pieces: list[Piece] = []
         done = 0
         for i, j in stretches:
-            ruled = state.tokenizer.count(standing_rules(rules.ledger, current[i].start, current[j - 1].end))
+            ruled = state.tokenizer.count(standing_rules(rules.kept, current[i].start, current[j - 1].end))
             target = ruled + LEAST_LINES // 2 + int(share * spare / len(stretches))
             pending = PendingSummarization.of(current[i:j], target)
-            new = await quoting.write(state, pending, rules.ledger, operation)
+            new = await quoting.write(state, pending, rules.kept, operation)
             pieces += [*current[done:i], *(current[i:j] if new is None else [new])]
             done = j
         pieces += current[done:]

@@ -1,1 +1,1 @@
-"""What the user rules, in five languages: found in messages, taken back, and told in every request."""
+"""The rules of the user in five languages: found in messages, superseded and taken back, sent with every request."""

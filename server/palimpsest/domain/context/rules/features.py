@@ -1,8 +1,8 @@
-"""What a trained model sees of a sentence, and of a later sentence beside an older rule: names of features.
+"""The features that a trained model sees: those of a sentence, and those of a later sentence beside an older rule.
 
-Pure: the same text has the same features wherever it is read and trained. A sentence is seen by its words and pairs of
-words, or by its signs where no spaces part them; a pair of sentences with the words they share written as one sign, so
-that "drop =, unittest is enough" is seen whatever is dropped.
+Pure: a text has the same features in training and in use. The features of a sentence are its words and pairs of words,
+or its signs where no spaces separate words. In a pair of sentences the words that both share are written as one sign,
+so "drop =, unittest is enough" has the same features whatever is dropped.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from palimpsest.domain.context.rules.forms import Forms
 from palimpsest.domain.context.rules.languages import folded, has_han, n_words, plain, stem, stems, without_courtesy
 
 FEATURES_VERSION: Final = 4
-"""Grows whenever a text may have other features than before: the models are to be trained anew."""
+"""To be raised when any text gets other features than before; then all models are to be trained again."""
 _CODE = re.compile(r"`[^`\n]*`")
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]")
 _LATIN_RUN = re.compile(r"[a-z0-9_.-]+")
 _SPACE = re.compile(r"\s+")
 _FULL_STOPS: Final = ".!?:\u2026\u3002\uff01\uff1f"
 _SAME: Final = "="
-"""Stands for words that both sentences have."""
+"""The sign for words that both sentences have."""
 _HEAD: Final = 3
-"""Tokens at the beginning, where a sentence says what it is."""
+"""Tokens at the beginning, which say most about the kind of a sentence."""
 _LONG_STEM: Final = 5
-"""Letters of a stem that say which word it is."""
+"""Letters of a stem that identify its word."""
 _QUARTERS: Final = 4
-"""In so many steps a share is seen."""
+"""Steps in which the models see a share."""
 
 
 def of_sentence(text: str) -> frozenset[str]:
-    """What is seen of a sentence alone."""
+    """The features of a sentence alone."""
     tokens = _signs(text) if has_han(text) else _tokens(text)
     found = {_length(text), _end(text), *_runs(tokens, 2)}
     if has_han(text):
@@ -49,9 +49,9 @@ def of_sentence(text: str) -> frozenset[str]:
 
 
 def of_pair(older: str, newer: str, forms: Forms, *, near: bool, forbids: bool) -> frozenset[str]:
-    """What is seen of a sentence, in the language of `forms`, that was said after a rule; `near`: right after it.
+    """The features of a sentence in the language of `forms` that was said after a rule.
 
-    `forbids`: the rule is a prohibition; what is allowed again ends only those.
+    `near`: it was said right after the rule. `forbids`: the rule is a prohibition; a permission ends only those.
     """
     tokens, of_newer, of_older = (_shared_signs if has_han(newer) else _shared_words)(older, newer, forms)
     shares = f"{_quarter(of_newer)}{_quarter(of_older)}"
@@ -68,13 +68,13 @@ def of_pair(older: str, newer: str, forms: Forms, *, near: bool, forbids: bool) 
 
 
 def words_of(text: str) -> list[str]:
-    """Its words, or its signs, as they are seen."""
+    """The words of a text as the models see them; its signs in Chinese."""
     tokens = _signs(text) if has_han(text) else _tokens(text)
     return [token for token in tokens if token.isalpha()]
 
 
 def is_alike(stem: str, other: str) -> bool:
-    """Whether two stems are of one word or of words that hold it: languages join and bend them."""
+    """Whether two stems belong to one word or to compounds and inflections of it."""
     if stem == other:
         return True
     is_long = min(len(stem), len(other)) >= _LONG_STEM
@@ -82,7 +82,7 @@ def is_alike(stem: str, other: str) -> bool:
 
 
 def share_a_word(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether one of these stems is alike one of those."""
+    """Whether a stem of one group is alike a stem of the other."""
     if _pieces(some).isdisjoint(_pieces(others)):
         return False
     return any(is_alike(stem, other) for stem in some for other in others)
@@ -90,7 +90,7 @@ def share_a_word(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 @functools.lru_cache(maxsize=4_096)
 def _pieces(stems: tuple[str, ...]) -> frozenset[str]:
-    """Of which two stems that are alike have one in common: all are compared with all, and few are alike."""
+    """Pieces of stems. Two stems that are alike have one in common; this spares comparing all with all."""
     return frozenset(stem[at : at + _LONG_STEM] for stem in stems for at in range(max(1, len(stem) - _LONG_STEM + 1)))
 
 
@@ -104,7 +104,8 @@ def _signs(text: str) -> list[str]:
 
 
 def _shared_words(older: str, newer: str, forms: Forms) -> tuple[list[str], float, float]:
-    """The newer sentence with what it shares as one sign, and which shares of the newer and the older that is."""
+    """The tokens of the newer sentence with shared words as one sign, and the share of shared words among those of the
+    newer and of the older sentence."""
     known = stems(plain(older), forms)
     tokens: list[str] = []
     n_content, n_hit, hit = 0, 0, set[str]()
@@ -123,7 +124,7 @@ def _shared_words(older: str, newer: str, forms: Forms) -> tuple[list[str], floa
 
 
 def _shared_signs(older: str, newer: str, forms: Forms) -> tuple[list[str], float, float]:
-    """The same where no spaces part the words: two signs in a row are a word."""
+    """The same where no spaces separate words: two signs in a row count as a word."""
     older, newer = older.lower(), newer.lower()
     pairs = {older[at : at + 2] for at in range(len(older) - 1) if older[at : at + 2].isalnum()}
     shared = [False] * len(newer)

@@ -1,8 +1,8 @@
-"""The shape of a language's forms: by which words and patterns its sentences set rules, choose, and take back.
+"""The shape of a language's forms: the words and patterns by which its sentences set rules, choose and take back.
 
-A module a language fills this shape; the mechanism (`detection`, `superseding`) holds no word of any. A pattern that
-a language does not need matches nothing. Every pattern sees one sentence of at most `LONGEST_SENTENCE` characters, and
-none repeats an unbounded piece inside another, so matching is bounded.
+Each language has a module that fills this shape; the mechanism (`detection`, `supersession`) holds no word of any
+language. A pattern that a language does not need matches nothing. Every pattern sees one sentence of at most
+`LONGEST_SENTENCE` characters, and none repeats an unbounded piece inside another, so matching is bounded.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 LONGEST_SENTENCE: Final = 1_000
-"""Characters above which nothing is a rule, nor takes one back; it bounds the work."""
+"""Characters above which a sentence neither sets a rule nor takes one back, which bounds the work."""
 NOTHING: Final = re.compile(r"(?!)")
 
 
 def form(pattern: str) -> re.Pattern[str]:
-    """A pattern that does not care about capitals."""
+    """A pattern that ignores case."""
     return re.compile(pattern, re.I)
 
 
@@ -27,188 +27,192 @@ def words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
-    """What the grammar of a language does with a rule, by classes of words where `Forms` lists wordings. Matched at the
-    beginning of a clause unless the text says otherwise; `what` is the group that names what is meant."""
+    """Forms that follow from the grammar of a language, by classes of words where `Forms` lists wordings.
+
+    A pattern is matched at the beginning of a clause unless its text says otherwise. The group `what` names the thing
+    that is meant.
+    """
 
     request: re.Pattern[str] = NOTHING
     """A polite question that asks for a habit: what follows it is an order."""
     plea: re.Pattern[str] = NOTHING
-    """A wish, a duty of the reader or an announcement around an order, which follows it."""
+    """A wish, a duty of the reader or an announcement; an order follows it."""
     assent: re.Pattern[str] = NOTHING
-    """The message says yes to what was asked: a bare choice behind it is an answer."""
+    """The message says yes to a question: a bare choice behind it is an answer."""
     past: re.Pattern[str] = NOTHING
-    """Anywhere: told of a time that is over, so it sets nothing."""
+    """Anywhere: the sentence tells of a time that is over, so it sets nothing."""
     momentary: re.Pattern[str] = NOTHING
-    """Anywhere: of a step that is taken now."""
+    """Anywhere: the sentence is about a step that is taken now."""
     made: re.Pattern[str] = NOTHING
-    """An order to make something, and behind it what must hold of that."""
+    """An order to make one thing, followed by what must hold of it."""
     habitual: re.Pattern[str] = NOTHING
-    """A whole clause: duties and measures of kinds, and orders whose object is a kind."""
+    """A whole clause: a duty or a measure of a kind, or an order whose object is a kind."""
     barred: re.Pattern[str] = NOTHING
     """A whole clause that forbids a kind."""
     norms: tuple[re.Pattern[str], ...] = ()
     """Ways to state without a word of duty how things are done: a kind as the subject of a verb in the present, an
     order on a condition, a ranking, a division of labor. Weak: the words of the sentence must agree."""
     ended: tuple[re.Pattern[str], ...] = ()
-    """The choice of `what` is given up."""
+    """The clause gives the choice of `what` up."""
     unneeded: tuple[re.Pattern[str], ...] = ()
-    """To do `what` is asked for no more."""
+    """The clause no longer asks for `what`."""
     freed: tuple[re.Pattern[str], ...] = ()
-    """To do `what` is allowed from now on."""
+    """The clause allows `what` from now on."""
     numbers: frozenset[str] = frozenset()
     """Small numbers in words."""
     manners: frozenset[str] = frozenset()
-    """Of the rivals, ways to answer: to allow one gives up the other."""
+    """Those rivals that are ways to answer: allowing one gives up the other."""
     places: frozenset[str] = frozenset()
-    """Words behind which the one place or target of a thing stands."""
+    """Words that are followed by the only place or target of a thing."""
     placing: frozenset[str] = frozenset()
-    """Verbs of a sentence that ends in such a place, whatever word stands before it."""
+    """Verbs of a sentence that ends in such a place, whatever word precedes the place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forms:
-    """One language, and itself as a key of a cache: there is one of each, and its hundreds of words take long to hash.
+    """The forms of one language. There is one object a language, which is hashed by identity.
 
-    Patterns are matched at the beginning of a clause unless their text says otherwise."""
+    A pattern is matched at the beginning of a clause unless its text says otherwise.
+    """
 
     name: str
     markers: frozenset[str]
-    """Small words by which the language is known."""
+    """Small words that tell the language."""
     letters: frozenset[str] = frozenset()
-    """Letters that none of the other languages writes."""
+    """Letters that no other of the languages uses."""
 
     # -------------------------------------------------------------------------------------------- parts of a sentence
     lead_in: re.Pattern[str] = NOTHING
-    """What only introduces a sentence."""
+    """Words that only introduce a sentence."""
     scope: re.Pattern[str] = NOTHING
-    """Anywhere: for how long or where something holds."""
+    """Anywhere: a scope, which says for how long or where something holds."""
     opening_scope: re.Pattern[str] = NOTHING
-    """A scope that opens a sentence, with what parts it from the rest."""
+    """A scope that opens a sentence, with what separates it from the rest."""
     scope_alone: re.Pattern[str] = NOTHING
-    """A whole sentence that only says for how long or where the next one holds."""
+    """A whole sentence that is the scope of the next one."""
     clause: re.Pattern[str] = NOTHING
-    """Anywhere: behind it a clause begins."""
+    """Anywhere: a clause begins behind it."""
     aside: re.Pattern[str] = NOTHING
-    """Anywhere: behind it a sentence explains."""
+    """Anywhere: an explanation begins behind it."""
 
     # ------------------------------------------------------------------------------------------------ marks of a rule
     always: re.Pattern[str] = NOTHING
     always_we: re.Pattern[str] = NOTHING
-    """Anywhere in a sentence that is no story."""
+    """Anywhere in a sentence that is not a story."""
     tale: re.Pattern[str] = NOTHING
-    """Anywhere: telling or complaining, where "always" and "never" set nothing."""
+    """Anywhere: words of a story or a complaint, in which "always" and "never" set nothing."""
     forbid: re.Pattern[str] = NOTHING
     forbid_we: re.Pattern[str] = NOTHING
     """Anywhere."""
     no_kind: re.Pattern[str] = NOTHING
-    """A short sentence that wants none of a kind."""
+    """A short sentence that rules out a kind."""
     abandoned: re.Pattern[str] = NOTHING
     negative: re.Pattern[str] = NOTHING
-    """Anywhere: makes a rule a prohibition."""
+    """Anywhere: the rule is a prohibition."""
     condition: re.Pattern[str] = NOTHING
     order_after_condition: re.Pattern[str] = NOTHING
     kind: re.Pattern[str] = NOTHING
-    """Anywhere: a rule speaks of kinds."""
+    """Anywhere: words for a kind of thing, of which rules speak."""
     weak_kind: re.Pattern[str] = NOTHING
-    """Anywhere: of a kind where the object is."""
+    """Anywhere: words for a kind where the object is one."""
     each: re.Pattern[str] = NOTHING
-    """Anywhere: whenever something happens."""
+    """Anywhere: words for each time that something happens."""
     owed: re.Pattern[str] = NOTHING
     """Anywhere: must, should."""
     owed_kind: re.Pattern[str] = NOTHING
     """A subject that is a kind."""
     owed_bare: re.Pattern[str] = NOTHING
-    """A duty without a subject; where a task was set before it, it is the task's."""
+    """A duty without a subject; behind a task it is part of the task."""
     decided: re.Pattern[str] = NOTHING
     choice: re.Pattern[str] = NOTHING
-    """A rule that is told as a decision, and not as an order."""
+    """A rule that reports a decision and gives no order."""
     standing: re.Pattern[str] = NOTHING
-    """A sentence that states how things are done here."""
+    """A sentence that states how things are done."""
     habits: frozenset[str] = frozenset()
     """Verbs by which people order how things are done."""
     styles: frozenset[str] = frozenset()
-    """Of these, those whose bare object already is a kind: "use tabs"."""
+    """Those habits whose bare object is a kind already: "use tabs"."""
     actions: frozenset[str] = frozenset()
-    """Verbs of single actions: a rule only with "each", "before you" and their like."""
+    """Verbs of single actions: they make a rule only with "each", "before you" and the like."""
 
     # ---------------------------------------------------------------------------------------- marks of something else
     asked: re.Pattern[str] = NOTHING
     told: re.Pattern[str] = NOTHING
     """Guesses, suppositions, reports of what somebody else says."""
     told_within: re.Pattern[str] = NOTHING
-    """The same, anywhere."""
+    """Anywhere: the same as `told`."""
     task: re.Pattern[str] = NOTHING
-    """An order to make one thing: what must hold of it is no rule."""
+    """An order to make one thing. What must hold of that thing is no rule."""
     relative: re.Pattern[str] = NOTHING
-    """Anywhere: behind it stands what must hold of that thing."""
+    """Anywhere: what must hold of that thing follows."""
     one_thing: re.Pattern[str] = NOTHING
-    """A subject that is the one thing spoken of."""
+    """A subject that is one thing, of which the talk is."""
     once: re.Pattern[str] = NOTHING
-    """Anywhere: for this time only."""
+    """Anywhere: the sentence holds for this time only."""
     pointed: re.Pattern[str] = NOTHING
-    """About one thing that was just spoken of."""
+    """The clause points at one thing that was just mentioned."""
     specific: re.Pattern[str] = NOTHING
-    """Anywhere: one thing, not a kind."""
+    """Anywhere: words for one thing, not a kind."""
     determined: re.Pattern[str] = NOTHING
     """An order with one thing as its object."""
     purpose: re.Pattern[str] = NOTHING
-    """Anywhere: behind it stands what for, or where, no longer what."""
+    """Anywhere: the object ends, and a purpose or a place follows."""
 
     # -------------------------------------------------------------------------------------------------- changed minds
     restated: re.Pattern[str] = NOTHING
-    """A bare choice; it is one only in a sentence that says it is a change."""
+    """A bare choice, which counts only in a sentence that says that it changes something."""
     turned: re.Pattern[str] = NOTHING
-    """A word of change, and behind it nothing but `what`: a choice where that names one of `rivals`."""
+    """A word of change followed by nothing but `what`: a choice where that names one of `rivals`."""
     heading: re.Pattern[str] = NOTHING
-    """Says how things are here, so that a kind named in a later clause is wanted or not wanted."""
+    """An opening about how things are here, so that a later clause which names a kind wants it or rules it out."""
     change: re.Pattern[str] = NOTHING
     """Anywhere: the sentence replaces something said before."""
     instead: re.Pattern[str] = NOTHING
-    """Anywhere: in place of what was said just before, which it does not name."""
+    """Anywhere: the sentence replaces what was said just before, which it does not name."""
     withdrawn: re.Pattern[str] = NOTHING
-    """Takes back the rule its words are about."""
+    """The clause takes back the rule that its words are about."""
     unnamed: re.Pattern[str] = NOTHING
-    """Takes back what was said just before, without a name."""
+    """The clause takes back what was said just before and does not name it."""
     sweeping: re.Pattern[str] = NOTHING
-    """Anywhere: waves away all that was said and names no subject; it takes back nothing."""
+    """Anywhere: the sentence waves away everything and names no subject, so it takes back nothing."""
     passed_on: re.Pattern[str] = NOTHING
-    """Anywhere before a colon: what follows are words of somebody else."""
+    """Anywhere before a colon: words of somebody else follow."""
     said_myself: re.Pattern[str] = NOTHING
-    """Anywhere before a colon: what follows are the user's own words after all."""
+    """Anywhere before a colon: the user's own words follow after all."""
     dropped: tuple[re.Pattern[str], ...] = ()
-    """Gives up the choice that the last group names."""
+    """The clause gives up the choice that the last group names."""
     permitted: re.Pattern[str] = NOTHING
-    """Allows something again."""
+    """The clause allows something again."""
     about: re.Pattern[str] = NOTHING
     """Anywhere: words of a withdrawal that do not say which rule."""
     rule_noun: re.Pattern[str] = NOTHING
-    """Anywhere: speaks of a rule, so that one without a name may be meant."""
+    """Anywhere: a noun for a rule, so that a rule without a name may be meant."""
     rejected: tuple[re.Pattern[str], ...] = ()
-    """Anywhere: the last group is what is turned down in favor of something else."""
+    """Anywhere: the last group names what is turned down in favor of something else."""
     chosen: tuple[re.Pattern[str], ...] = ()
-    """Anywhere: `what` is chosen, `purpose` is what for; the purpose may be missing."""
+    """Anywhere: the group `what` is chosen for the group `purpose`, which may be missing."""
     scopes: frozenset[str] = frozenset()
     """Stems of purposes for which many things can be chosen."""
     rivals: tuple[frozenset[str], ...] = ()
-    """Stems of which only one can be chosen."""
+    """Groups of stems of which only one can be chosen."""
     topics: frozenset[str] = frozenset()
-    """Stems that say what such a choice is about."""
+    """Stems for the matter of such a choice: "indent", "quotes"."""
 
     # ---------------------------------------------------------------------------------------------------- words
     stop: frozenset[str] = frozenset()
     """Words that do not say what a rule is about."""
     suffixes: tuple[str, ...] = ()
-    """Of inflection, the longest first."""
+    """Endings of inflection, the longest first."""
     doubling: frozenset[str] = frozenset()
     """Suffixes before which a consonant is doubled."""
     participle: re.Pattern[str] | None = None
-    """A whole word whose first group is its stem."""
+    """A whole word, a participle; the first group is its stem."""
     alike: tuple[tuple[str, str], ...] = ()
-    """Ends of stems that are spelled in two ways, and the way that is kept."""
+    """Pairs of the endings of stems that are spelled in two ways: an ending and the one that replaces it."""
     enclitic: re.Pattern[str] = NOTHING
-    """Anywhere in a verb: a pronoun that is joined to its end."""
+    """Anywhere in a verb: a pronoun joined to its end."""
     elided: str = ""
-    """Articles and their like that are joined to a noun by an apostrophe, as alternatives of a pattern."""
+    """Articles and the like that an apostrophe joins to a noun, as alternatives of a pattern."""
     usage: Usage = Usage()
     known_by: frozenset[str] = field(init=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from palimpsest.domain.context.rules import german_words
 from palimpsest.domain.context.rules.forms import Forms, form, words
 from palimpsest.domain.context.rules.german_usage import USAGE
 
@@ -61,15 +62,7 @@ _PASSED_ON = form(
 _SAID_MYSELF = form(r"\bich (?:schon |bereits )?(?:sagte|sage|schrieb|gesagt)\b|\bhab\w* ich gesagt\b|\bich gesagt\b")
 GERMAN: Final = Forms(
     name="German",
-    markers=words(
-        "in diese diesem diesen dieser dieses"
-        " der die das den dem des und oder ist sind war nicht kein keine keinen ein eine einen"
-        " einem einer wir ich du ihr"
-        " mir mich dir uns es im am zu zum zur auf aus bei mit von für über unter nach vor wenn dass weil"
-        " immer nie niemals stets bitte nur auch noch doch jetzt ab statt anstatt anstelle muss musst müssen soll"
-        " sollst sollen darf darfst dürfen jede jeder jedes jeden alle allen lass nehmen mehr wieder lieber"
-        " werden wird haben hat sich sie bleiben wo bevor stattdessen kann kannst"
-    ),
+    markers=german_words.MARKERS,
     letters=frozenset("äöß"),
     lead_in=form(
         r"(?:(?:ach|und|aber|also|so|dann|na|nun|ok(?:ay)?|ja|nein(?=[,.!;:])|gut|danke|übrigens"
@@ -213,24 +206,9 @@ GERMAN: Final = Forms(
         r"|[\w.+#-]+ bitte, kein\w* [\w.+#-]+\W*$|\w+e \w+,? bitte\W*$|ersetzt [\w.+#-]+ [\w.+#-]+"
         r"|[\w-]+e [\w-]+n? (?:nicht|nie) \w+en\W*$"
     ),
-    habits=words(
-        "fass verwende verwendet benutze benutzt nutze nutzt nimm nehmt schreib schreibe schreibt"
-        " halte halt haltet führ führe setz"
-        " setze stell stelle frag frage antworte antwort sprich rücke rück bevorzuge vermeide"
-        " nenn nenne benenne formatiere"
-        " erklär erkläre zeig zeige füge füg gib bleib bleibe begrenze beschränke logge dokumentiere lass lege leg"
-        " behandle kennzeichne beginne beende fasse sag sage rebase squashe merge committe"
-    ),
-    styles=words(
-        "verwende verwendet benutze benutzt nutze nutzt nimm nehmt schreib schreibe antworte"
-        " antwort sprich rücke rück bevorzuge"
-        " vermeide benenne nenne bleib bleibe beschränke begrenze"
-    ),
-    actions=words(
-        "teste prüfe prüf lösche lösch erstelle erstell füge starte push pushe aktualisiere lies"
-        " dokumentier kommentier generier aktualisier formatier validier regenerier lasse warte warne melde"
-        " schick schicke"
-    ),
+    habits=german_words.HABITS,
+    styles=german_words.STYLES,
+    actions=german_words.ACTIONS,
     asked=form(
         r"(?:kann|kannst|könnte|könntest|könnten|sollen|sollten|soll|sollte|würde|würdest|willst"
         r"|hast|habt|ist|sind|hat|warum|wieso|wie|was|welche\w?"
@@ -383,63 +361,11 @@ GERMAN: Final = Forms(
         ),
     ),
     scopes=words("cod projekt repo datei sitzung all funktion klass test"),
-    rivals=tuple(
-        words(group)
-        for group in (
-            "tab leerzeich",
-            "metrisch imperial",
-            "einfach doppelt",
-            "camelcas snake_cas kebab-cas pascalcas",
-            "npm yarn pnpm bun",
-            "pip poetry uv conda",
-            "pytest unittest nos",
-            "merg rebas squash",
-            "englisch deutsch französisch spanisch italienisch chinesisch",
-            "förmlich informell locker formell",
-            "kurz knapp lang ausführlich",
-        )
-    ),
+    rivals=german_words.RIVALS,
     topics=words("einrück einheit anführungszeich nam paket sprach antwort formatier"),
-    stop=words(
-        "der die das den dem des und oder ist sind war nicht kein keine keinen keinem ein eine"
-        " einen einem einer eines wir ich du ihr"
-        " mir mich dir dich uns es im am an zu zum zur auf aus bei beim mit von für über unter"
-        " nach vor wenn dass weil immer nie"
-        " niemals stets bitte nur auch noch doch jetzt nun ab sofort statt anstatt anstelle muss"
-        " musst müssen soll sollst sollen"
-        " darf darfst dürfen kann kannst jede jeder jedes jeden jedem alle allen lass lassen"
-        " mehr wieder lieber werden wird haben"
-        " hat sich sie bevor stattdessen verwende verwenden verwendet benutze benutzen benutzt"
-        " nutze nutzen nutzt nimm nehmen nehmt"
-        " so da als in um was wie wo länger höchstens mindestens maximal grundsätzlich uns unser unsere okay gut"
-        " ganz sehr dies diese dieser dieses diesem diesen projekt repository in zukunft bleiben"
-        " bleib bei brauchst brauchen braucht"
-        " habe gesagt mal ja halt einfach sinnvoll immer möglich entschieden entscheidung"
-        " gegenüber bevorzuge setzen umgestiegen"
-    ),
+    stop=german_words.STOP,
     doubling=frozenset(),
-    suffixes=(
-        "ungen",
-        "ung",
-        "ieren",
-        "iere",
-        "ier",
-        "iert",
-        "est",
-        "ene",
-        "enen",
-        "ens",
-        "en",
-        "er",
-        "em",
-        "es",
-        "et",
-        "st",
-        "t",
-        "e",
-        "s",
-        "n",
-    ),
+    suffixes=german_words.SUFFIXES,
     participle=form(r"ge(?!b|n|s?ch|w|d|h)(\w{4,})t"),
     usage=USAGE,
 )

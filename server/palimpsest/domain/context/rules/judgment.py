@@ -1,8 +1,8 @@
-"""What trained models say of a sentence: whether it sets a rule, whether it may end one, and which.
+"""The judgment of trained models: whether a sentence sets a rule, may end some rule, and ends a given rule.
 
-A linear model a language: the sum of the weights of what is seen (`rules.features`, and the marks the forms leave) is
-the logarithm of the odds, which is what the functions return. `benchmarks/rules/train.py` makes the weights, of the
-sentences in its folder; they are read once, when the first sentence of their language is judged.
+Each language has three linear models. The sum of the weights of the features (`rules.features`, and the marks of
+`scoring`) is the logarithm of the odds, which the functions return. `benchmarks/rules/train.py` makes the weights from
+the sentences in its folder; they are read when the first sentence of their language is judged.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ SCALE: Final = 100
 """Weights are whole hundredths."""
 _PAIRS_REMEMBERED: Final = 16_384
 _KNOWN_SHARE: Final = 0.34
-"""Of the words of a sentence."""
+"""Share of the words of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of one language: by feature, in hundredths."""
+    """The models of one language: weights by feature, in hundredths."""
 
     rule: Mapping[str, int]
     turn: Mapping[str, int]
     end: Mapping[str, int]
     features_version: int
     trained_on: str
-    """The digest of the sentences."""
+    """Digest of the sentences."""
 
 
 @functools.cache
 def weights_of(forms: Forms) -> Weights:
-    """The model of a language."""
+    """The models of a language."""
     return Weights(**json.loads(_read(f"{forms.name.lower()}.json")))
 
 
 @functools.cache
 def version() -> str:
-    """Of all models together: another one whenever any of them was trained on something else."""
+    """The version of all models together, which changes with the sentences that any of them is trained on."""
     return _read("version.txt").strip()
 
 
@@ -54,22 +54,22 @@ def _read(name: str) -> str:
 
 
 def rule_odds(text: str, marks: Iterable[str], forms: Forms) -> float:
-    """That the sentence sets a standing rule. `marks`: what the forms say of it."""
+    """Log odds that the sentence sets a rule. `marks`: what its form says (`scoring.marks_of`)."""
     return _odds(weights_of(forms).rule, (*features.of_sentence(text), *marks))
 
 
 def turn_odds(text: str, marks: Iterable[str], forms: Forms) -> float:
-    """That the sentence, which is no rule, ends one."""
+    """Log odds that the sentence, which sets no rule, ends one."""
     return _odds(weights_of(forms).turn, (*features.of_sentence(text), *marks))
 
 
 def knows(text: str, forms: Forms) -> bool:
-    """Whether the model of the language has seen enough of the words: else they are likelier of another language."""
+    """Whether the model of the language knows enough of the words; if not, the text is likely in another language."""
     return known_share(text, forms) > _KNOWN_SHARE
 
 
 def known_share(text: str, forms: Forms) -> float:
-    """Of the words, those that the model of the language has seen; 0 where there are none."""
+    """The share of the words that the model of the language knows; 0 where there are no words."""
     weights = weights_of(forms).rule
     words = features.words_of(text)
     return sum(word in weights for word in words) / max(1, len(words))
@@ -77,14 +77,14 @@ def known_share(text: str, forms: Forms) -> float:
 
 @functools.lru_cache(maxsize=4_096)
 def language_of(text: str) -> Forms:
-    """Of the languages that a sentence may be in by its small words, the one whose model has seen the most of it."""
+    """The language whose model knows most words of a text, among those that its small words allow."""
     languages = languages_of(text)
     return languages[0] if len(languages) == 1 else max(languages, key=lambda forms: known_share(text, forms))
 
 
 @functools.lru_cache(maxsize=_PAIRS_REMEMBERED)
 def end_odds(older: str, newer: str, *, near: bool, forbids: bool) -> float:
-    """That a later sentence ends a rule. `near`: nothing but an answer was said between; `forbids`: it is a ban."""
+    """Log odds that a later sentence ends a rule. `near`: only an answer was between; `forbids`: the rule forbids."""
     forms = language_of(newer)
     return _odds(weights_of(forms).end, features.of_pair(older, newer, forms, near=near, forbids=forbids))
 

@@ -1,4 +1,4 @@
-"""The languages whose forms are known, which of them a sentence is in, and the words that say what it is about."""
+"""The languages of rules: which of them a sentence is in, and the stems of its words."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _NOT_PLAIN: Final = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u00a0": " ", 
 
 
 def is_han(sign: str) -> bool:
-    """Whether it is a Chinese sign."""
+    """Whether a character is a Chinese sign."""
     return _HAN.match(sign) is not None
 
 
 def has_han(text: str) -> bool:
-    """Whether a Chinese sign is in it."""
+    """Whether a text holds a Chinese sign."""
     return _HAN.search(text) is not None
 
 
 def folded(text: str) -> str:
-    """Small letters without accents: they come and go with inflection, and with the keyboard."""
+    """A lower-case text without accents, which come and go with inflection and with keyboards."""
     return text.translate(_FOLDED)
 
 
 def plain(text: str) -> str:
-    """The text with plain apostrophes and spaces; as long as before."""
+    """The text with plain apostrophes and spaces; its length stays."""
     return text.translate(_NOT_PLAIN)
 
 
@@ -50,14 +50,16 @@ _COURTESY = re.compile(
 
 
 def without_courtesy(text: str) -> str:
-    """The sentence without thanks and pleas at its end, which say nothing of what it asks for."""
+    """The sentence without thanks and pleas at its end."""
     return _COURTESY.sub("", text) or text
 
 
 @functools.lru_cache(maxsize=4_096)
 def languages_of(text: str) -> tuple[Forms, ...]:
-    """The languages that have the most of a sentence's small words and letters, English first. Several only where they
-    have the same number: all that are written with Latin letters where none has any."""
+    """The languages that share the most small words and letters with a sentence, English first.
+
+    Several where they share equally many: all languages with Latin letters where the sentence has none of these words.
+    """
     if has_han(text):
         return (CHINESE,)
     lower = plain(text).lower()
@@ -70,7 +72,7 @@ def languages_of(text: str) -> tuple[Forms, ...]:
 
 @functools.lru_cache(maxsize=4_096)
 def stems(text: str, forms: Forms) -> tuple[str, ...]:
-    """Stems of the words that say what a text is about, in its order, each once."""
+    """Stems of the words that say what a text is about, in the order of the text, each once."""
     found = _pieces(text, forms) if forms is CHINESE else _content_words(text, forms)
     return tuple(dict.fromkeys(stem(word, forms) for word in found))
 
@@ -89,12 +91,12 @@ def manners_of(forms: Forms) -> frozenset[str]:
 
 @functools.cache
 def topics_of(forms: Forms) -> frozenset[str]:
-    """Stems that say what such a choice is about."""
+    """Stems for the matter of a choice between rivals."""
     return frozenset(each for word in forms.topics for each in (folded(word), stem(word, forms)))
 
 
 def n_words(text: str) -> int:
-    """Words; where no spaces part them, every two signs count as one."""
+    """The number of words; two Chinese signs count as one."""
     return len(WORD.findall(text)) + len(_HAN.findall(text)) // 2
 
 
@@ -115,7 +117,7 @@ def _stop_pattern(forms: Forms) -> re.Pattern[str]:
 
 
 def _pieces(text: str, forms: Forms) -> list[str]:
-    """Words of a text without spaces: runs between its small words, in pairs of signs where they are long."""
+    """Words of a Chinese text: the runs between its small words, cut into pairs of signs where they are long."""
     found: list[str] = []
     for match in _HAN_OR_WORD.finditer(text.lower()):
         if not _HAN.match(match[0]):

@@ -1,6 +1,6 @@
-"""What of a typed text is somebody else's words: quoted, or passed on behind a colon.
+"""The parts of a typed text that are somebody else's words: quoted, or passed on behind a colon.
 
-Who takes back a rule must say so in words of their own; words that are only shown take back nothing.
+Only the user's own words take back a rule; words that are merely shown take back nothing.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _COLON = re.compile(r":(?=\s|$|[\"'\u201c\u201e\u00ab\u2018])|\uff1a")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _SENTENCE_START = re.compile(r"[\n.!?\u3002\uff01\uff1f]")
 _FEWEST_WORDS: Final = 3
-"""Of a quote that says something; what is shorter is a name."""
+"""Words of a quote that says something; a shorter one is a name."""
 
 
 def without_foreign(text: str, start: int, end: int) -> str:
-    """That piece of a message's text, with blanks in place of what is somebody else's."""
+    """A piece of the text of a message with blanks in place of somebody else's words."""
     piece = text[start:end]
     for first, last in _foreign_spans(text):
         if first < end and start < last:
@@ -41,13 +41,13 @@ def without_foreign(text: str, start: int, end: int) -> str:
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether that piece of a message's text stands in quotes, or begins within them; code is shown so, too."""
+    """Whether a piece of the text of a message is in quotes or begins within them; backticks are quotes as well."""
     return any(first < start < last or (first == start and end <= last) for first, last in _quotes(text))
 
 
 @functools.lru_cache(maxsize=2)
 def _foreign_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Of a message; asked for by each of its sentences."""
+    """The spans of somebody else's words in a message; remembered for its sentences."""
     return tuple(_find_foreign(text))
 
 

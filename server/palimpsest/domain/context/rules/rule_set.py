@@ -1,9 +1,9 @@
-"""The ledger: every standing rule of a conversation, and which of them still hold.
+"""The rule set of a conversation: every rule that was set, and which rules still hold.
 
-Derived from the messages each time, and the same each time; only pins and the user's withdrawals are stored. A later
-rule supersedes an earlier one only where the two cannot both be followed: losing a rule is worse than keeping two.
-An open entry stands verbatim in its own message while that is live and whole, else in the block that covers the
-message, whose text begins with `standing_rules`; a pin that comes from no message stands in front of the pieces.
+It is derived from the messages each time, with the same result; only pins and withdrawals by command are stored. A
+later rule supersedes an earlier one only where the two cannot both be followed: losing a rule is worse than keeping
+two. An open rule is sent verbatim: in its own message while that is sent whole, else in the summary of the message,
+which begins with `standing_rules`; a pin that comes from no message is sent before the conversation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from palimpsest.domain.messages import MessageId
 
 HEADING: Final = "## Standing rules"
 NO_MESSAGE: Final = MessageId(-1)
-"""Where a pin stands that comes from no message."""
+"""The message id of a pin that comes from no message."""
 _ITEM_OVERHEAD_TOKENS: Final = 8
 
 _ITEM = re.compile(r"- \[(-?\d+)\.(\d+)(?: \+(\d+))?\] (.*)")
@@ -39,11 +39,11 @@ class RuleState(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class RuleId:
-    """Sorts as entries were made, pins that come from no message first."""
+    """Sorts in the order in which rules were set, after the pins that come from no message."""
 
     message_id: MessageId
     index: int
-    """Among the message's rules; the pin's number where `message_id` is NO_MESSAGE."""
+    """The place among the rules of the message, from 0; the number of the pin where `message_id` is NO_MESSAGE."""
 
     def __str__(self) -> str:
         return f"{self.message_id}.{self.index}"
@@ -52,12 +52,12 @@ class RuleId:
 @dataclass(frozen=True, slots=True)
 class Pin:
     number: int
-    """Never used again after an unpin."""
+    """Not used again after the pin is removed."""
     text: str
 
     @property
     def entry(self) -> StandingRule:
-        """As an entry of its own, for a pin that comes from no message."""
+        """The pin as an entry of its own, where it comes from no message."""
         return StandingRule(RuleId(NO_MESSAGE, self.number), self.text, is_pin=True)
 
 
@@ -68,19 +68,19 @@ class StandingRule:
     """As the user wrote it."""
     state: RuleState = RuleState.OPEN
     superseded_by: RuleId | None = None
-    """The later entry; None also where a sentence that is no rule took it back."""
+    """The later entry; None where the rule holds, or a sentence that is no rule took it back."""
     ended_by: MessageId | None = None
-    """The message whose words superseded it or took it back; None where it holds, or a command took it back."""
+    """The message that superseded the rule or took it back; None where the rule holds, or a command took it back."""
     is_pin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
     entries: tuple[StandingRule, ...]
-    """All of them, by id."""
+    """All rules, by id."""
 
     def open_entries(self, within: range | None = None) -> tuple[StandingRule, ...]:
-        """The entries that hold, by id; those of the given message ids where a range is given."""
+        """The rules that hold, by id; `within`: only those of these messages."""
         return tuple(
             entry
             for entry in self.entries
@@ -88,7 +88,7 @@ class RuleSet:
         )
 
     def without(self, dropped: Collection[StandingRule]) -> RuleSet:
-        """The ledger without what the cap made ordinary facts."""
+        """The rule set without some rules, which the cap made ordinary text."""
         ids = {entry.id for entry in dropped}
         return RuleSet(tuple(entry for entry in self.entries if entry.id not in ids))
 
@@ -100,10 +100,10 @@ class _Detected:
 
 
 def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Collection[RuleId]) -> RuleSet:
-    """The ledger of a conversation. `messages` are the visible ones, oldest first.
+    """The rule set of a conversation. `messages`: the visible messages, oldest first; `withdrawn`: by command.
 
-    A pin whose text is that of a detected entry protects the newest such entry; any other pin is an entry of its own.
-    What a pin protects is superseded and withdrawn by the user's command only, never by a sentence.
+    A pin with the text of a detected rule protects the newest such rule; any other pin is an entry of its own. Only the
+    user's command ends what a pin protects, never a sentence.
     """
     pin_of = {pin.text: pin for pin in pins}
     found: dict[RuleId, _Detected] = {}
@@ -134,7 +134,7 @@ def build(messages: Iterable[StoredMessage], pins: Iterable[Pin], withdrawn: Col
 def _supersede(
     found: dict[RuleId, _Detected], new: _Detected, taken_back: Iterable[RuleId], pinned: Collection[str]
 ) -> None:
-    """Adds the new rule, and closes what it takes the place of: also what its own sentence took back."""
+    """Adds the new rule and ends the rules that it replaces, among them those that its own sentence took back."""
     newest = _newest_before(found, new.entry.id.message_id)
     for old in list(found.values()):
         is_repeat = old.rule.text == new.rule.text
@@ -157,7 +157,7 @@ def _ended(entry: StandingRule, by: RuleId) -> StandingRule:
 def _take_back(
     found: dict[RuleId, _Detected], withdrawal: Withdrawal, message_id: MessageId, pinned: Collection[str]
 ) -> list[RuleId]:
-    """Withdraws what the words name, or the newest open rule where they name nothing."""
+    """Ends the rules that the words name, or the newest open rule where they name none; returns the ids."""
     live = [each for each in found.values() if each.entry.state is RuleState.OPEN and each.rule.text not in pinned]
     if withdrawal.subject_words or withdrawal.is_judged:
         newest = _newest_before(found, message_id)
@@ -180,7 +180,7 @@ def _take_back(
 
 
 def _newest_before(found: Mapping[RuleId, _Detected], message_id: MessageId) -> RuleId | None:
-    """The last rule of an earlier message that holds."""
+    """The newest open rule of an earlier message."""
     return max(
         (
             each.entry.id
@@ -192,10 +192,10 @@ def _newest_before(found: Mapping[RuleId, _Detected], message_id: MessageId) -> 
 
 
 def over_cap(entries: Iterable[StandingRule], cap_tokens: int, count: CountText) -> tuple[StandingRule, ...]:
-    """The detected entries that must become ordinary facts, so that the rest takes at most `cap_tokens` raw tokens.
+    """The detected rules that must become ordinary text, so that the rest takes at most `cap_tokens` raw tokens.
 
-    In the order in which they go: those that no longer hold first, oldest first. Pins count and never go, so the rest
-    may still be over the cap: then pinning more is to be refused.
+    In the order in which they go: closed ones first, oldest first. Pins count and never go, so the rest may still be
+    over the cap; then another pin is to be refused.
     """
     kept = list(entries)
     total = sum(_size(entry, count) for entry in kept)
@@ -210,7 +210,7 @@ def over_cap(entries: Iterable[StandingRule], cap_tokens: int, count: CountText)
 
 
 def pin_tokens(entries: Iterable[StandingRule], count: CountText) -> int:
-    """Raw tokens of the pins among them: what no cap can take away."""
+    """Raw tokens of the open pins among the entries, which no cap removes."""
     return sum(_size(entry, count) for entry in entries if entry.is_pin and entry.state is RuleState.OPEN)
 
 
@@ -218,21 +218,21 @@ def _size(entry: StandingRule, count: CountText) -> int:
     return count(entry.text) + _ITEM_OVERHEAD_TOKENS
 
 
-def standing_rules(ledger: RuleSet, start: int, end: int) -> str:
-    """The section that heads a summary of the messages [start, end); empty when no rule of them is open.
+def standing_rules(rules: RuleSet, start: int, end: int) -> str:
+    """The first section of a summary of the messages [start, end); empty where none of their rules is open.
 
     A rule of several lines is kept as written; its item says how many lines follow, so `split_standing_rules` reads
-    back any text. `standing_rules(ledger, NO_MESSAGE, 0)` are the pins that come from no message.
+    any text back. `standing_rules(rules, NO_MESSAGE, 0)` holds the pins that come from no message.
     """
     items = []
-    for entry in ledger.open_entries(range(start, end)):
+    for entry in rules.open_entries(range(start, end)):
         n_more = entry.text.count("\n")
         items.append(f"- [{entry.id}{f' +{n_more}' if n_more else ''}] {entry.text}")
     return "\n".join([HEADING, *items]) if items else ""
 
 
 def split_standing_rules(text: str) -> tuple[tuple[tuple[RuleId, str], ...], str]:
-    """The rules at the head of a summary's text, and the rest of it. A text without the section is all rest."""
+    """The rules in the first section of a summary's text, and the rest of the text: all of it without one."""
     lines = text.split("\n")
     if lines[0] != HEADING:
         return (), text
@@ -246,17 +246,17 @@ def split_standing_rules(text: str) -> tuple[tuple[tuple[RuleId, str], ...], str
     return tuple(rules), "\n".join(lines[position:])
 
 
-def missing(ledger: RuleSet, pieces: Sequence[Piece], front: str = "") -> tuple[StandingRule, ...]:
-    """The open entries that do not stand verbatim where they must; empty in every sound context.
+def missing(rules: RuleSet, pieces: Sequence[Piece], front: str = "") -> tuple[StandingRule, ...]:
+    """The open rules that are not verbatim where they must be; empty in every sound context.
 
-    That is the piece that covers the entry's message; `front`, which the request holds before the pieces, for a pin
-    that comes from no message and where the message is left out.
+    A rule must be in the piece that covers its message. A pin that comes from no message, and a rule whose message is
+    left out, must be in `front`, the text that a request holds before its pieces.
     """
     lost: list[StandingRule] = []
     rest = iter(pieces)
     piece: Piece | None = next(rest, None)
     text: str | None = None
-    for entry in ledger.open_entries():
+    for entry in rules.open_entries():
         if entry.id.message_id == NO_MESSAGE:
             if entry.text not in front:
                 lost.append(entry)

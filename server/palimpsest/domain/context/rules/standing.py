@@ -1,7 +1,7 @@
-"""What stands in front of the conversation in a request: what the user ruled that no message there can say.
+"""The rules that a request holds before its messages, because no message in it states them.
 
-Pins come from no message; rules whose message is left out have none any more; and that a rule was taken back by command
-stands nowhere else. All of it is the user's own word, so it is sent as what the user says.
+These are pins, which come from no message, rules whose message is left out, and rules that a command took back. All are
+the user's own words, so they are sent in the user's role.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TAKEN_BACK: Final = "No longer in force: "
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What the user has ruled by command, at one moment."""
+    """The pins and withdrawals by command, at one moment."""
 
     pins: tuple[Pin, ...] = ()
     closed_pins: tuple[Pin, ...] = ()
@@ -43,16 +43,16 @@ class Commands:
 
 @dataclass(frozen=True, slots=True)
 class RulesBasis:
-    """What the standing rules of a conversation follow from."""
+    """Everything that the rules of a conversation are derived from."""
 
     messages: tuple[StoredMessage, ...]
-    """Of the user, visible, that make or take back a rule; oldest first."""
+    """The visible messages of the user that set or take back a rule, oldest first."""
     commands: Commands
     cap_tokens: int
-    """Raw tokens that standing rules may take."""
+    """Raw tokens that rules may take."""
 
     def is_same(self, other: RulesBasis) -> bool:
-        """Quick, because messages are compared by what they are, not by what they say."""
+        """Whether both are equal; quick, because messages are compared by their ids."""
         ids = [(message.conversation_id, message.id) for message in self.messages]
         others = [(message.conversation_id, message.id) for message in other.messages]
         return ids == others and replace(self, messages=()) == replace(other, messages=())
@@ -60,52 +60,52 @@ class RulesBasis:
 
 @dataclass(frozen=True, slots=True)
 class StandingRules:
-    """The ledger of one conversation, and what the user said about it by command."""
+    """The rules of one conversation, and which of them every request states."""
 
     basis: RulesBasis
     whole: RuleSet
     """Every rule."""
     demoted: tuple[StandingRule, ...]
-    """Those that became ordinary text, because all together are over their share."""
+    """The rules that became ordinary text, because all together are over the cap."""
     pin_tokens: int
     """Raw tokens of the pins."""
 
     @property
-    def ledger(self) -> RuleSet:
-        """The rules that stand in every request."""
+    def kept(self) -> RuleSet:
+        """The rules that every request states."""
         return self.whole.without(self.demoted)
 
     @property
     def cap_tokens(self) -> int:
-        """Raw tokens that standing rules may take."""
+        """Raw tokens that rules may take."""
         return self.basis.cap_tokens
 
     def lines(self, left_out: Sequence[tuple[MessageId, MessageId]]) -> tuple[str, ...]:
-        """What must stand in front of a conversation of which those messages are not sent."""
+        """The items that a request must hold before its messages, when `left_out` are not sent (`front_lines`)."""
         return front_lines(self.whole, self.demoted, self.basis.commands.taken_back, left_out)
 
 
 def derive(basis: RulesBasis, count: CountText) -> StandingRules:
-    """The rules that follow from it."""
+    """The rules that follow from `basis`."""
     whole = build(basis.messages, basis.commands.pins, basis.commands.taken_back)
     demoted = over_cap(whole.entries, basis.cap_tokens, count)
     return StandingRules(basis, whole, demoted, pin_tokens(whole.entries, count))
 
 
 def front_lines(
-    ledger: RuleSet,
+    rules: RuleSet,
     demoted: Collection[StandingRule],
     taken_back: Collection[RuleId],
     left_out: Sequence[tuple[MessageId, MessageId]],
 ) -> tuple[str, ...]:
-    """What must stand in front, an item each, oldest first: verbatim, so an item may have several lines.
+    """The items that a request must hold before its messages, oldest first; verbatim, so one may have several lines.
 
-    `demoted` rules need not stand there. `taken_back` are the rules the user withdrew by command: their messages still
-    say that they hold, so that they do not is said whatever the rules take.
+    `demoted` rules are left out. `taken_back` are the rules that the user withdrew by command: their messages still
+    state them, so an item says that they no longer hold, whatever the cap.
     """
     lines: list[str] = []
-    pinned = {entry.text for entry in ledger.entries if entry.is_pin and entry.state is RuleState.OPEN}
-    for entry in ledger.entries:
+    pinned = {entry.text for entry in rules.entries if entry.is_pin and entry.state is RuleState.OPEN}
+    for entry in rules.entries:
         is_homeless = entry.id.message_id == NO_MESSAGE or any(
             start <= entry.id.message_id < end for start, end in left_out
         )
@@ -117,14 +117,15 @@ def front_lines(
 
 
 def front_text(lines: Sequence[str]) -> str:
-    """The lines as one text; empty for none."""
+    """The items as one text; empty for none."""
     return "\n".join([HEAD, *lines]) if lines else ""
 
 
 def news_text(lines: Sequence[str], closed_pins: Iterable[Pin], told: str) -> str:
-    """What `told` (the front, and what was added since, in their order) does not say as it is now; empty for nothing.
+    """A text with the items that `told` does not state; empty where it states all.
 
-    A pin that was taken back is news only where it was told.
+    `told`: the rules that the request holds already, and those added since, in their order. A pin that was taken back
+    is news only where it was told.
     """
     news = [line for line in lines if not _says(told, line)]
     news += [
@@ -136,12 +137,12 @@ def news_text(lines: Sequence[str], closed_pins: Iterable[Pin], told: str) -> st
 
 
 def _says(told: str, line: str) -> bool:
-    """Whether the item stands there as a whole, and not taken back behind it."""
+    """Whether the item is in the text as a whole and is not taken back behind."""
     return _last(told, line) > _last(told, f"- {_TAKEN_BACK}{line.removeprefix('- ')}")
 
 
 def _last(told: str, item: str) -> int:
-    """Where the item stands last: its lines, and behind them nothing, a blank line, an item or a heading; else -1."""
+    """The offset of the last such item: its lines, followed by nothing, a blank line, an item or a heading; else -1."""
     found = -1
     for match in re.finditer(rf"(?:\A|\n)(?={re.escape(item)}(?:\Z|\n(?:\n|- |\[)))", told):
         found = match.start()

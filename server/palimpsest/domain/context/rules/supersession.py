@@ -1,4 +1,4 @@
-"""Which rule takes the place of which, and which a withdrawal is about; the same for the ledger and for facts.
+"""Whether a later rule replaces an earlier one, and whether a withdrawal ends a rule; for rule sets and for facts.
 
 A later rule supersedes an earlier one only where the two cannot both be followed: losing a rule is worse than keeping
 two. A change of mind about one thing ends only what is about that thing.
@@ -22,33 +22,33 @@ _CHOOSING: Final = frozenset(
     "use prefer reply answer respond write speak indent name call stick target format we let's i".split()
 )
 _MOST_BESIDE: Final = 1
-"""Words that a rule may have beside what it chose, where its form does not tell which is which."""
+"""Words that a rule may have beside its choice, where its form does not say which words are the choice."""
 _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
 _LIKELY: Final = 0.0
 _VERY_LIKELY: Final = 1.0
 _SURE: Final = 2.0
-"""Logarithms of the odds from which a model is believed that a sentence ends a rule that was just said: one it shares a
-word with; any other; and where nothing in the sentence says that it changes what it speaks of."""
+"""Log odds above which a sentence ends a rule that was just set: a rule that it shares a word with; any other rule; and
+any rule where the sentence does not say that it changes something."""
 _FAR: Final = 2.0
-"""How much higher they must be, of those it shares a word with, when something else was said between."""
+"""Added for a rule that it shares a word with, when something else was said between."""
 _NEAR: Final = 2
-"""Messages between a rule and what points at it: only an answer can stand between two messages so close."""
+"""Distance of two messages of the user between which there is only an answer."""
 
 
 class Nearness(enum.IntEnum):
-    """Of a rule to what was said later."""
+    """How near a rule is to a later sentence."""
 
     FAR = 0
     NEAR = 1
-    """Nothing but an answer was said between them."""
+    """Only an answer was said between them."""
     JUST_BEFORE = 2
-    """And the rule is the newest there was."""
+    """The same, and the rule is the newest one."""
     SAME_MESSAGE = 3
 
 
 def nearness(message_id: int, later_id: int, *, is_newest: bool) -> Nearness:
-    """How near a rule is to a later message of its conversation, told by their numbers."""
+    """How near a rule is to a later message of its conversation, by the ids of the messages."""
     if message_id == later_id:
         return Nearness.SAME_MESSAGE
     if not is_near(message_id, later_id):
@@ -57,12 +57,12 @@ def nearness(message_id: int, later_id: int, *, is_newest: bool) -> Nearness:
 
 
 def is_near(message_id: int, later_id: int) -> bool:
-    """Whether nothing but an answer was said between two messages of one conversation, told by their numbers."""
+    """Whether only an answer was said between two messages of one conversation, by their ids."""
     return 0 <= later_id - message_id <= _NEAR
 
 
 def ends(withdrawal: Withdrawal, rule: Rule, near: Nearness = Nearness.FAR) -> bool:
-    """Whether the withdrawal is about the rule; one without a name is about none by its words."""
+    """Whether the withdrawal ends the rule. A withdrawal that names nothing ends none by its words."""
     if not withdrawal.is_judged and _ends_by_form(withdrawal, rule):
         return True
     is_of_another_kind = withdrawal.permits or (withdrawal.drops and rule.is_prohibition)
@@ -70,8 +70,8 @@ def ends(withdrawal: Withdrawal, rule: Rule, near: Nearness = Nearness.FAR) -> b
 
 
 def _is_judged_ended(rule: Rule, later: str, words: tuple[str, ...], near: Nearness, *, turns: bool) -> bool:
-    """What has no word of the rule is held against it only where it was said just before. `turns`: it says of itself
-    that something changes."""
+    """A sentence that shares no word with the rule may end it only where the rule was set just before. `turns`: the
+    sentence says that something changes."""
     if near is Nearness.SAME_MESSAGE:
         return False  # what is said together is meant together, unless its form says otherwise
     share = share_a_word(words, rule.subject_words)
@@ -99,9 +99,9 @@ def _ends_by_form(withdrawal: Withdrawal, rule: Rule) -> bool:
 
 
 def supersedes(newer: Rule, older: Rule, near: Nearness = Nearness.FAR) -> bool:
-    """Whether the newer rule says the older again, turns it round, or chooses something else in its place.
+    """Whether the newer rule repeats the older one, reverses it, or chooses something else in its place.
 
-    Where nothing else was said between them, "instead" alone is about the older.
+    Where only an answer was said between them, "instead" alone points at the older rule.
     """
     if _supersedes_by_form(newer, older, near is not Nearness.FAR):
         return True
@@ -135,7 +135,7 @@ def _supersedes_by_form(newer: Rule, older: Rule, near: bool) -> bool:
 
 
 def _had_chosen(rule: Rule, words: set[str]) -> bool:
-    """Whether what the words name was chosen by the rule, and not only spoken of."""
+    """Whether the rule chose what the words name, and did not only mention it."""
     if words & set(rule.rejected_words):
         return False
     if rule.chosen_words:
@@ -171,7 +171,7 @@ def _chooses_again(newer: Rule, older: Rule, near: bool) -> bool:
 
 
 def _differ_in_numbers(new: tuple[str, ...], old: tuple[str, ...]) -> bool:
-    """One sentence with another number."""
+    """Whether the two differ in a number alone."""
     _, new_slot, old_slot, n_common, _ = _slots(new, old)
     return bool(new_slot and old_slot) and n_common >= 2 and all(map(_is_number, new_slot + old_slot))
 
@@ -181,7 +181,7 @@ def _is_number(word: str) -> bool:
 
 
 def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Rule) -> bool:
-    """One sentence with other words in one place: another number, or another choice for the same purpose."""
+    """Whether the two differ in one place alone: another number, or another choice for the same purpose."""
     head, new_slot, old_slot, n_common, purpose = _slots(new, old)
     if not new_slot or not old_slot or n_common < 2:
         return False
@@ -198,7 +198,7 @@ def _fills_same_slot(new: tuple[str, ...], old: tuple[str, ...], newer: Rule) ->
 
 
 def _fills_place(new: tuple[str, ...], old: tuple[str, ...], newer: Rule) -> bool:
-    """One sentence that puts a thing in another place, or to another target."""
+    """Whether the two differ only in the place or the target of a thing."""
     head, new_slot, old_slot, _, tail = _slots(new, old)
     places = frozenset[str]().union(*(forms.usage.places for forms in languages_of(newer.text)))
     placing = frozenset[str]().union(*(forms.usage.placing for forms in languages_of(newer.text)))
@@ -212,8 +212,8 @@ def _fills_place(new: tuple[str, ...], old: tuple[str, ...], newer: Rule) -> boo
 def _slots(
     new: tuple[str, ...], old: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], int, tuple[str, ...]]:
-    """The words both begin with, what differs in the new and in the old, how many words both share, and those both end
-    with."""
+    """The common beginning, the different words of the new and of the old one, the number of common words, and the
+    common end."""
     n_head = 0
     while n_head < min(len(new), len(old)) and new[n_head] == old[n_head]:
         n_head += 1

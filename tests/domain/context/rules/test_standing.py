@@ -102,7 +102,7 @@ def test_only_pins_from_no_message_and_rules_that_are_left_out_stand_in_front() 
     assert rules.lines([(MessageId(0), MessageId(1))]) == ("- frozen", "- Never use tabs.")
     everything = [(MessageId(0), MessageId(3))]
     assert rules.lines(everything) == ("- frozen", "- Never use tabs.", "- Always run the linter.")
-    assert missing(rules.ledger, (), front_text(rules.lines(everything))) == ()
+    assert missing(rules.kept, (), front_text(rules.lines(everything))) == ()
 
 
 def test_a_rule_taken_back_by_command_is_said_to_be_and_one_taken_back_by_a_sentence_is_not() -> None:
