@@ -29,7 +29,7 @@ def test_what_is_typed_is_the_answer(chats: Chats, keys: str, answer: str) -> No
         terminal.type("approve" + ENTER)
         terminal.expect("Run this command?")
         terminal.expect("rm 'photo⟨U+202E⟩gnp'")
-        terminal.expect("An answer that is kept counts for commands in . that begin with: rm.")
+        terminal.expect("`always` and `never` apply to commands in . that begin with: rm.")
         terminal.expect("yes, no, always or never?")
         terminal.type(keys + (ENTER if len(keys) > 1 or keys.isalpha() else ""))
         terminal.expect(f"The answer is {answer}")
@@ -64,4 +64,4 @@ def test_a_question_that_is_settled_elsewhere_or_cannot_be_read_is_not_waited_fo
 def test_through_pipes_nobody_is_asked_and_that_is_said(chats: Chats) -> None:
     done = chats.pipe("approve\n")
     assert done.stdout == "The answer is -32803\n\n"
-    assert done.stderr.splitlines()[0] == "Not approved, because nobody can be asked here: Run this command?"
+    assert done.stderr.splitlines()[0] == "Not approved, because there is nobody to ask: Run this command?"

@@ -55,7 +55,7 @@ def test_ctrl_c_cancels_the_answer_and_keeps_what_was_said(chats: Chats) -> None
         terminal.type("slow" + ENTER)
         terminal.expect("one two")
         terminal.type(CTRL_C)
-        terminal.expect("The answer was cancelled; what had come of it is kept.")
+        terminal.expect("The answer was cancelled. The part that you see is kept.")
         terminal.expect(USAGE)
         terminal.expect_prompt()
         terminal.type("hello" + ENTER)
@@ -148,7 +148,7 @@ def test_what_was_typed_is_there_in_the_next_run_and_private(chats: Chats) -> No
 def test_without_a_place_for_the_history_the_chat_goes_on(chats: Chats) -> None:
     chats.state.write_text("a file where the folder should be")
     with chats.terminal() as terminal:
-        terminal.expect("What you type is not kept")
+        terminal.expect("Your input history is not kept")
         terminal.expect_prompt()
         terminal.type("hello" + ENTER)
         terminal.expect("You said in conversation-1: hello.")
@@ -226,7 +226,7 @@ def test_thinking_is_dimmed_and_each_tool_call_is_one_line(chats: Chats) -> None
         '→ read_file {"path": "b.py"} (3 lines)',
         '→ read_file {"path": "a.py"} (1 line)',
         "Found it.",
-        "The model stopped at its output limit; the answer is not complete.",
+        "The model stopped at its output limit, so the answer is incomplete.",
     ]
 
 
@@ -283,7 +283,7 @@ def test_an_answer_that_a_command_asked_for_can_be_stopped_and_is_kept(chats: Ch
         terminal.type("/retry" + ENTER)
         terminal.expect("the rest of turn-8")
         terminal.type(CTRL_C)
-        terminal.expect("was cancelled; what had come of it is kept")
+        terminal.expect("was cancelled. The part that you see is kept")
         terminal.expect_prompt()
         terminal.leave()
     assert chats.received("palimpsest/turn/cancel") == [{"turnId": "turn-8"}]

@@ -1,1 +1,1 @@
-"""The terminal client: an editor among others. It starts the server and speaks the public protocol, nothing else."""
+"""The terminal client. Like any editor, it starts the server and speaks the public protocol, nothing else."""

@@ -1,4 +1,4 @@
-"""A request under way: what it streams before its answer, and the answer."""
+"""A running request: the events before its answer, and the answer."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class WorkDone:
     """A step of a standard work-done progress."""
 
     text: str
-    """What is being done; empty when this step does not say."""
+    """The current work; empty when this step does not say."""
     percentage: int | None
     is_over: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ServerNote:
-    """A sentence the server has for the user."""
+    """A sentence of the server for the user."""
 
     text: str
 
 
 Event = TurnDelta | ContextEvent | WorkDone | ServerNote
-"""What can be seen of a request before its answer."""
+"""The events of a request before its answer."""
 
 
 class Call(Generic[T]):
-    """A request under way: first what it streams, then its result."""
+    """A running request: first its events, then its result."""
 
     def __init__(self, method: str, result: Any, send_cancel: Callable[[], None]) -> None:
         self._method = method
@@ -51,17 +51,17 @@ class Call(Generic[T]):
         self._title = ""
         self._has_unknown = False
         self.is_followed = False
-        """Whether somebody sees its events."""
+        """Whether somebody reads its events."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Everything up to the answer, in the order the server sent it. To be read once, before `result`."""
+        """The events up to the answer, in order. Read them once, before `result`."""
         self.is_followed = True
         with self._cancelled_with_its_caller():
             while (event := await self._events.get()) is not None:
                 yield event
 
     async def result(self) -> T:
-        """RequestFailed, BadAnswer or ServerGone when there is none."""
+        """The result. Raises RequestFailed, BadAnswer or ServerGone."""
         with self._cancelled_with_its_caller():
             await self._is_answered.wait()
         if isinstance(self._outcome, Exception):
@@ -69,7 +69,7 @@ class Call(Generic[T]):
         return cast(T, self._outcome)
 
     def cancel(self) -> None:
-        """Ask the server to stop working on it. It is still answered, mostly with an error."""
+        """Ask the server to stop. The request still gets an answer, mostly an error."""
         if not self._is_answered.is_set():
             self._send_cancel()
 
@@ -85,7 +85,7 @@ class Call(Generic[T]):
         try:
             self.add(from_json(value, TurnDelta))
         except Mismatch:
-            # A newer server may know deltas this client does not: the rest of the answer is still good.
+            # A newer server may send unknown deltas: the rest of the answer is still good.
             if not self._has_unknown:
                 self.add(ServerNote("A part of the answer could not be shown: the server is newer than this client."))
             self._has_unknown = True
@@ -94,7 +94,7 @@ class Call(Generic[T]):
         try:
             self._end(from_json(value, self._result_hint))
         except Mismatch as error:
-            self._end(BadAnswer(f"The server's answer to {self._method} is not understood: {error}"))
+            self._end(BadAnswer(f"The server's answer to {self._method} is not valid: {error}"))
 
     def fail(self, error: Exception) -> None:
         self._end(error)

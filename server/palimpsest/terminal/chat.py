@@ -1,4 +1,4 @@
-"""`palimpsest chat`: starts a server for one folder and holds the conversation, at a terminal or through pipes."""
+"""`palimpsest chat`: starts a server for one folder and runs the conversation, at a terminal or through pipes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from palimpsest.terminal.session import Session
 
 _FAILED = 1
 _BROKEN_PIPE = 141
-"""What a shell calls a program that SIGPIPE ended."""
+"""The exit code that a shell reports for a program that SIGPIPE ended."""
 
 
 def run(folder: Path, server_command: Sequence[str], *, begins_new: bool = False) -> int:
-    """The exit status: 0, 1 when something failed, 130 after an interrupt, 141 when stdout is read no longer.
+    """Run a chat. Returns the exit status: 0, 1 when something failed, 130 after an interrupt, 141 for a closed stdout.
 
-    `server_command` starts a server that speaks on its stdin and stdout. The folder's newest conversation goes on,
-    unless a new one is asked for.
+    `server_command` starts a server that speaks on its stdin and stdout. The chat continues the folder's newest
+    conversation, unless `begins_new` is set.
     """
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         return _FAILED
@@ -35,8 +35,8 @@ def run(folder: Path, server_command: Sequence[str], *, begins_new: bool = False
     try:
         folder = folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it leads round in a circle"
-        return _refuse(f"The folder {folder} cannot be opened: {why}. Name one that exists, or `.` for this one.")
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "its links form a circle"
+        return _refuse(f"The folder {folder} cannot be opened: {why}. Name another one, or `.` for the current folder.")
     if not folder.is_dir():
         return _refuse(f"{folder} is not a folder.")
     try:
@@ -46,7 +46,7 @@ def run(folder: Path, server_command: Sequence[str], *, begins_new: bool = False
     except TerminalError as error:
         return _refuse(describe(error))
     except BrokenPipeError:
-        # What is still buffered has nowhere to go; at exit the interpreter would complain about that.
+        # The buffered rest has no reader; at exit the interpreter would complain about it.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
@@ -64,7 +64,7 @@ async def _chat(folder: Path, server_command: Sequence[str], begins_new: bool, i
         try:
             session = Session(connection, folder.as_uri())
             if is_interactive:
-                # Loaded while the server starts, and never for pipes: they take a third of a second.
+                # Imported while the server starts, and never for pipes: this takes a third of a second.
                 from palimpsest.terminal.console import ConsoleView
                 from palimpsest.terminal.interactive import Conversation
 
@@ -78,7 +78,8 @@ async def _chat(folder: Path, server_command: Sequence[str], begins_new: bool, i
 
 
 def _prepare_streams() -> None:
-    """Pipes carry UTF-8, whatever the locale; a character a terminal has no code for must not end the conversation."""
+    """Use UTF-8 for pipes, whatever the locale. A character that a terminal cannot encode must not end the
+    conversation."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")

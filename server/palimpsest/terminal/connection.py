@@ -1,4 +1,4 @@
-"""JSON-RPC with the server: typed requests, the progress they stream, and an answer to whatever the server asks.
+"""JSON-RPC with the server: typed requests with their progress, and an answer to every request of the server.
 
 Every request ends: with its result, with the server's error, or with `ServerGone` when the server dies. A request whose
 caller is cancelled is cancelled at the server too.
@@ -37,15 +37,15 @@ T = TypeVar("T")
 
 
 class Connection:
-    """One server from its start to its end: `start`, `initialize`, requests, `close`."""
+    """The connection to one server: `start`, `initialize`, requests, `close`."""
 
     def __init__(self, process: ServerProcess) -> None:
         self._process = process
         self.approve: Callable[[ApprovalRequestParams], Awaitable[ApprovalAnswer]] | None = None
-        """Asks the user whether a tool may do something. None: nobody can be asked, and the server is told so. It is
-        cancelled when the question is settled elsewhere, or the server is gone."""
+        """Asks the user to approve a tool call. None: nobody can be asked, and the server learns that. It is cancelled
+        when another editor has answered, or the server is gone."""
         self.note: Callable[[str], None] | None = None
-        """Shows a sentence of the server's that comes while no call is followed. None: it is dropped."""
+        """Shows a sentence of the server that comes while no call is followed. None: it is dropped."""
         self._approvals: dict[Any, asyncio.Future[ApprovalAnswer]] = {}
         self._ids = itertools.count(1)
         self._calls: dict[int, Call[Any]] = {}
@@ -56,13 +56,13 @@ class Connection:
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> Connection:
-        """ServerGone when the program cannot be started."""
+        """Start the server. Raises ServerGone when the program cannot be started."""
         return cls(await ServerProcess.start(command))
 
     async def initialize(self, folder: Path) -> None:
         """Open one workspace folder, an absolute path.
 
-        BadAnswer when this is not a server of Palimpsest, or one of another version.
+        Raises BadAnswer when this is not a Palimpsest server, or one of another version.
         """
         uri = folder.as_uri()
         self._folders = [{"uri": uri, "name": folder.name or str(folder)}]
@@ -88,7 +88,7 @@ class Connection:
         self.notify("initialized", {})
 
     async def request(self, method: str, params: Wire, result: type[T]) -> T:
-        """RequestFailed, BadAnswer or ServerGone when there is no result."""
+        """Send a request and return its result. Raises RequestFailed, BadAnswer or ServerGone."""
         return await self.call(method, params, result).result()
 
     def call(self, method: str, params: Wire, result: type[T]) -> Call[T]:
@@ -106,7 +106,7 @@ class Connection:
         self._send({"method": method, "params": params})
 
     async def close(self) -> None:
-        """Shutdown, exit, and the end of the process, within bounded time. May be called once the server is gone."""
+        """Shut the server down and end its process, within bounded time. The server may be gone already."""
         try:
             if self._gone is None:
                 with contextlib.suppress(TerminalError, TimeoutError):
@@ -143,17 +143,17 @@ class Connection:
         try:
             fault = await self._receive_all()
         except BaseException:
-            # However the reading ends, nobody waits for an answer that cannot come.
+            # However the reading ends, no call waits for an answer that cannot come.
             self._fail_all(ServerGone("The connection to the server was closed."))
             raise
-        # What is asked while the process ends fails at once.
+        # Requests during the end of the process fail at once.
         self._gone = ServerGone(fault or "The server has ended.")
         status = await self._process.end()
         sentence = fault or f"The server has ended unexpectedly ({_describe_status(status)})."
         self._fail_all(ServerGone(sentence, self._process.last_words()))
 
     async def _receive_all(self) -> str:
-        """What was wrong with the stream, as a sentence; empty when it simply ended."""
+        """The error in the stream, as a sentence; empty when the stream simply ended."""
         decoder = FrameDecoder()
         fault = ""
         while not fault and (data := await self._process.read()):
@@ -198,11 +198,11 @@ class Connection:
             failure.stderr = self._process.last_words()
             call.fail(failure)
 
-        # Its sentence says no more than that the log does, and the log travels by another pipe.
+        # Its sentence only points to the log, and the log comes by another pipe.
         asyncio.get_running_loop().call_later(_LOG_DELAY_S, fail_with_log)
 
     def _answer(self, method: str, request_id: Any, params: Any) -> None:
-        """The server's own requests. Each gets an answer, or the server would wait for ever."""
+        """Answer a request of the server. Each one gets an answer, or the server would wait for ever."""
         if method == "palimpsest/approval/request" and self.approve is not None:
             try:
                 asked = from_json(params, ApprovalRequestParams)
@@ -222,7 +222,7 @@ class Connection:
             self._hear("window/showMessage", params)
             reply["result"] = None
         elif method == "palimpsest/approval/request":
-            self._tell(f"Not approved, because nobody can be asked here: {_dig(params, 'title')}")
+            self._tell(f"Not approved, because there is nobody to ask: {_dig(params, 'title')}")
             reply["error"] = _NOT_ASKED
         else:
             reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"This client does not answer {method}."}
@@ -250,7 +250,7 @@ class Connection:
             self._tell(text)
 
     def _tell(self, sentence: str) -> None:
-        """Where the user sees it: among the events of a call that is followed, once."""
+        """Show a sentence once: as an event of the followed call, or by `note`."""
         followed = next((call for call in self._calls.values() if call.is_followed), None)
         if followed is not None:
             followed.add(ServerNote(sentence))
@@ -275,12 +275,12 @@ def _to_failure(error: Any) -> RequestFailed:
     data: ErrorData | None = None
     with contextlib.suppress(Mismatch):
         data = cast(ErrorData, from_json(_dig(error, "data"), ErrorData))
-    sentence = message if isinstance(message, str) and message else "The server could not do this and does not say why."
+    sentence = message if isinstance(message, str) and message else "The server could not do this and gave no reason."
     return RequestFailed(code if isinstance(code, int) else 0, sentence, data)
 
 
 def _dig(value: Any, *keys: str) -> Any:
-    """The value under the keys; None when something on the way is not an object that has the next one."""
+    """The value under the keys; None when one of them is missing."""
     for key in keys:
         if not isinstance(value, dict):
             return None

@@ -1,4 +1,4 @@
-"""The view of an interactive terminal: text as it comes, side matter dimmed, one line that is rewritten in place."""
+"""The view of an interactive terminal: answers as they come, dimmed notes, and a status line that is rewritten."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _ToolCall:
 
 
 class ConsoleView:
-    """Keeps where the cursor is: every line begins at the left, and the rewritten line is gone before other text."""
+    """Tracks the cursor: every line begins at the left, and the status line is cleared before other text."""
 
     def __init__(self) -> None:
         self.is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
@@ -43,7 +43,7 @@ class ConsoleView:
         self._has_status = False
         self._is_thinking = False
         self._setback = ""
-        """A model call's failure, told only if the turn goes on: otherwise the turn's own error says it."""
+        """The error of a model call. It is shown only when the turn goes on; otherwise the turn's own error says it."""
         self._tool_calls: dict[str, _ToolCall] = {}
 
     # ----------------------------------------------------------------------------------------------------- plain lines
@@ -58,7 +58,7 @@ class ConsoleView:
         self._line(self._wrapped(sentence), _RED)
 
     def answer(self, markdown: str) -> None:
-        from rich.markdown import Markdown  # loaded with the first answer, not before the first prompt
+        from rich.markdown import Markdown  # imported for the first answer, to show the first prompt sooner
 
         with self._console.capture() as rendered:
             self._console.print(Markdown(sanitise(markdown), hyperlinks=False))
@@ -89,7 +89,7 @@ class ConsoleView:
             assert_never(event)
 
     def show_stopping(self) -> None:
-        """The answer's end was asked for; what still comes of it is shown."""
+        """Show that the turn was asked to end. The rest of its answer is still shown."""
         self._set_status("stopping…")
 
     def finish(self) -> None:
@@ -164,7 +164,7 @@ class ConsoleView:
         self._to_left()
 
     def _wrapped(self, text: str) -> str:
-        """The text with its lines broken at blanks: a terminal breaks them anywhere."""
+        """The text with line breaks at blanks; a terminal would break lines anywhere."""
         width = max(self._console.width - 1, 1)
         return "\n".join(
             textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False)
@@ -185,12 +185,12 @@ class ConsoleView:
             self._is_at_left = text.endswith("\n")
 
     def _set_status(self, text: str) -> None:
-        """Replace the line that is rewritten in place. A terminal that cannot go back shows none."""
+        """Replace the status line. A terminal that cannot rewrite a line shows none."""
         if self.is_dumb:
             return
         if not self._has_status:
             self._to_left()
-        # One column stays free: a line that fills the last one would wrap in some terminals.
+        # One column stays free: some terminals wrap a line that fills the last one.
         self._put("\r" + self._styled(_fit(text, self._console.width - 1), _DIM) + "\x1b[K")
         self._has_status = True
 
@@ -208,7 +208,7 @@ class ConsoleView:
 
 
 def _fit(text: str, width: int, tail: str = "") -> str:
-    """One line of at most `width` columns, and a tail behind it."""
+    """One line of at most `width` columns, followed by `tail`."""
     fitted = Text(one_line(text))
     fitted.truncate(max(width, 1), overflow="ellipsis")
     return f"{fitted.plain} {tail}".rstrip()

@@ -1,10 +1,10 @@
-"""What can go wrong for the person at the terminal. Every message is a sentence to be shown as it is.
+"""The errors of the terminal client. Every message is a sentence that is shown as it is.
 
 TerminalError
-├── ServerGone       it cannot be started, has ended, or is not understood any more
-├── RequestFailed    it answered with an error
-├── BadAnswer        it answered with something the protocol does not declare
-└── CommandFailed    a slash command cannot be done as it was typed
+├── ServerGone       the server cannot be started, has ended, or sends garbage
+├── RequestFailed    the server answered with an error
+├── BadAnswer        the server's answer is not in the protocol
+└── CommandFailed    a slash command was typed wrongly
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ INTERNAL_ERROR = -32603
 
 
 class TerminalError(Exception):
-    """The root; never raised itself."""
+    """The base class; never raised itself."""
 
     stderr: Sequence[str] = ()
-    """The last lines the server wrote there, oldest first, when they say more than the sentence."""
+    """The last lines of the server's stderr, oldest first, when they say more than the sentence."""
 
 
 class ServerGone(TerminalError):
-    """There is no server to talk to; nothing but a new start helps."""
+    """There is no server to talk to; only a restart helps."""
 
     def __init__(self, message: str, stderr: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -33,25 +33,25 @@ class ServerGone(TerminalError):
 
 
 class RequestFailed(TerminalError):
-    """The server's own sentence, and what it carries for programs."""
+    """The server's sentence, with its data for programs."""
 
     def __init__(self, code: int, message: str, data: ErrorData | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.data = data
-        """None when it carries nothing that is an `ErrorData`."""
+        """None when the error has no `ErrorData`."""
 
 
 class BadAnswer(TerminalError):
-    """The other side is not the server this client knows, or one of another version."""
+    """The other side is not a Palimpsest server, or one of another version."""
 
 
 class CommandFailed(TerminalError):
-    """The sentence says how the command is typed."""
+    """The sentence says how to type the command."""
 
 
 def describe(error: TerminalError) -> str:
-    """The sentence, and what the server last wrote on stderr below it."""
+    """The sentence, with the last lines of the server's stderr below it."""
     if error.stderr:
-        return "\n".join((str(error), "It last wrote:", *(f"  {line}" for line in error.stderr)))
+        return "\n".join((str(error), "Its last lines:", *(f"  {line}" for line in error.stderr)))
     return str(error)

@@ -1,4 +1,4 @@
-"""What was typed, kept across runs in the user's state folder, readable by the user alone."""
+"""The input history, kept in the user's state folder, which only the user can read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from palimpsest.terminal.render import clean
 
 
 def open_history() -> tuple[History, str | None]:
-    """The history, and a sentence when it lasts for this run only."""
+    """The history, and a sentence when it lasts for this run only; otherwise None."""
     path = user_state_path("palimpsest", appauthor=False) / "history"
     try:
         _ensure_private(path)
     except OSError as error:
-        return InMemoryHistory(), f"What you type is not kept: {error}"
+        return InMemoryHistory(), f"Your input history is not kept: {error}"
     return _PrivateHistory(str(path)), None
 
 
@@ -28,14 +28,14 @@ def _ensure_private(path: Path) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         if hasattr(os, "fchmod"):
-            # An older file, or one that was copied here, may be open to others.
+            # Other users may be able to read an older or copied file.
             os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)
 
 
 class _PrivateHistory(FileHistory):
-    """A full disk or a file taken away loses history, never the message that was typed."""
+    """A full disk or a missing file loses history, but never the typed message."""
 
     def load_history_strings(self) -> Iterable[str]:
         try:

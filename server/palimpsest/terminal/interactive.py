@@ -1,7 +1,7 @@
 """The conversation at a terminal: a prompt, and the answer to each line that is typed there.
 
-Keys are read by the prompt alone. While something is under way the keyboard is in its ordinary mode, but without echo:
-what is typed then waits for the next prompt, and Ctrl-C is a signal.
+Only the prompt reads keys. While something else runs, the keyboard is in its ordinary mode without echo: typed keys
+wait for the next prompt, and Ctrl-C is a signal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ANSWERS = {
 }
 
 _MENU_ROWS = 12
-"""Lines that the menu of completions may take; it scrolls."""
+"""The most lines of the menu of completions, which scrolls."""
 
 
 class SlashCompleter(Completer):
@@ -49,7 +49,7 @@ class SlashCompleter(Completer):
         self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """None: the commands are the server's, so there is only the asynchronous way."""
+        """Nothing: the commands come from the server, which is asynchronous."""
         return ()
 
     async def get_completions_async(
@@ -66,7 +66,7 @@ class SlashCompleter(Completer):
                     yield Completion(name, start_position=-len(typed))
 
     async def _known(self) -> dict[str, tuple[str, str]]:
-        """Empty when the server fails: typing goes on, and running the command says why."""
+        """The commands; none when the server fails, and then running the command shows the error."""
         try:
             return await self._commands.known()
         except TerminalError:
@@ -74,7 +74,7 @@ class SlashCompleter(Completer):
 
 
 class Conversation:
-    """The loop of prompt and answer."""
+    """The loop of prompts and answers."""
 
     def __init__(self, session: Session, view: ConsoleView, interrupts: Interrupts) -> None:
         self._session = session
@@ -92,13 +92,13 @@ class Conversation:
             completer=SlashCompleter(session, self._commands),
             key_bindings=_bindings(),
             prompt_continuation="  ",
-            # Only then: a menu that may come at any time keeps its room free below every prompt.
+            # Only then: otherwise room for the menu is kept free below every prompt.
             complete_while_typing=Condition(lambda: self._prompt.default_buffer.text.startswith("/")),
             reserve_space_for_menu=_MENU_ROWS,
         )
 
     async def hold(self, *, begins_new: bool) -> int:
-        """The exit status, once the user leaves or the server is gone."""
+        """Run until the user leaves or the server is gone. Returns the exit status."""
         with _silent_keyboard():
             return await self._hold(begins_new)
 
@@ -123,7 +123,7 @@ class Conversation:
         newest = [] if begins_new else (await self._session.conversations())[:1]
         if not newest:
             self._view.note("A new conversation.")
-        self._view.note("/help lists the commands; Ctrl-D leaves.")
+        self._view.note("/help lists the commands. Ctrl-D leaves.")
         for conversation in newest:
             await self._commands.resume(conversation)
 
@@ -133,7 +133,7 @@ class Conversation:
         except RequestFailed as error:
             if error.code != REQUEST_CANCELLED:
                 self._view.fail(describe(error))
-                self._view.note("Your message is kept in the input history: press the up arrow.")
+                self._view.note("Your message is in the input history. Press the up arrow to get it back.")
                 return
             raise
         if (sentence := ending(result)) is not None:
@@ -141,18 +141,22 @@ class Conversation:
         self._view.note(f"{result.usage.compact} · {result.usage.model}")
 
     def _note(self, sentence: str) -> None:
-        """What the server says while no answer is followed: above the prompt, when one is there."""
+        """Show a sentence of the server that comes while no answer is followed, above an open prompt."""
         if self._prompt.app.is_running:
             run_in_terminal(lambda: self._view.note(sentence))
         else:
             self._view.note(sentence)
 
     async def _approve(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
-        """What the user says to a tool call. Ctrl-C and Ctrl-D say no."""
+        """Ask the user about a tool call. Ctrl-C and Ctrl-D mean no."""
         choices = "yes, no, always or never" if asked.may_be_always else "yes, no or never"
         self._view.note(asked.title)
         self._view.say(asked.shown)
-        self._view.note(f"An answer that is kept counts for {asked.covers}.")
+        self._view.note(
+            f"`always` and `never` apply to {asked.covers}."
+            if asked.may_be_always
+            else f"`never` applies to {asked.covers}."
+        )
         prompt: PromptSession[str] = PromptSession(f"{choices}? ")
         _drop_typed()
         while True:
@@ -165,7 +169,7 @@ class Conversation:
                 return answer
 
     async def _ask(self) -> str | None:
-        """The next line typed, or None to leave."""
+        """The next typed line, or None to leave."""
         is_leaving = False
         while True:
             try:
@@ -187,7 +191,7 @@ class Conversation:
             self._prompt.app.exit(exception=KeyboardInterrupt())
 
     async def _perform(self, work: Coroutine[None, None, None], turn: Turn | None = None) -> None:
-        """Do something that Ctrl-C can stop: a turn by asking for its end first, anything by no longer waiting."""
+        """Do something that Ctrl-C can stop. The first Ctrl-C asks a turn to end; otherwise, this stops waiting."""
         task = asyncio.create_task(work)
         stops: list[asyncio.Task[None]] = []
         is_abandoned = False
@@ -207,7 +211,7 @@ class Conversation:
         except asyncio.CancelledError:
             if not is_abandoned:
                 raise
-            self._view.note("Stopped." if turn is None else "No longer waiting; /read shows what came of it.")
+            self._view.note("Stopped." if turn is None else "No longer waiting. /read shows the answer.")
         except ServerGone:
             raise
         except RequestFailed as error:
@@ -224,14 +228,14 @@ def _bindings() -> KeyBindings:
 
     @bindings.add("escape", "enter")
     def _(event: KeyPressEvent) -> None:
-        """Alt-Enter begins a new line in the message."""
+        """Alt-Enter starts a new line in the message."""
         event.current_buffer.insert_text("\n")
 
     return bindings
 
 
 def _drop_typed() -> None:
-    """Forget what was typed before a question was there to be read: it is no answer to it."""
+    """Drop keys that were typed before the question was shown: they do not answer it."""
     if sys.platform == "win32":
         return
     import termios
@@ -242,7 +246,8 @@ def _drop_typed() -> None:
 
 @contextlib.contextmanager
 def _silent_keyboard() -> Iterator[None]:
-    """The terminal echoes no keys in this block: the prompt shows them itself, and an answer is not mixed with them."""
+    """Switch the echo of the terminal off in this block: the prompt shows keys itself, and answers do not mix with
+    them."""
     restore = _echo_off()
     try:
         yield
@@ -265,7 +270,7 @@ def _echo_off() -> Callable[[], None]:
         return lambda: None
 
     def restore() -> None:
-        # The terminal may be gone by now: its window was closed.
+        # The terminal may be gone, because its window was closed.
         with contextlib.suppress(termios.error):
             termios.tcsetattr(descriptor, termios.TCSANOW, before)
 

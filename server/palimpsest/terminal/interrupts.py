@@ -1,4 +1,4 @@
-"""Ctrl-C as an ordinary call in the event loop, meant for whatever is under way."""
+"""Ctrl-C as an ordinary call in the event loop, for the current action."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 Action = Callable[[int], None]
-"""Called in the loop with how many interrupts this is since the action became the current one, from 1 on."""
+"""Called in the loop with the number of interrupts since the action became the current one, from 1 on."""
 
 _PATIENCE = 3
 
@@ -19,10 +19,10 @@ def _nothing() -> None:
 
 
 class Interrupts:
-    """Takes SIGINT while it is entered. Only for the main thread.
+    """Handles SIGINT while it is entered. Only for the main thread.
 
-    The third interrupt of one action raises KeyboardInterrupt on the spot: a loop that is stuck, in a write that nobody
-    reads for instance, can be left that way.
+    The third interrupt of one action raises KeyboardInterrupt at once, so a user can leave a stuck loop, for instance
+    one in a write that nobody reads.
     """
 
     def __init__(self) -> None:
@@ -33,8 +33,8 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         self._before = signal.getsignal(signal.SIGINT)
         with contextlib.suppress(NotImplementedError):  # Windows' loop wakes by itself
-            # Only for the descriptor that it has signals written to. Without that, one that comes right before the loop
-            # waits, or to another thread, is seen when something else wakes the loop.
+            # Only for the descriptor to which signals are written. Without it, a signal right before the loop
+            # waits, or to another thread, is seen only when something else wakes the loop.
             self._loop.add_signal_handler(signal.SIGINT, _nothing)
         signal.signal(signal.SIGINT, self._on_signal)
         return self
@@ -46,7 +46,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def calling(self, action: Action) -> Iterator[None]:
-        """Interrupts in this block are for `action`."""
+        """Interrupts in this block go to `action`."""
         outer = self._action, self._count
         self._action, self._count = action, 0
         try:
@@ -61,6 +61,6 @@ class Interrupts:
         self._loop.call_soon_threadsafe(self._act, self._action, self._count)
 
     def _act(self, action: Action | None, count: int) -> None:
-        # An interrupt that comes when its action has just ended is not meant for the next one.
+        # An interrupt right after the end of its action is not for the next one.
         if action is not None and action is self._action:
             action(count)

@@ -10,8 +10,8 @@ import threading
 class LineReader:
     """Lines of a file descriptor of any kind: a pipe, a file, a terminal.
 
-    A thread reads only while a line is asked for, so a source without end fills no memory. It reads the descriptor
-    itself and is a daemon: an interpreter that ends does not wait for a read that nothing will answer.
+    A thread reads only while a line is wanted, so an endless source fills no memory. The thread reads the descriptor
+    itself and is a daemon, so the interpreter can end during a read.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -22,7 +22,7 @@ class LineReader:
         threading.Thread(target=self._run, daemon=True, name="stdin").start()
 
     async def next(self) -> bytes | None:
-        """The next line without its end, of any length; None at the end. OSError when it cannot be read."""
+        """The next line, of any length and without its end; None at the end of the input. Raises OSError."""
         self._waiting = self._loop.create_future()
         self._wanted.release()
         return await self._waiting
@@ -52,7 +52,7 @@ class LineReader:
             try:
                 self._loop.call_soon_threadsafe(self._deliver, line, failure)
             except RuntimeError:
-                return  # The loop has ended meanwhile; so has the program, nearly.
+                return  # The loop has ended, and the program is about to.
 
     def _deliver(self, line: bytes | None, failure: OSError | None) -> None:
         waiting, self._waiting = self._waiting, None

@@ -1,7 +1,7 @@
-"""The conversation through pipes: one message a line in, plain text out, nothing else on stdout.
+"""The conversation through pipes: each line of stdin is a message, and stdout gets the answers as plain text.
 
-An answer is followed by an empty line. Whatever goes wrong is said on stderr; the lines behind it are still answered,
-and the exit status is 1 at the end.
+An empty line follows each answer. Errors go to stderr; the lines after an error are still answered, and the exit status
+is 1 in the end.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _CANCEL_PATIENCE_S = 5.0
 
 
 class PlainView:
-    """Answers to stdout, everything about them to stderr. Both are cleaned as for a terminal: what reads the pipe is
-    often one that shows them."""
+    """Writes answers to stdout and everything else to stderr. Both are cleaned as for a terminal, because a terminal
+    often reads the pipe."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err
@@ -66,7 +66,7 @@ class PlainView:
         self._to_left()
 
     def separate(self) -> None:
-        """The empty line behind an answer; behind no answer there is none."""
+        """Write the empty line after an answer."""
         self._to_left()
         if self._has_said:
             self._put("\n")
@@ -76,7 +76,7 @@ class PlainView:
         if delta.type is DeltaType.TEXT:
             self._write(delta.text or "")
         elif delta.type is DeltaType.TOOL_CALL:
-            # What is said before a tool call and after it are two things.
+            # The texts before and after a tool call are separate.
             self._to_left()
 
     def _to_left(self) -> None:
@@ -97,7 +97,7 @@ class PlainView:
 
 
 class PlainConversation:
-    """The loop of line and answer."""
+    """The loop of lines and answers."""
 
     def __init__(self, session: Session, interrupts: Interrupts) -> None:
         self._session = session
@@ -110,7 +110,7 @@ class PlainConversation:
         self._is_interrupted = False
 
     async def hold(self, *, begins_new: bool) -> int:
-        """The exit status: 0, 1 when anything failed, 130 after an interrupt."""
+        """Answer all lines. Returns the exit status: 0, 1 when anything failed, 130 after an interrupt."""
         work = asyncio.create_task(self._answer_lines(begins_new))
         stops: list[asyncio.Task[None]] = []
 
@@ -120,7 +120,7 @@ class PlainConversation:
             if turn is None or count > 1:
                 work.cancel()
             else:
-                # The turn's end is waited for, so that what was said is printed; not for ever.
+                # Wait for the end of the turn, so that the partial answer is printed, but not for ever.
                 stops.append(asyncio.create_task(turn.cancel()))
                 asyncio.get_running_loop().call_later(_CANCEL_PATIENCE_S, work.cancel)
 
@@ -155,7 +155,7 @@ class PlainConversation:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError:
-            self._view.fail(f"Line {number} is not valid UTF-8; what could not be read was replaced.")
+            self._view.fail(f"Line {number} is not valid UTF-8. The invalid bytes were replaced.")
             return line.decode("utf-8", "replace")
 
     async def _answer(self, line: str) -> None:

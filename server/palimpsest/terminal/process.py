@@ -1,7 +1,7 @@
-"""The server as a child process: its pipes, what it last said on stderr, and its end.
+"""The server as a child process: its pipes, the last lines of its stderr, and its end.
 
 The child is in a process group of its own, so a Ctrl-C in the terminal reaches this program alone, which then cancels
-the turn in words the server can journal. When this program dies, the child sees its stdin end.
+the turn by a request. When this program dies, the stdin of the child ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KILL_TIMEOUT_S = 2.0
 
 
 class ServerProcess:
-    """The running child. `start` makes one; `end` must be awaited once."""
+    """The running child. Create it by `start`, and await `end` once."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
@@ -35,7 +35,7 @@ class ServerProcess:
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> ServerProcess:
-        """ServerGone when there is no such program or it may not be run."""
+        """Start the program. Raises ServerGone when it does not exist or may not be run."""
         options: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -58,11 +58,11 @@ class ServerProcess:
             return b""
 
     def write(self, data: bytes) -> None:
-        """Never waits and never fails: that the child no longer reads is told by its end."""
+        """Write without waiting and without errors: a child that no longer reads is noticed by its end."""
         self._stdin.write(data)
 
     async def end(self) -> int:
-        """Its exit status. Closes its stdin and gives it time to leave by itself before it is killed."""
+        """Close its stdin, wait a little, kill it if need be, and return its exit status."""
         try:
             self._stdin.close()
             if not await self._has_ended(_END_TIMEOUT_S):
@@ -70,13 +70,13 @@ class ServerProcess:
                     self._process.terminate()
                 await self._has_ended(_KILL_TIMEOUT_S)
         finally:
-            # Also when this very wait is cancelled: no child is left behind.
+            # Also when this wait is cancelled: no child is left behind.
             if self._process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     self._process.kill()
         status = await self._process.wait()
         with contextlib.suppress(TimeoutError):
-            # Something the server started may hold its stderr open for longer than the server lives.
+            # A process that the server started may keep its stderr open after its end.
             async with asyncio.timeout(_KILL_TIMEOUT_S):
                 await self._tail_reader
         return status
@@ -87,7 +87,7 @@ class ServerProcess:
         return [line for line in text.splitlines() if line.strip()][-_STDERR_LINES:]
 
     async def _has_ended(self, timeout_s: float) -> bool:
-        # Stdout is read to its end meanwhile: a child that still writes would otherwise never leave.
+        # Stdout is read to its end meanwhile: a child that still writes would otherwise never end.
         try:
             async with asyncio.timeout(timeout_s):
                 await asyncio.gather(self._process.wait(), self._drain_stdout())

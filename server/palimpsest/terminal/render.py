@@ -1,6 +1,6 @@
-"""What events and results are in words, and what text may reach a terminal.
+"""Events and results in words, and the protocol of the views.
 
-Text of a model, a file or a tool must not drive the terminal: all of it goes through `sanitise`.
+Text of a model, a file or a tool must not control the terminal: all of it goes through `sanitise`.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 class View(Protocol):
-    """Where everything is shown. Its methods take any text: making it harmless is their part."""
+    """Shows everything to the user. Its methods take any text and make it harmless."""
 
     def say(self, text: str) -> None:
-        """Lines that were asked for."""
+        """Show lines that the user asked for."""
 
     def note(self, text: str) -> None:
-        """A line about them, less important."""
+        """Show a less important line."""
 
     def answer(self, markdown: str) -> None:
-        """The answer of a command."""
+        """Show the answer of a command."""
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Rows under column heads."""
+        """Show rows under column heads."""
 
     def fail(self, sentence: str) -> None:
-        """Something went wrong."""
+        """Show an error."""
 
     def show(self, event: Event) -> None:
-        """Something happened in a request under way."""
+        """Show an event of a running request."""
 
     def finish(self) -> None:
-        """No more events of this request will come: what they left half shown is ended."""
+        """End the output of a request: no more events will come."""
 
 
 def one_line(text: str) -> str:
-    """The text for a place that holds one line: every run of white space is one blank."""
+    """The text on one line: every run of white space becomes one blank."""
     return sanitise(" ".join(text.split()))
 
 
 def clean(text: str) -> str:
-    """What was typed or piped in, without the half characters that stand for bytes that are not UTF-8."""
+    """The input without surrogates, which Python makes of bytes that are not UTF-8."""
     return _HALF.sub("\ufffd", text)
 
 
@@ -60,14 +60,14 @@ def unescaped(markdown: str) -> str:
 
 
 def ending(result: ChatResult) -> str | None:
-    """How a turn ended, when that is not simply with its whole answer."""
+    """The end of a turn in words; None for a complete answer."""
     match result.status:
         case TurnStatus.CANCELLED:
-            return "The answer was cancelled; what had come of it is kept."
+            return "The answer was cancelled. The part that you see is kept."
         case TurnStatus.INTERRUPTED:
-            return "The answer was interrupted; what had been shown of it is kept."
+            return "The answer was interrupted. The part that was shown is kept."
         case TurnStatus.ERRORED:
-            return "The answer failed; what had come of it is kept."
+            return "The answer failed. The part that you see is kept."
         case TurnStatus.RUNNING:
             return "The answer is still being written."
         case TurnStatus.COMMITTED:
@@ -78,9 +78,9 @@ def ending(result: ChatResult) -> str | None:
 
 _STOP_REASONS: dict[str, str | None] = {
     "end": None,
-    "output_limit": "The model stopped at its output limit; the answer is not complete.",
+    "output_limit": "The model stopped at its output limit, so the answer is incomplete.",
     "filtered": "The provider's filter ended the answer.",
-    "tool_rounds": "The answer ended because it had called tools as often as it may.",
+    "tool_rounds": "The answer ended because the model had called tools too often.",
 }
 
 _GUARD_OUTCOMES = {
@@ -91,7 +91,7 @@ _GUARD_OUTCOMES = {
 
 
 def passing(event: ContextEvent) -> str | None:
-    """What a status line says while the event is news; None for an event that is no state of affairs."""
+    """The text of the status line for an event; None for an event that does not change it."""
     if event.strategy not in SUMMARIZING:
         return None
     if event.type is ContextEventType.SUMMARIZATION_START:
@@ -102,7 +102,7 @@ def passing(event: ContextEvent) -> str | None:
 
 
 def lasting(event: ContextEvent) -> str | None:
-    """What is said of an event for good; None when nothing is."""
+    """The note about an event, which stays on the screen; None for an event without one."""
     if event.type is ContextEventType.SUMMARIZATION_COMPLETE and event.strategy in SUMMARIZING:
         saved = "" if event.tokens_saved is None else f": {counted(event.tokens_saved, 'token')} fewer"
         return f"Summarized {_messages(event.items_processed or event.total_items)}{saved}."
@@ -114,14 +114,14 @@ def lasting(event: ContextEvent) -> str | None:
         return event.error or _GUARD_OUTCOMES.get(event.outcome or "")
     if event.type is ContextEventType.LEFT_OUT:
         left_out = ", ".join(f"{each.start} to {each.end - 1}" for each in event.left_out or ())
-        return f"Summaries are switched off: messages {left_out} are not sent any more." if left_out else None
+        return f"Summaries are switched off, so messages {left_out} are no longer sent." if left_out else None
     if event.type is ContextEventType.RULES_CAP:
-        return "Your standing rules take too much room: the oldest count as ordinary text now. /pin keeps one for good."
+        return "Your rules take too much room, so the oldest now count as ordinary text. /pin keeps a rule."
     return None
 
 
 def local_time(stamp: str) -> str:
-    """A time of the protocol in the user's own zone, to the minute; the stamp itself when it is none."""
+    """A time of the protocol in the user's time zone, to the minute; an invalid stamp as it is."""
     try:
         return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
     except ValueError:

@@ -1,6 +1,6 @@
-"""The conversation that is being had: which one it is, its turns, and following what is under way.
+"""The current conversation of the terminal, and its turns.
 
-A new conversation is not created before something is said in it, so that looking around leaves nothing behind.
+A conversation is created by its first message, so that looking around leaves no empty conversations behind.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Followed(Protocol, Generic[T_co]):
-    """Something under way: a call, or a turn."""
+    """A running call or turn."""
 
     def events(self) -> AsyncGenerator[Event, None]: ...
     async def result(self) -> T_co: ...
 
 
 async def follow(view: View, followed: Followed[T_co]) -> T_co:
-    """Show what happens until the result is there."""
+    """Show the events until the result comes, and return it."""
     try:
         async with contextlib.aclosing(followed.events()) as events:
             async for event in events:
@@ -67,7 +67,7 @@ async def follow(view: View, followed: Followed[T_co]) -> T_co:
 
 
 class Turn:
-    """A turn under way. It tells the session its conversation, which for a first message is not known before."""
+    """A running turn. It sets the session's conversation, which is unknown before the first message."""
 
     def __init__(self, session: Session, call: Call[ChatResult], turn_id: str | None = None) -> None:
         self._session = session
@@ -89,7 +89,7 @@ class Turn:
         return result
 
     async def cancel(self) -> None:
-        """Ask for its end, which `result` then tells; that it cannot be had is told there too."""
+        """Ask the turn to end. `result` then returns, or raises the error."""
         if self._turn_id is None:
             self._call.cancel()
             return
@@ -105,7 +105,7 @@ class Session:
         self.folder = folder
         """Its URI."""
         self.conversation_id: str | None = None
-        """None: the next message begins a conversation."""
+        """None: the next message creates a conversation."""
         self._models: list[str] | None = None
         self._commands: list[MentionItem] | None = None
 
@@ -128,7 +128,7 @@ class Session:
         return Turn(self, self.connection.call("palimpsest/chat", params, ChatResult))
 
     def attach(self, turn_id: str) -> Call[ChatResult]:
-        """Follow a turn that runs already, from its beginning. To stop following does not stop it."""
+        """Follow a running turn from its beginning. To stop following does not stop the turn."""
         params = AttachParams(turn_id, partial_result_token=str(uuid.uuid4()))
         return self.connection.call("palimpsest/turn/attach", params, ChatResult)
 
@@ -137,7 +137,7 @@ class Session:
         return Turn(self, self.attach(turn_id), turn_id)
 
     def run_command(self, text: str) -> Call[RunCommandResult]:
-        """Run a slash command of the server's."""
+        """Run a slash command on the server."""
         params = RunCommandParams(text, self.conversation_id, None if self.conversation_id else self.folder)
         return self.connection.call("palimpsest/command/run", params, RunCommandResult)
 
@@ -150,7 +150,7 @@ class Session:
         return self._commands
 
     async def left_behind(self) -> list[LeftBehind]:
-        """Conversations that can be brought here, because the folder was moved."""
+        """The stores of moved folders whose conversations can be copied here."""
         params = ListAdoptionParams(self.folder)
         return (await self.connection.request("palimpsest/adoption/list", params, ListAdoptionResult)).stores
 
