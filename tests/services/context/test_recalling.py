@@ -146,7 +146,7 @@ async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_
     async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
         state = context.state
         kept = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
-        await (await engine.compactor(state)).adopt(context, kept, CutCause.USER)
+        await engine.adoption.adopt(context, kept, CutCause.USER)
     await ask(b, f"{QUESTION} Again.")
     assert sum(text.count("Rosalind") for text in injections(b)) == 1
 

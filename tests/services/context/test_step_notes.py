@@ -84,7 +84,7 @@ async def test_a_note_is_the_same_after_a_restart_and_goes_with_the_next_compact
     assert again.raw_tokens == before.raw_tokens
     async with engine.writing(b.conversation_id, "a test", lambda _: None) as context:
         kept = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in again.pieces]
-        await (await engine.compactor(again)).adopt(context, kept, CutCause.USER)
+        await engine.adoption.adopt(context, kept, CutCause.USER)
     engine.forget(b.conversation_id)
     assert not any(isinstance(piece, MessagePiece) and piece.note for piece in (await state_of(b)).pieces)
 

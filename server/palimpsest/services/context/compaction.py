@@ -1,10 +1,10 @@
 """Compaction: writes summaries and puts them in place, until a request fits its limit.
 
-A cut is a log. A re-cut by threshold keeps the newest part verbatim, turns the older live exchanges into one new
-block behind the older blocks, which stay byte-identical, and only when the blocks grow too large merges them into one
-of a third of the budget. What is still too large is handed over to previews. Nothing is left out, and a re-cut that
-would not make the context smaller is not adopted. Where the user switched summaries off, the oldest
-exchanges are left out instead, and the editor is told which.
+A cut is a log. A compaction by threshold keeps the newest part verbatim, turns the older live exchanges into one new
+block behind the older blocks, which stay byte-identical, and only when the blocks grow too large merges them into one.
+What is still too large is handed over to previews. Nothing is left out, and a compaction that would not make the
+context smaller is not adopted. Where the user switched summaries off, the oldest exchanges are left out instead, and
+the editor is told which.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import attrs
-
 from palimpsest.domain.context.cut import (
     CutCause,
     MessagePiece,
@@ -26,9 +24,7 @@ from palimpsest.domain.context.cut import (
     stretches_to_merge,
     total_tokens,
 )
-from palimpsest.domain.context.events import ContextEventType
-from palimpsest.domain.context.rules.rule_set import RuleSet, missing
-from palimpsest.domain.context.rules.standing import StandingRules
+from palimpsest.domain.context.rules.rule_set import RuleSet
 from palimpsest.domain.context.strategies import (
     DISTILLING,
     HANDING_OVER,
@@ -42,10 +38,9 @@ from palimpsest.domain.errors import RecentMessagesTooLarge
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.settings.settings import ContextSettings
 from palimpsest.domain.strategy_names import MANUAL
-from palimpsest.machine import machine, utc_now
+from palimpsest.machine import machine
 from palimpsest.services.context.compaction_plan import (
     ISOLATED_SHARE,
-    Ranges,
     choice_of,
     distilled,
     joined,
@@ -55,6 +50,7 @@ from palimpsest.services.context.compaction_plan import (
     situation_of,
     sizes_of,
 )
+from palimpsest.services.context.cut_adoption import CutAdoption
 from palimpsest.services.context.fitting import foldable
 from palimpsest.services.context.operations import Operation, Operations
 from palimpsest.services.context.previews import hand_over
@@ -64,10 +60,6 @@ from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.summaries.writer import SummaryWriter
 from palimpsest.services.context.writable import WritableContext
-from palimpsest.services.events import ContextEvent, EventSink
-from palimpsest.storage.context import cuts
-from palimpsest.storage.context.cuts import CutRecord, RecutReport
-from palimpsest.storage.store import Store
 from palimpsest.wording import counted
 
 AHEAD_SHARE: Final = 0.60
@@ -82,12 +74,11 @@ LEFT_SHARE: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Compactor:
-    """Carries out re-cuts of one store's conversations. The caller holds the lease."""
+    """Carries out compactions of one store's conversations. The caller holds the lease."""
 
-    store: Store
+    adoption: CutAdoption
     settings: ContextSettings
     writer: SummaryWriter
-    emit: EventSink
 
     async def by_threshold(self, context: WritableContext, limit_tokens: int, more_tokens: int = 0) -> None:
         """A new cut that fits `limit_tokens`, if it can be had; without one, `more_tokens` (raw) would come on top.
@@ -114,14 +105,14 @@ class Compactor:
     async def _by_summaries(self, context: WritableContext, limit_tokens: int, more_tokens: int) -> None:
         state = context.state
         raw_before = state.raw_tokens + more_tokens
-        with self.operations(state, limit_tokens) as operations:
+        with self.adoption.operations(state, limit_tokens) as operations:
             await self._recut(context, limit_tokens, raw_before, operations)
 
     async def _recut(
         self, context: WritableContext, limit_tokens: int, raw_before: int, operations: Operations
     ) -> None:
         state = context.state
-        rules = await read_rules_of_turn(self.store, state)
+        rules = await read_rules_of_turn(self.adoption.store, state)
         front = front_of(state, rules, state.cut.left_out)
         fixed = state.frame_tokens.total + front.tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
@@ -170,13 +161,13 @@ class Compactor:
             return
         if not operations.have_changed:  # what was added behind earlier messages is all that goes
             operations.begin(REFRESHING).changed(now(pieces))
-        await self.adopt(context, pieces, CutCause.THRESHOLD, operations=operations)
+        await self.adoption.adopt(context, pieces, CutCause.THRESHOLD, operations=operations)
 
     async def _by_leaving_out(self, context: WritableContext, limit_tokens: int) -> None:
         """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
         state = context.state
-        operations = self.operations(state, limit_tokens)
-        rules = await read_rules_of_turn(self.store, state)
+        operations = self.adoption.operations(state, limit_tokens)
+        rules = await read_rules_of_turn(self.adoption.store, state)
         current, kept, gone = leaving_out(self.settings, state, rules, limit_tokens)
         fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
@@ -189,7 +180,7 @@ class Compactor:
             return
         with operations:
             operations.begin(LEAVING_OUT).changed(now.mean)
-            await self.adopt(context, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
+            await self.adoption.adopt(context, kept, CutCause.THRESHOLD, left_out=gone, operations=operations)
 
     @staticmethod
     def _surely_free(state: ContextState, limit_tokens: int) -> int:
@@ -201,8 +192,8 @@ class Compactor:
         """The smallest cut, for a request that no other makes room for. Raises RecentMessagesTooLarge when that does
         not either."""
         state = context.state
-        with _collapsed(state), self.operations(state, limit_tokens) as operations:
-            rules = await read_rules_of_turn(self.store, state)
+        with _collapsed(state), self.adoption.operations(state, limit_tokens) as operations:
+            rules = await read_rules_of_turn(self.adoption.store, state)
             n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
             operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
             pieces, gone = await smallest_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
@@ -210,23 +201,23 @@ class Compactor:
             operation.changed(state.estimate_of(front_of(state, rules, left_out), pieces).mean)
             if self.settings.infinity:
                 operation.progress(n_folded)
-            await self.adopt(context, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
+            await self.adoption.adopt(context, pieces, CutCause.THRESHOLD, left_out=left_out, operations=operations)
 
     async def distil(self, context: WritableContext) -> None:
         """For the layout `librarian`: only the newest messages go on being sent, and what is recalled for the turn."""
         state = context.state
         kept, gone = distilled(self.settings, state)
         if gone != state.cut.left_out:
-            with self.operations(state, state.budget.budget) as operations:
+            with self.adoption.operations(state, state.budget.budget) as operations:
                 operations.begin(DISTILLING).changed(state.estimate_of(state.front, kept).mean)
-                await self.adopt(context, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
+                await self.adoption.adopt(context, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
 
     async def write_ahead(self, state: ContextState) -> None:
         """Has a model write what a re-cut at the threshold would want, as far as that is known now.
 
         Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
         """
-        rules = await read_rules_of_turn(self.store, state)
+        rules = await read_rules_of_turn(self.adoption.store, state)
         # What lies before this place will not be among the newest any more when the threshold is passed.
         keep = sizes_of(self.settings, state, state.fixed_tokens).keep
         threshold = self.settings.threshold * state.budget_raw
@@ -247,8 +238,8 @@ class Compactor:
     async def on_request(self, context: WritableContext, pending: PendingSummarization) -> SummaryPiece | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
         state = context.state
-        rules = await read_rules_of_turn(self.store, state)
-        with self.operations(state, state.budget.budget) as operations:
+        rules = await read_rules_of_turn(self.adoption.store, state)
+        with self.adoption.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
             new = await self.writer.write(state, pending, rules.kept, operation)
@@ -260,8 +251,8 @@ class Compactor:
         """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
         `pending` says that it is made of."""
         state = context.state
-        rules = await read_rules_of_turn(self.store, state)
-        with self.operations(state, state.budget.budget) as operations:
+        rules = await read_rules_of_turn(self.adoption.store, state)
+        with self.adoption.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
             new = await self.writer.write(state, pending, rules.kept, operation)
@@ -272,8 +263,8 @@ class Compactor:
     ) -> SummaryPiece | None:
         """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
         state = context.state
-        rules = await read_rules_of_turn(self.store, state)
-        with self.operations(state, state.budget.budget) as operations:
+        rules = await read_rules_of_turn(self.adoption.store, state)
+        with self.adoption.operations(state, state.budget.budget) as operations:
             operations.begin(MANUAL, _n_messages(pending.pieces))
             new = await self.writer.complete(state, pending, written, rules.kept, machine.monotonic_s())
             return await self._put_in(context, new, adopt, operations)
@@ -293,90 +284,8 @@ class Compactor:
         pieces = put(state.pieces, new)
         operation.changed(state.estimate_of(state.front, pieces).mean)
         operation.progress(operation.n_items or 0)
-        await self.adopt(context, pieces, CutCause.USER, operations=operations)
+        await self.adoption.adopt(context, pieces, CutCause.USER, operations=operations)
         return new
-
-    def operations(self, state: ContextState, limit_tokens: int) -> Operations:
-        """For a re-cut of the state as it stands: it takes the estimator anew, and everything is counted by that."""
-        state.renew_estimator()
-        return Operations(self.emit, state.id, state.estimate.mean, limit_tokens)
-
-    async def adopt(
-        self,
-        context: WritableContext,
-        pieces: Sequence[Piece],
-        cause: CutCause,
-        *,
-        frame_digest: str = "",
-        left_out: Ranges | None = None,
-        operations: Operations | None = None,
-        expanded: tuple[MessageId, MessageId] | None = None,
-    ) -> None:
-        """Makes the pieces the conversation's cut: a new version, stored with its cause and what it did.
-
-        `left_out`: None for what was left out before. `operations`: what was done to come to the pieces; they are
-        complete when the cut is stored. `expanded`: [start, end) that the user wants to see as originals from now on.
-        What was added behind messages goes; what the user ruled by command goes to the front; blocks get the rules that
-        hold again. What was expanded is stored with the cut: of what was before, what the state still names.
-        """
-        state = context.state
-        left_out = state.cut.left_out if left_out is None else left_out
-        if operations is None:
-            operations = self.operations(state, state.budget.budget)
-        rules = await read_rules_of_turn(self.store, state)
-        front = front_of(state, rules, left_out)
-        plain = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in pieces]
-        lost = missing(rules.kept, plain, front.text)
-        if lost:
-            blocks = [piece for piece in plain if isinstance(piece, SummaryPiece)]
-            headed = {each.start: each for each in await self.writer.with_rules(state, blocks, rules.kept)}
-            plain = [headed[piece.start] if isinstance(piece, SummaryPiece) else piece for piece in plain]
-        after = state.estimate_of(front, plain).mean
-        cut = CutRecord(
-            state.cut.version + 1,
-            cause,
-            state.model.name,
-            state.model.estimator,
-            frame_digest or state.cut.frame_digest,
-            MessageId(plain[-1].end if plain else 0),
-            tuple(piece.summary.id for piece in plain if isinstance(piece, SummaryPiece)),
-            front.text,
-            tuple(left_out),
-        )
-        previews = {p.message.id: p.preview for p in plain if isinstance(p, MessagePiece) and p.preview is not None}
-        report = RecutReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
-        has_left_out_others = cut.left_out != state.cut.left_out
-        expansions = state.expansions if expanded is None else (*state.expansions, expanded)
-
-        def write() -> None:
-            cuts.write_cut(context.lease, cut, previews, report, utc_now())
-            cuts.keep_expansions(state.id, expansions)
-
-        def follow(_: None) -> None:
-            common = _n_common(state.pieces, plain) if front == state.front else 0
-            state.n_sent = min(state.n_sent, common)
-            state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
-            state.expansions = expansions
-            self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
-            if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
-                self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
-            operations.complete()
-            self._tell_demoted(state, rules)
-
-        await self.store.commit(write, follow)
-
-    def _tell_demoted(self, state: ContextState, rules: StandingRules) -> None:
-        """Says which standing rules became ordinary text, once."""
-        open_ids = {entry.id for entry in rules.whole.open_entries()}
-        demoted = frozenset(entry.id for entry in rules.demoted if entry.id in open_ids)
-        if fresh := sorted(demoted - state.demoted):
-            self._emit(
-                state,
-                ContextEventType.RULES_CAP,
-                rules=tuple(str(each) for each in fresh),
-                max_tokens=state.cut.estimator.part(rules.cap_tokens),
-            )
-        state.demoted = demoted
 
     async def _write_runs(
         self,
@@ -433,9 +342,6 @@ class Compactor:
             operation.progress(n_done)
         return pieces
 
-    def _emit(self, state: ContextState, type: ContextEventType, **fields: object) -> None:
-        self.emit(attrs.evolve(ContextEvent(state.id, type, utc_now()), **fields))  # type: ignore[arg-type]
-
 
 @contextlib.contextmanager
 def _collapsed(state: ContextState) -> Iterator[None]:
@@ -458,13 +364,3 @@ def _n_messages(pieces: Sequence[Piece]) -> int:
 def _exchanged(pieces: Sequence[Piece], old: SummaryPiece, new: SummaryPiece) -> list[Piece]:
     """The pieces with one summary in the place of another."""
     return [new if piece is old else piece for piece in pieces]
-
-
-def _n_common(old: Sequence[Piece], new: Sequence[Piece]) -> int:
-    """How many leading pieces are the same in both."""
-    n_common = 0
-    for before, after in zip(old, new, strict=False):
-        if before != after:
-            break
-        n_common += 1
-    return n_common

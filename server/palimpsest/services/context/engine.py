@@ -25,6 +25,7 @@ from palimpsest.services.background import Background
 from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.compaction import AHEAD_SHARE, Compactor
 from palimpsest.services.context.counting import calibrated, key_of, observe
+from palimpsest.services.context.cut_adoption import CutAdoption
 from palimpsest.services.context.notebooks import Notebooks
 from palimpsest.services.context.previews import Accepted, accept, with_previews
 from palimpsest.services.context.state import ContextState, block, first_state, load_everything, load_state
@@ -94,6 +95,11 @@ class ContextEngine:
         return self.leases.store
 
     @property
+    def adoption(self) -> CutAdoption:
+        """What makes chosen pieces the cut of a conversation."""
+        return CutAdoption(self.store, self.emit)
+
+    @property
     def background(self) -> Background:
         """What is written while nobody waits."""
         return self.leases.background
@@ -102,7 +108,7 @@ class ContextEngine:
         """What carries out re-cuts of the state's conversation."""
         summarizer = await self.choose_summarizer(state.model, state.asked_by)
         writer = SummaryWriter(self.store, summarizer, self.notebooks, self.background)
-        return Compactor(self.store, self.settings, writer, self.emit)
+        return Compactor(self.adoption, self.settings, writer)
 
     async def state(self, conversation_id: ConversationId) -> ContextState:
         """The conversation's state, in step with the store; while it is written here, the very state that its writer
@@ -296,8 +302,7 @@ class ContextEngine:
         """A cut chosen over everything visible, originals first, for the state's model and budget."""
         state = context.state
         pieces, left_out = await self.chosen_anew(state, ())
-        compactor = await self.compactor(state)
-        await compactor.adopt(context, pieces, cause, frame_digest=frame_digest, left_out=left_out)
+        await self.adoption.adopt(context, pieces, cause, frame_digest=frame_digest, left_out=left_out)
 
     async def chosen_anew(
         self, state: ContextState, asked: Sequence[MessagePiece]

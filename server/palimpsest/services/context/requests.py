@@ -172,8 +172,7 @@ class Requests:
         if state.cut.version == 0 and len(state.pieces) == 1:
             state.cut = replace(state.cut, frame_digest=digest)
             return
-        compactor = await self.contexts.compactor(state)
-        await compactor.adopt(context, state.pieces, CutCause.FRAME, frame_digest=digest)
+        await self.contexts.adoption.adopt(context, state.pieces, CutCause.FRAME, frame_digest=digest)
 
     async def _recall(self, recall: Recall, context: WritableContext, turn_id: TurnId, limit_tokens: int) -> None:
         """Tells the turn what its context does not hold, once; chosen anew where the folder knows something else when

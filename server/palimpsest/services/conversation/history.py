@@ -93,7 +93,7 @@ class HistoryEditor:
         if hid.has_lost_summaries or state.cut.left_out:
             await self.engine.adopt_anew(context, CutCause.ROLLBACK)
         else:
-            await (await self.engine.compactor(state)).adopt(context, state.pieces, CutCause.ROLLBACK)
+            await self.engine.adoption.adopt(context, state.pieces, CutCause.ROLLBACK)
 
     async def rollback_last_message(self, context: WritableContext, last: MessageId) -> RolledBack:
         """Hide the newest message, widened to its exchange.
@@ -212,9 +212,9 @@ class HistoryEditor:
         expanded: tuple[MessageId, MessageId] | None = None,
     ) -> Recut:
         state = context.state
-        compactor = await self.engine.compactor(state)
-        operations = compactor.operations(state, state.budget.budget)
-        await compactor.adopt(context, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
+        adoption = self.engine.adoption
+        operations = adoption.operations(state, state.budget.budget)
+        await adoption.adopt(context, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
         return Recut(operations.tokens_before, state.estimate.mean, start, end, reason)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, SummaryPiece]:

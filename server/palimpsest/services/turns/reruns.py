@@ -34,7 +34,7 @@ async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: 
         return
     news = news_of(state, await read_rules_of_turn(contexts.store, state))
     if has_hidden or _has_told(state) or news:
-        await (await contexts.compactor(state)).adopt(context, state.pieces, cause)
+        await contexts.adoption.adopt(context, state.pieces, cause)
 
 
 def _has_told(state: ContextState) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, piece_starts, total_tokens
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.page import page
-from palimpsest.domain.context.rules.rule_set import RuleSet, missing, split_standing_rules, standing_rules
+from palimpsest.domain.context.rules.rule_set import RuleSet, split_standing_rules, standing_rules
 from palimpsest.domain.context.summaries.node import AUTHOR, Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.context.summaries.tiers import made_of
@@ -25,6 +25,7 @@ from palimpsest.services.background import Background
 from palimpsest.services.context.notebooks import Notebooks, told_by
 from palimpsest.services.context.operations import Operation
 from palimpsest.services.context.state import ContextState, block
+from palimpsest.services.context.summaries.rule_heads import with_rules
 from palimpsest.services.context.summaries.summarizers import (
     PatientSummarizer,
     Summarizer,
@@ -201,7 +202,7 @@ class SummaryWriter:
             candidate = block(summary, state.tokenizer)
             if candidate.tokens < covered:
                 best = candidate
-        return None if best is None else (await self.with_rules(state, [best], ledger))[0]
+        return None if best is None else (await with_rules(self.store, state, [best], ledger))[0]
 
     async def improved(self, state: ContextState, pieces: Sequence[Piece]) -> list[Piece]:
         """The pieces, with what a model has meanwhile written in place of what was quoted while a turn waited."""
@@ -214,33 +215,6 @@ class SummaryWriter:
             else:
                 result.append(piece)
         return result
-
-    async def with_rules(
-        self, state: ContextState, pieces: Sequence[SummaryPiece], ledger: RuleSet
-    ) -> list[SummaryPiece]:
-        """The blocks, each with every standing rule of its range verbatim: rules may hold again after a roll back."""
-        result: list[SummaryPiece] = []
-        for each in pieces:
-            within = RuleSet(ledger.open_entries(range(each.start, each.end)))
-            result.append(await self._with_rules(state, each, within) if missing(within, [each]) else each)
-        return result
-
-    async def _with_rules(self, state: ContextState, old: SummaryPiece, ledger: RuleSet) -> SummaryPiece:
-        summary = old.summary
-        _, rest = split_standing_rules(summary.text)
-        rules = standing_rules(ledger, summary.start, summary.end)
-        new = NewSummary(
-            summary.start,
-            summary.end,
-            summary.level,
-            summary.kind,
-            f"{rules}\n{rest}",
-            summary.original_tokens,
-            summary.author,
-            summary.children,
-            0,
-        )
-        return block(await self.store.run(summary_tree.write, state.id, new, utc_now()), state.tokenizer)
 
 
 def _stands_for_the_same(newer: Summary, old: Summary) -> bool:
