@@ -403,7 +403,7 @@ MUTANTS: Final = (
     Mutant(
         "a fork forgets what was taken back",
         "services/conversation/conversations.py",
-        "            ledger.inherit(child, conversation_id, at, utc_now())\n",
+        "            commanded_rules.inherit(child, conversation_id, at, utc_now())\n",
         "",
         profile="minds",
     ),

@@ -24,7 +24,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.folder.adoption import adopt, decline, offered, recognise, require_offered
 from palimpsest.services.folder.session import FolderSession
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance import folder_identity as identity
@@ -58,7 +58,7 @@ async def fill(root: Path, environ: Mapping[str, str]) -> Path:
         message_log.append(C, [user_message("one"), user_message("two")], NOW)
         conversations.fork(F, conversations.get(C), MessageId(1), "fork", NOW)
         message_log.append(F, [user_message("another two")], NOW)
-        ledger.add_pin("never use tabs", NOW)
+        commanded_rules.add_pin("never use tabs", NOW)
 
     async with opened(root, environ) as session:
         assert session.notes == ()
@@ -90,7 +90,7 @@ async def test_a_renamed_folder_is_offered_what_it_had_and_the_command_brings_it
         assert session.notes == ()
         assert await titles(session) == {"first", "fork"}
         assert (await session.folder.store.read(conversations.get, F)).parent == C
-        assert [pin.text for pin in await session.folder.store.read(ledger.pins)] == ["never use tabs"]
+        assert [pin.text for pin in await session.folder.store.read(commanded_rules.pins)] == ["never use tabs"]
     assert (old / DATABASE_NAME).is_file()
 
 

@@ -33,7 +33,7 @@ from palimpsest.services.turns.tool_batch import MAX_CALLS
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.texts import WorkspaceTexts
 from palimpsest.storage import approvals
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 
 Desk = Callable[..., Awaitable[ToolDesk]]
 HUGE = 16_000_000
@@ -364,7 +364,7 @@ async def standing(b: ToolDesk) -> list[str]:
 async def nothing_changed(b: ToolDesk, frame: tuple[str, tuple[ToolSchema, ...]], root: Path) -> None:
     """No rule but the user's, no pin, no approval, nothing done; the frame of every request is that of the first."""
     assert await standing(b) == [RULE]
-    assert await b.store.read(ledger.pins) == []
+    assert await b.store.read(commanded_rules.pins) == []
     assert await b.store.read(approvals.rules) == []
     assert (b.editor.asked, b.editor.applied) == ([], [])
     assert {name for name, _ in b.editor.ran} <= {"fetch"}

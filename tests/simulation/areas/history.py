@@ -15,7 +15,7 @@ from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.folder.session import FolderSession
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import hidden_ranges, message_log
 
 _MOST_CONVERSATIONS: Final = 5
@@ -84,14 +84,16 @@ async def _fork(world: World, request: Request, session: FolderSession, at: Conv
     end = await _end_of(session, at)
     if end and len(world.conversations) < _MOST_CONVERSATIONS:
         hidden = await session.folder.store.read(hidden_ranges.read, at)
-        taken_back = await session.folder.store.read(ledger.withdrawals, at)
+        taken_back = await session.folder.store.read(commanded_rules.withdrawals, at)
         child = await session.conversations.fork(at, MessageId(op.b % end), None)
         world.conversations.append(child.id)
         shown = await session.folder.store.read(message_log.read_visible, child.id, 0)
         if any(each.start <= message.id < each.end for message in shown for each in hidden):
             world.problem("fork shows what was hidden", f"{len(shown)} shown")
-        known = await session.folder.store.read(ledger.withdrawals, child.id)
-        still = await session.folder.store.read(ledger.withdrawals, at)  # a purge may have taken some meanwhile
+        known = await session.folder.store.read(commanded_rules.withdrawals, child.id)
+        still = await session.folder.store.read(
+            commanded_rules.withdrawals, at
+        )  # a purge may have taken some meanwhile
         if any(each.message_id < child.fork_at and each in still and each not in known for each in taken_back):
             world.problem("fork forgets what was taken back", f"{len(known)} of {len(taken_back)}")
 

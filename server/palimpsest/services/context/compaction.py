@@ -292,7 +292,7 @@ class Compactor:
         state: ContextState,
         pieces: list[Piece],
         runs: Sequence[list[Piece]],
-        ledger: RuleSet,
+        kept: RuleSet,
         operation: Operation,
         now: Callable[[Sequence[Piece]], int],
     ) -> list[Piece]:
@@ -301,12 +301,12 @@ class Compactor:
         operation.progress(n_done)
         for run in runs:
             rest = run
-            while rest and (ahead := await self.writer.ready(state, rest, ledger)) is not None:
+            while rest and (ahead := await self.writer.ready(state, rest, kept)) is not None:
                 pieces, rest = adopt(pieces, ahead), [piece for piece in rest if piece.start >= ahead.end]
                 operation.changed(now(pieces))
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
                 pending = pending_summarization(self.settings, state, rest, pieces)
-                new = await self.writer.write(state, pending, ledger, operation)
+                new = await self.writer.write(state, pending, kept, operation)
                 if new is not None:
                     pieces = adopt(pieces, new)
                     operation.changed(now(pieces))
@@ -320,7 +320,7 @@ class Compactor:
         pieces: list[Piece],
         protected: Collection[MessageId],
         target: int,
-        ledger: RuleSet,
+        kept: RuleSet,
         operations: Operations,
         now: Callable[[Sequence[Piece]], int],
     ) -> list[Piece]:
@@ -334,7 +334,7 @@ class Compactor:
         operation.progress(n_done)
         for stretch in stretches:
             share = max(target * total_tokens(stretch) // max(merged, 1), 1)
-            new = await self.writer.write(state, PendingSummarization.of(stretch, share), ledger, operation)
+            new = await self.writer.write(state, PendingSummarization.of(stretch, share), kept, operation)
             if new is not None:
                 pieces = adopt(pieces, new)
                 operation.changed(now(pieces))

@@ -140,11 +140,11 @@ def foldable(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
     return between_verbatim(pieces, keep_from(pieces, 0, 1), running_request(pieces))
 
 
-def smallest_block(state: ContextState, run: Sequence[Piece], ledger: RuleSet) -> SummaryPiece:
+def smallest_block(state: ContextState, run: Sequence[Piece], kept: RuleSet) -> SummaryPiece:
     """A block for the run that holds no more than its standing rules and some lines, which are not written yet."""
     start, end = run[0].start, run[-1].end
     level = 1 + max((piece.summary.level for piece in run if isinstance(piece, SummaryPiece)), default=0)
-    text = standing_rules(ledger, start, end)
+    text = standing_rules(kept, start, end)
     summary = Summary(SummaryId(0), start, end, level, EXTRACTIVE, text, total_tokens(run), AUTHOR, "")
     empty = block(summary, state.tokenizer)
     return replace(empty, tokens=empty.tokens + LEAST_LINES)

@@ -15,7 +15,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, clean_text
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.rules import read_rules
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.facts import facts
 
 
@@ -45,7 +45,7 @@ class RuleCommands:
         if needed > rules.cap_tokens:
             part = state.cut.estimator.part
             raise RulesTooLarge(part(needed), part(rules.cap_tokens))
-        await self.engine.store.run(ledger.add_pin, cleaned, utc_now())
+        await self.engine.store.run(commanded_rules.add_pin, cleaned, utc_now())
         return await read_rules(self.engine.store, state)
 
     async def withdraw(self, conversation_id: ConversationId, rule_id: str) -> StandingRules:
@@ -58,11 +58,11 @@ class RuleCommands:
             raise NotFound(f"No standing rule {rule_id!r} holds in this conversation. List them and choose one.")
 
         def write() -> None:
-            for pin in ledger.pins():
+            for pin in commanded_rules.pins():
                 if pin.text == entry.text:
-                    ledger.close_pin(pin.number)
+                    commanded_rules.close_pin(pin.number)
             if entry.id.message_id != NO_MESSAGE:
-                ledger.withdraw(conversation_id, entry.id, utc_now())
+                commanded_rules.withdraw(conversation_id, entry.id, utc_now())
                 facts.close_ruled(conversation_id, entry.id.message_id, entry.text, utc_now())
 
         await self.engine.store.run(write)

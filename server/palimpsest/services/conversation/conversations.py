@@ -26,7 +26,7 @@ from palimpsest.services.conversation.history import HistoryEditor, Recut, Rolle
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.context import inheritance
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import TURN
 from palimpsest.storage.store import Store
@@ -258,7 +258,7 @@ class Conversations:
             at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
             record = conversations.fork(child, parent, at, title_of(cleaned) or parent.title, utc_now())
             inheritance.inherit(child, conversation_id, at, utc_now())
-            ledger.inherit(child, conversation_id, at, utc_now())
+            commanded_rules.inherit(child, conversation_id, at, utc_now())
             return record
 
         return await self.store.run(write)

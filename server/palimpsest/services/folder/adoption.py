@@ -22,7 +22,7 @@ from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.transfer import Outcome, Transfers
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.lifecycle import transfer as transfers
@@ -139,7 +139,7 @@ async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
                 continue
             n_done += 1
             n_present += imported.outcome is Outcome.PRESENT
-        pins = await old.read(ledger.pins)
+        pins = await old.read(commanded_rules.pins)
         n_pins = await into.store.run(_add_pins, [pin.text for pin in pins])
         if not refused:
             await old.run(identity.mark_adopted, os.fsencode(root).decode("utf-8", "replace"))
@@ -156,10 +156,10 @@ def _check_is_another(directory: Path, own: Path) -> None:
 
 
 def _add_pins(texts: list[str]) -> int:
-    known = {pin.text for pin in ledger.pins()}
+    known = {pin.text for pin in commanded_rules.pins()}
     missing = [text for text in dict.fromkeys(texts) if text not in known]
     for text in missing:
-        ledger.add_pin(text, utc_now())
+        commanded_rules.add_pin(text, utc_now())
     return len(missing)
 
 

@@ -155,8 +155,8 @@ class Replayer:
             return
         checker.check(prepared)
         if state.cut.version != version:
-            ledger = (await read_rules(self._store, state)).kept
-            for entry in missing(ledger, state.pieces, state.front.text):
+            kept = (await read_rules(self._store, state)).kept
+            for entry in missing(kept, state.pieces, state.front.text):
                 checker.violation(f"the standing rule {entry.id} is not in the context")
 
     async def _verify(

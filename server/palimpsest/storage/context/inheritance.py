@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.storage.context import cuts, summary_tree
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.context.cuts import CutRecord, RecutReport
 from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.conversation import hidden_ranges
@@ -52,5 +52,5 @@ def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: s
 def _may_quote_from(conversation_id: ConversationId, cut: CutRecord, at: MessageId) -> bool:
     """Whether the front of the cut may quote rules of the messages from `at` on: the front repeats rules that were
     withdrawn, and rules of messages that are left out. Without the front, the next turn is told the other rules."""
-    is_told = any(entry.message_id >= at for entry in ledger.withdrawals(conversation_id))
+    is_told = any(entry.message_id >= at for entry in commanded_rules.withdrawals(conversation_id))
     return is_told or any(end > at for _, end in cut.left_out)

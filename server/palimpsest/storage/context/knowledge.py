@@ -7,7 +7,7 @@ anew.
 
 from __future__ import annotations
 
-from palimpsest.storage.context import rules as ledger
+from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import hidden_ranges
 from palimpsest.storage.facts import facts
 
@@ -20,7 +20,7 @@ class Changed(Exception):
 
 def version() -> Version:
     """The version now. Read it in the transaction that reads the basis of the decision, or before."""
-    return hidden_ranges.last_hidden_anywhere(), facts.version(), ledger.version()
+    return hidden_ranges.last_hidden_anywhere(), facts.version(), commanded_rules.version()
 
 
 def require(known: Version) -> None:

@@ -14,21 +14,21 @@ from palimpsest.storage.store import Store
 
 
 async def with_rules(
-    store: Store, state: ContextState, pieces: Sequence[SummaryPiece], ledger: RuleSet
+    store: Store, state: ContextState, pieces: Sequence[SummaryPiece], kept: RuleSet
 ) -> list[SummaryPiece]:
     """The blocks, each with every standing rule of its range verbatim: rules may hold again after a roll back. A block
     that lacks one is written again with all of them."""
     result: list[SummaryPiece] = []
     for each in pieces:
-        within = RuleSet(ledger.open_entries(range(each.start, each.end)))
+        within = RuleSet(kept.open_entries(range(each.start, each.end)))
         result.append(await _written_again(store, state, each, within) if missing(within, [each]) else each)
     return result
 
 
-async def _written_again(store: Store, state: ContextState, old: SummaryPiece, ledger: RuleSet) -> SummaryPiece:
+async def _written_again(store: Store, state: ContextState, old: SummaryPiece, kept: RuleSet) -> SummaryPiece:
     summary = old.summary
     _, rest = split_standing_rules(summary.text)
-    rules = standing_rules(ledger, summary.start, summary.end)
+    rules = standing_rules(kept, summary.start, summary.end)
     new = NewSummary(
         summary.start,
         summary.end,

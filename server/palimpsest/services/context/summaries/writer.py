@@ -52,12 +52,12 @@ class SummaryWriter:
     background: Background
 
     async def write(
-        self, state: ContextState, pending: PendingSummarization, ledger: RuleSet, operation: Operation
+        self, state: ContextState, pending: PendingSummarization, kept: RuleSet, operation: Operation
     ) -> SummaryPiece | None:
         """A stored summary as a block; None when it would not be smaller."""
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
-        rules, task = self._task(state, pending, ledger, last_hidden)
+        rules, task = self._task(state, pending, kept, last_hidden)
         written = await self.summarizer.write(task)
         if written.note is not None:
             operation.fall_back(written.note)
@@ -65,13 +65,13 @@ class SummaryWriter:
         if written.later is not None:
             late = self._store_late(state, pending, rules, written.later, last_hidden, started)
             self.background.start(state.id, late, pending.scope.range[1])
-        return await self.complete(state, pending, written, ledger, started)
+        return await self.complete(state, pending, written, kept, started)
 
     async def complete(
-        self, state: ContextState, pending: PendingSummarization, written: Written, ledger: RuleSet, started: float
+        self, state: ContextState, pending: PendingSummarization, written: Written, kept: RuleSet, started: float
     ) -> SummaryPiece | None:
         """Stores a text for what was asked for; None when it is not smaller than that."""
-        rules = standing_rules(ledger, *pending.scope.range)
+        rules = standing_rules(kept, *pending.scope.range)
         new = await self._node(state, pending, written, rules, started)
         # The overhead of a rendered block is at most this much: do not store what will be refused.
         if state.tokenizer.count(new.text) >= pending.shown_tokens:
@@ -81,13 +81,13 @@ class SummaryWriter:
         rendered = block(summary, state.tokenizer)
         return rendered if rendered.tokens < pending.shown_tokens else None
 
-    async def write_ahead(self, state: ContextState, pending: PendingSummarization, ledger: RuleSet) -> None:
+    async def write_ahead(self, state: ContextState, pending: PendingSummarization, kept: RuleSet) -> None:
         """Stores a model's summary for the next re-cut. Raises PalimpsestError or TimeoutError where there is none."""
         if not isinstance(self.summarizer, PatientSummarizer):
             return  # without a model a summary takes no time
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
-        rules, task = self._task(state, pending, ledger, last_hidden)
+        rules, task = self._task(state, pending, kept, last_hidden)
         try:
             written = await self.summarizer.at_leisure(task)
         except UnusableSummary as error:
@@ -160,26 +160,26 @@ class SummaryWriter:
             await self.store.run(statistics.write_refused, state.id, *tokens, took_ms, utc_now())
 
     def _task(
-        self, state: ContextState, pending: PendingSummarization, ledger: RuleSet, last_hidden: int
+        self, state: ContextState, pending: PendingSummarization, kept: RuleSet, last_hidden: int
     ) -> tuple[str, SummaryTask]:
         """The standing rules at the head, and the task of writing the rest."""
         # What holds stands at the head, verbatim, whatever it leaves for the rest.
-        rules = standing_rules(ledger, *pending.scope.range)
+        rules = standing_rules(kept, *pending.scope.range)
         target = max(pending.target_tokens - state.tokenizer.count(rules), _SMALLEST_TARGET)
         pieces = [_without_rules(piece) for piece in pending.pieces]
         check = self._still_shown(state, pending, last_hidden)
         return rules, SummaryTask(
-            pieces, target, state.tokenizer.count, self._pages(state, pending.scope.range, ledger), check
+            pieces, target, state.tokenizer.count, self._pages(state, pending.scope.range, kept), check
         )
 
     def _pages(
-        self, state: ContextState, scope: tuple[MessageId, MessageId], ledger: RuleSet
+        self, state: ContextState, scope: tuple[MessageId, MessageId], kept: RuleSet
     ) -> Callable[[int], Awaitable[str]]:
         """Chooses pages of the messages [start, end) that tell again neither what stands elsewhere in the context as it
         is now, nor the rules at their head."""
         start, end = scope
         outside = [piece for piece in state.pieces if piece.end <= start or end <= piece.start]
-        ruled = [" ".join(entry.text.split()) for entry in ledger.open_entries(range(start, end))]
+        ruled = [" ".join(entry.text.split()) for entry in kept.open_entries(range(start, end))]
 
         async def write(target_tokens: int) -> str:
             def choose(book: Notebook) -> str:
@@ -189,7 +189,7 @@ class SummaryWriter:
 
         return write
 
-    async def ready(self, state: ContextState, run: Sequence[Piece], ledger: RuleSet) -> SummaryPiece | None:
+    async def ready(self, state: ContextState, run: Sequence[Piece], kept: RuleSet) -> SummaryPiece | None:
         """The summary by a model, written before, that stands for most of the run from its beginning on."""
         found = await self.store.read(summary_tree.find_written, state.id, run[0].start, run[-1].end)
         ends = {run[start - 1].end: start for start in piece_starts(run) if start} | {run[-1].end: len(run)}
@@ -202,7 +202,7 @@ class SummaryWriter:
             candidate = block(summary, state.tokenizer)
             if candidate.tokens < covered:
                 best = candidate
-        return None if best is None else (await with_rules(self.store, state, [best], ledger))[0]
+        return None if best is None else (await with_rules(self.store, state, [best], kept))[0]
 
     async def improved(self, state: ContextState, pieces: Sequence[Piece]) -> list[Piece]:
         """The pieces, with what a model has meanwhile written in place of what was quoted while a turn waited."""
