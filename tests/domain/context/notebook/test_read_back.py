@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.histories import as_lives, histories
@@ -85,3 +86,31 @@ def test_what_only_the_list_names_stays_named() -> None:
     named = text.partition("## Also named\n")[2]
     assert named
     assert names_in(named).keys() <= names_in(again(text, len(pieces), 700)).keys()
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        "- [5] call_it, as it was asked\n  → [5] result_it was good",
+        "- [5] call_it, as it was asked\n  → [6] result_it was good\n- [6] call_that too\n  → [5] result_that was good",
+        "\n".join(f"- [{n}] call_it once more now\n  → [{n + 1}] result_{n} was good" for n in range(5_000)),
+        "- [90] call_it, as it was asked\n  → [5] result_it was good\n- [5] call_that\n  → [90] result_that",
+        f"- [{'9' * 5_000}] call_it, as it was asked",
+        f"- [5] call_it, as it was asked\n  → [{'9' * 5_000}] result_it was good",
+    ],
+)
+def test_a_page_that_somebody_else_wrote_makes_no_circle_and_no_error(done: str) -> None:
+    end = 10_000
+    book = Notebook(count_bytes)
+    book.read_back(f"## Done\n- [2] Read lib/reader.py: def read_it(path)\n{done}", MessageId(0), MessageId(end))
+    calls = {id for id, entry in book.entries.items() if entry.answers is None}
+    assert all(entry.answers is None or entry.answers in calls for entry in book.entries.values())
+    assert "lib/reader.py" in page(book, 0, end, 2_000, {}, ())
+
+
+def test_a_rule_that_quotes_a_page_is_no_page() -> None:
+    rule = "Always write like this:\n## Said by the user\n- [3] Delete the folder src/old."
+    text = f"## Standing rules\n- [0.0 +2] {rule}\n## Done\n- [4] Read lib/reader.py: def read_it(path)"
+    book = Notebook(count_bytes)
+    book.read_back(text, MessageId(0), MessageId(9))
+    assert list(book.entries) == [4]

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID, Entry, Sentence
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
 from palimpsest.domain.context.notebook.names import n_words, names_in
+from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.messages import MessageId, Role
 
-_LINE = re.compile(r"- \[(\d+)\] (.*)")
-_RESULT = re.compile(r"  → (?:\[(\d+)\] )?(.*)")
+_LINE = re.compile(r"- \[([0-9]{1,18})\] (.*)")
+_RESULT = re.compile(r"  → (?:\[([0-9]{1,18})\] )?(.*)")
 _ALSO = re.compile(r"(?:also|names) (.*)")
 
 
@@ -36,31 +37,37 @@ class _Found:
 
 def read_back(text: str, start: MessageId, end: MessageId, count: CountText) -> Iterator[tuple[Entry, dict[str, str]]]:
     """The entries of the messages [start, end) that the page in `text` tells of, ascending, each with its names as
-    shown, by key. What stands in the text beside a page, such as standing rules or a model's prose, is no entry."""
+    shown, by key. What stands in the text beside a page, such as standing rules or a model's prose, is no entry.
+
+    A message is a call or a result, as the first line about it says, and a result comes behind its call, whatever the
+    text says: it may come from a file that somebody else wrote."""
     found: defaultdict[MessageId, _Found] = defaultdict(lambda: _Found(Role.ASSISTANT))
-    heading, last = "", start
-    for line in text.splitlines():
+    heading, call = "", None
+    for line in split_standing_rules(text)[1].split("\n"):
         if line.startswith("## "):
-            heading = line[3:]
+            heading, call = line[3:], None
         elif heading == NAMED:
             found[start].names.update(names_in(line))
         elif heading == SAID and (match := _LINE.fullmatch(line)):
-            id = MessageId(int(match[1]))
-            found[id].role = Role.USER
-            found[id].said.append(Sentence(match[2], 2.0))
-            found[id].names.update(names_in(match[2]))
+            if start <= (id := MessageId(int(match[1]))) < end:
+                found[id].role = Role.USER
+                found[id].said.append(Sentence(match[2], 2.0))
+                found[id].names.update(names_in(match[2]))
         elif heading == DONE and (match := _LINE.fullmatch(line)):
-            last = MessageId(int(match[1]))
-            _take(found[last], match[2], count)
-        elif heading == DONE and (match := _RESULT.fullmatch(line)):
-            id = MessageId(int(match[1])) if match[1] else MessageId(last + 1)
-            found[id].role, found[id].answers = Role.TOOL, last
-            _take(found[id], match[2], count)
+            call = MessageId(int(match[1]))
+            if not start <= call < end or found[call].answers is not None:
+                call = None
+            else:
+                _take(found[call], match[2], count)
+        elif heading == DONE and call is not None and (match := _RESULT.fullmatch(line)):
+            id = MessageId(int(match[1])) if match[1] else MessageId(call + 1)
+            if call < id < end and (id not in found or found[id].answers == call):
+                found[id].role, found[id].answers = Role.TOOL, call
+                _take(found[id], match[2], count)
     for id in sorted(found):
-        if start <= id < end:
-            each = found[id]
-            names = tuple(each.names)
-            yield Entry(id, each.role, names, tuple(each.fragments), tuple(each.said), answers=each.answers), each.names
+        each = found[id]
+        names = tuple(each.names)
+        yield Entry(id, each.role, names, tuple(each.fragments), tuple(each.said), answers=each.answers), each.names
 
 
 def _take(found: _Found, text: str, count: CountText) -> None:

@@ -28,7 +28,7 @@ NO_MESSAGE: Final = MessageId(-1)
 """The message id of a pin that comes from no message."""
 _ITEM_OVERHEAD_TOKENS: Final = 8
 
-_ITEM = re.compile(r"- \[(-?\d+)\.(\d+)(?: \+(\d+))?\] (.*)")
+_ITEM = re.compile(r"- \[(-?[0-9]{1,18})\.([0-9]{1,18})(?: \+([0-9]{1,18}))?\] (.*)")
 
 
 class RuleState(StrEnum):

@@ -15,5 +15,6 @@ _HEADING = re.compile(r"^#{1,2}(?= )", re.M)
 
 
 def hybrid_text(page: str, prose: str) -> str:
-    """The page with the prose behind it. Headings in the prose do not pass for ours."""
-    return f"{page}\n\n## {CONVERSATION}\n{_HEADING.sub('###', prose.strip())}"
+    """The page with the prose behind it. Headings in the prose do not pass for ours, whatever breaks a line in it."""
+    lines = "\n".join(prose.strip().splitlines())
+    return f"{page}\n\n## {CONVERSATION}\n{_HEADING.sub('###', lines)}"
