@@ -87,6 +87,11 @@ REQUESTS: Final[Mapping[str, Make]] = {
         "conversationId": c,
         **_maybe(v, text="And now? " * v.randint(1, 99)),
     },
+    "palimpsest/context/at": lambda v, c, _: {
+        "conversationId": c,
+        "turnId": "nothing",
+        **_maybe(v, step=v.randint(-1, 3)),
+    },
     "palimpsest/stats": _of_conversation,
     "palimpsest/summarize": lambda v, c, _: {"conversationId": c, **_maybe(v, range=_range(v))},
     "palimpsest/summary/expand": lambda v, c, _: {"conversationId": c, "summaryId": v.randint(1, 6)},

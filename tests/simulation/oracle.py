@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.simulation import past_requests
 from tests.simulation.areas.chat import Looks
 from tests.simulation.areas.history import Purges
 from tests.simulation.scheduler import NODE
@@ -84,6 +85,8 @@ class Oracle:
                 self.world.problem("does not fit", f"{raw} raw, {context.upper_tokens} of {context.limit_tokens}")
             if not pairs_are_whole(context.messages):
                 self.world.problem("pairs", "a call without its result")
+            if FOLDER.get() in (None, self.world.root):
+                past_requests.sent(self.world, self.view, context)
         present = frozenset(WORD.findall(said))
         if not present or FOLDER.get() not in (None, self.world.root):
             return
@@ -219,7 +222,7 @@ class Oracle:
     def _look_at_what_was_told(self) -> None:
         """What another conversation was told of words that are hidden now is told no more; one that somebody wrote at
         the moment may keep it until its next cut."""
-        query = """SELECT conversation, text FROM injection AS each WHERE cut_version =
+        query = """SELECT conversation, text FROM injection AS each WHERE NOT is_ended AND cut_version =
             (SELECT COALESCE(MAX(version), 0) FROM cut WHERE conversation = each.conversation)"""
         hidden = self.view.words_out_of_sight()
         closed = {

@@ -103,6 +103,7 @@ def _carry_out(world: World, oracle: Oracle, ops: Sequence[Op], *, goes_on: bool
 def _begin(world: World, op: Op) -> None:
     if world.loop.trace is not None:
         world.loop.trace.append(f"------ {op}")
+    world.kinds.add(op.kind)
     KINDS[op.kind].begin(world, op)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import peewee
 import pytest
+from tests.sent import NOTHING
 
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import ConversationBusy, LeaseLost, NotFound, StoreError
@@ -56,7 +57,7 @@ async def admit(store: Store, request_id: str = "r", turn_id: TurnId = T, text: 
 
 async def begin_and_say(store: Store, admission: Admission, *texts: str) -> StepId:
     assert admission.lease is not None
-    step = await store.run(turns.begin_step, admission.lease, T, NewStep(0, "p", "m", 10), NOW)
+    step = await store.run(turns.begin_step, admission.lease, T, NewStep(0, "p", "m", 10, NOTHING), NOW)
     for text in texts:
         await store.run(stream_journal.append, admission.lease, T, step, [JournalEvent(EventType.TEXT, text)], NOW)
     return step
@@ -261,7 +262,7 @@ async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
     await store.run(stream_journal.append, lease, T, step, [start], NOW)
     nothing = StepMessages([], COUNTS, {}, 0)
     await store.run(turns.commit_step, lease, T, step, nothing, StepEnd(Ending.COMPLETE, None, None), NOW)
-    second = await store.run(turns.begin_step, lease, T, NewStep(1, "p", "m", 10), NOW)
+    second = await store.run(turns.begin_step, lease, T, NewStep(1, "p", "m", 10, NOTHING), NOW)
     numbered = await store.run(stream_journal.append, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
     assert [each.seq for each in numbered] == [4]
     assert second > step

@@ -844,6 +844,74 @@ export interface StatsResult {
     moments: Array<ContextMoment>;
 }
 
+/** A request that was sent. */
+export interface ContextAtParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The turn: one of the conversation, or, in a fork, one of the conversation that it was forked from. */
+    turnId: string;
+    /** The number of the request in its turn, from 0. Absent: the last one so far. */
+    step?: number;
+}
+
+/** A tool as it was declared to the model. */
+export interface SentTool {
+    /** Its name. */
+    name: string;
+    /** Its description. */
+    description: string;
+    /** The JSON Schema of its arguments. */
+    parameters: Record<string, unknown>;
+}
+
+/** A message as it was sent. */
+export interface SentMessage {
+    /** Its role in the request. Summaries, rules in front and what was recalled for a step have the role `user`. */
+    role: MessageRole;
+    /** Its parts, in order. Here a part may also be `opaque`: data that a service had asked to get back, with its text. */
+    parts: Array<MessagePart>;
+    /** Whether it is complete. */
+    state: MessageState;
+}
+
+/** A request as it was sent. */
+export interface ContextAtResult {
+    /** Its number in the turn, from 0. */
+    step: number;
+    /** How many requests the turn sent so far. */
+    stepCount: number;
+    /** When it was sent. */
+    sentAt: string;
+    /** The service that it was sent to. */
+    provider: string;
+    /** The model. */
+    model: string;
+    /** The system prompt. */
+    system: string;
+    /** The tools, by name. */
+    tools: Array<SentTool>;
+    /** `auto`, or `none`: the model had to answer without a tool. */
+    toolChoice: string;
+    /** The messages, oldest first. */
+    messages: Array<SentMessage>;
+    /** The same in segments, in the order of the request. Their tokens add up to `usedTokens`. */
+    segments: Array<ContextSegment>;
+    /** Tokens of the whole request, as they were estimated then. */
+    usedTokens: number;
+    /** The upper estimate of the same. */
+    upperTokens: number;
+    /** The limit of the request. */
+    limitTokens: number;
+    /** The tokens that were kept for the answer. */
+    outputTokens: number;
+    /** The digest that was stored when the request was sent: SHA-256, in 64 hexadecimal digits, of its lines, each with a line feed behind it. */
+    digest: string;
+    /** The request as canonical JSON (sorted keys, no spaces): one line with the system prompt, one with the tools, and one for each message. */
+    lines: Array<string>;
+    /** Whether `lines` have that digest. False when this version of Palimpsest words a part otherwise than the one that sent the request did, or when the store was changed by something else. */
+    isSame: boolean;
+}
+
 /** The share of the context that one kind of text takes. */
 export interface TokensByKind {
     /** `system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: the tokens that the model's service adds to every request. */
@@ -1804,6 +1872,9 @@ export const DraftSetRequest = new lc.RequestType<SetDraftParams, ConversationIn
 
 /** Explain the next request: every segment, its size, and why it is in the request. Changes nothing. */
 export const PrepareContextRequest = new lc.RequestType<PrepareContextParams, PrepareContextResult, void>("palimpsest/prepareContext");
+
+/** Show what the model was sent at a step of a turn, byte for byte. */
+export const ContextAtRequest = new lc.RequestType<ContextAtParams, ContextAtResult, void>("palimpsest/context/at");
 
 /** Tell how often each strategy had an effect, how many tokens it saved, and what the summaries cost. */
 export const StatsRequest = new lc.RequestType<ConversationParams, StatsResult, void>("palimpsest/stats");

@@ -15,3 +15,7 @@ class ToolSchema:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments object."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration as a JSON object; its keys are the fields."""
+        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}

@@ -13,6 +13,7 @@ from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import (
     AttachmentPart,
+    Content,
     OpaquePart,
     Part,
     ReasoningPart,
@@ -25,6 +26,7 @@ from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.context.reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
+from palimpsest.wire.areas.context import SentMessage
 from palimpsest.wire.areas.conversations import (
     ContextLayout,
     ConversationInfo,
@@ -143,6 +145,17 @@ def to_message(message: StoredMessage, *, is_hidden: bool) -> MessageInfo:
         is_hidden=is_hidden,
         turn_id=message.turn_id,
         is_purged=None if message.purged is None else True,
+    )
+
+
+def to_sent_message(content: Content) -> SentMessage:
+    parts = [
+        MessagePart(part.type, part.data) if isinstance(part, OpaquePart) else _to_part(part) for part in content.parts
+    ]
+    return SentMessage(
+        MessageRole(content.role.value),
+        [part for part in parts if part is not None],
+        MessageState(content.status.value),
     )
 
 

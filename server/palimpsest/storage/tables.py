@@ -110,6 +110,26 @@ class Step(_Base):
     ended_at = TextField(null=True)
 
 
+class Frame(_Base):
+    digest = TextField(primary_key=True)
+    content = TextField()
+
+
+class SentRequest(_Base):
+    step = IntegerField(primary_key=True)
+    frame = TextField()
+    cut_version = IntegerField()
+    outline = TextField()
+    n_known_pieces = IntegerField()
+    is_redacted = BooleanField()
+    tool_choice = TextField()
+    upper_tokens = IntegerField()
+    limit_tokens = IntegerField()
+    max_output_tokens = IntegerField()
+    window_tokens = IntegerField()
+    digest = TextField()
+
+
 class StreamJournal(_Base):
     step = IntegerField()
     seq = IntegerField()
@@ -241,6 +261,7 @@ class Injection(_Base):
     text = TextField()
     created_at = TextField()
     message_id = IntegerField(null=True)
+    is_ended = BooleanField(default=False)
 
 
 class Calibration(_Base):

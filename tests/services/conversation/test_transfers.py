@@ -69,7 +69,7 @@ LEFT_OUT = {
     tables.Turn: "request_id next_seq resolution goes_on_behind cancel_requested",
     tables.Hidden: "id",
     tables.Lease: "conversation epoch server holder acquired_at",
-    tables.Injection: "id conversation turn cut_version kind text created_at message_id",
+    tables.Injection: "id conversation turn cut_version kind text created_at message_id is_ended",
     tables.RuleMark: "conversation reader until message_ids",
     tables.RefusedSummary: "id conversation input_tokens output_tokens duration_ms created_at",
 }

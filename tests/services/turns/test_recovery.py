@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from tests.sent import NOTHING
 from tests.services.scripted import Bench, Opener, calls, says
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from tests.waiting import WAIT_S
@@ -66,7 +67,7 @@ async def died(b: Bench, *events: JournalEvent, text: str = "question") -> TurnI
     admission = await store.run(stored.admit, writer, turn_id, b.conversation_id, request)
     lease = admission.lease
     assert lease is not None
-    step = await store.run(stored.begin_step, lease, turn_id, NewStep(0, "offline", "offline", 10), utc_now())
+    step = await store.run(stored.begin_step, lease, turn_id, NewStep(0, "offline", "offline", 10, NOTHING), utc_now())
     if events:
         await store.run(stream_journal.append, lease, turn_id, step, events, utc_now())
     assert await store.run(stored.recover, store.writer(utc_now())) == [turn_id]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation import elsewhere, kept_facts
+from tests.simulation import elsewhere, kept_facts, past_requests
 from tests.simulation.areas import approvals, chat, documents, edge, files, folders, history, machines, minds, transfers
 from tests.simulation.operations import Kind, Profiles
 from tests.simulation.world import World
@@ -79,5 +79,5 @@ PROFILES: Final[Profiles] = {
 LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, approvals.look, kept_facts.look, elsewhere.look, minds.look)
 """What areas hold true of their own, whenever nothing is under way."""
 
-ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end)
+ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end, past_requests.end)
 """… and when a run ends."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.lsp.real_server import home
+from tests.sent import NOTHING
 from tests.storage.test_backups import make_old_store
 
 from palimpsest.cli.doctor import find_store
@@ -202,7 +203,7 @@ async def leave_open(directory: Path) -> Store:
 
     lease = (await dead.run(admit)).lease
     assert lease is not None
-    step = await dead.run(turns.begin_step, lease, T, turns.NewStep(0, "p", "m", 10), NOW)
+    step = await dead.run(turns.begin_step, lease, T, turns.NewStep(0, "p", "m", 10, NOTHING), NOW)
     await dead.run(stream_journal.append, lease, T, step, [JournalEvent(EventType.TEXT, "half")], NOW)
     return dead
 

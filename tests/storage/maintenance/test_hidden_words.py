@@ -130,7 +130,9 @@ def all_text(directory: Path) -> str:
 
 async def test_what_a_turn_was_told_of_a_purged_fact_is_not_sent_again(directory: Path) -> None:
     await poison_with_purged_words(directory)
-    change(directory, f"INSERT INTO injection VALUES (1, 'c', 't', 1, 'recall', '[facts]\n- {WORDS}', '{NOW}', NULL)")
+    change(
+        directory, f"INSERT INTO injection VALUES (1, 'c', 't', 1, 'recall', '[facts]\n- {WORDS}', '{NOW}', NULL, 0)"
+    )
     store = await open_store(directory)
     await store.close()
     assert "walrus" not in all_text(directory)

@@ -505,6 +505,44 @@
 ---@field summaries palimpsest.SummaryCost[] One for each kind.
 ---@field moments palimpsest.ContextMoment[] The newest 200 requests and changes, oldest first.
 
+--- A request that was sent.
+---@class palimpsest.ContextAtParams
+---@field conversationId string The conversation.
+---@field turnId string The turn: one of the conversation, or, in a fork, one of the conversation that it was forked from.
+---@field step? integer The number of the request in its turn, from 0. Absent: the last one so far.
+
+--- A tool as it was declared to the model.
+---@class palimpsest.SentTool
+---@field name string Its name.
+---@field description string Its description.
+---@field parameters table<string, any> The JSON Schema of its arguments.
+
+--- A message as it was sent.
+---@class palimpsest.SentMessage
+---@field role palimpsest.MessageRole Its role in the request. Summaries, rules in front and what was recalled for a step have the role `user`.
+---@field parts palimpsest.MessagePart[] Its parts, in order. Here a part may also be `opaque`: data that a service had asked to get back, with its text.
+---@field state palimpsest.MessageState Whether it is complete.
+
+--- A request as it was sent.
+---@class palimpsest.ContextAtResult
+---@field step integer Its number in the turn, from 0.
+---@field stepCount integer How many requests the turn sent so far.
+---@field sentAt string When it was sent.
+---@field provider string The service that it was sent to.
+---@field model string The model.
+---@field system string The system prompt.
+---@field tools palimpsest.SentTool[] The tools, by name.
+---@field toolChoice string `auto`, or `none`: the model had to answer without a tool.
+---@field messages palimpsest.SentMessage[] The messages, oldest first.
+---@field segments palimpsest.ContextSegment[] The same in segments, in the order of the request. Their tokens add up to `usedTokens`.
+---@field usedTokens integer Tokens of the whole request, as they were estimated then.
+---@field upperTokens integer The upper estimate of the same.
+---@field limitTokens integer The limit of the request.
+---@field outputTokens integer The tokens that were kept for the answer.
+---@field digest string The digest that was stored when the request was sent: SHA-256, in 64 hexadecimal digits, of its lines, each with a line feed behind it.
+---@field lines string[] The request as canonical JSON (sorted keys, no spaces): one line with the system prompt, one with the tools, and one for each message.
+---@field isSame boolean Whether `lines` have that digest. False when this version of Palimpsest words a part otherwise than the one that sent the request did, or when the store was changed by something else.
+
 --- The share of the context that one kind of text takes.
 ---@class palimpsest.TokensByKind
 ---@field kind string `system`, `tools`, `pins`, `summaries`, `messages`, `previews`, `injections`, or `overhead`: the tokens that the model's service adds to every request.
@@ -1074,6 +1112,8 @@ return {
     DraftSetRequest = "palimpsest/draft/set",
     --- Explain the next request: every segment, its size, and why it is in the request. Changes nothing.
     PrepareContextRequest = "palimpsest/prepareContext",
+    --- Show what the model was sent at a step of a turn, byte for byte.
+    ContextAtRequest = "palimpsest/context/at",
     --- Tell how often each strategy had an effect, how many tokens it saved, and what the summaries cost.
     StatsRequest = "palimpsest/stats",
     --- Summarize older messages now.

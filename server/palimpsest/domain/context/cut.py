@@ -70,9 +70,13 @@ class MessagePiece:
     injection: str = ""
     """What is added behind the message until the next re-cut, and is no part of it."""
     injection_tokens: int = 0
+    injection_ids: tuple[int, ...] = ()
+    """The stored injections that `injection` was joined of."""
     note: str = ""
     """What is sent as a message of its own behind it, until the next compaction: what was recalled for a step."""
     note_tokens: int = 0
+    note_id: int | None = None
+    """The stored injection that `note` is."""
 
     @property
     def start(self) -> MessageId:
@@ -95,7 +99,7 @@ class MessagePiece:
 
     def without_injection(self) -> MessagePiece:
         """The message without anything that was added behind it."""
-        return replace(self, injection="", injection_tokens=0, note="", note_tokens=0)
+        return MessagePiece(self.message, self.original_tokens, self.preview, self.preview_tokens)
 
 
 Piece = SummaryPiece | MessagePiece

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from palimpsest.domain.context.prepared import PreparedContext, Segment, ToolCho
 from palimpsest.domain.context.rules.standing import render_front
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_tools
 from palimpsest.domain.conversation.chain import content_digest
-from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart
+from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart, canonical_json
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.wording import counted
 
@@ -34,6 +35,15 @@ class Frame:
 
     def tools_tokens(self, count: CountText) -> int:
         return count_tools(self.tools, count)
+
+    def to_text(self) -> str:
+        """The frame as canonical JSON; `from_text` is the inverse."""
+        return canonical_json({"system": self.system, "tools": [tool.to_json() for tool in self.tools]})
+
+    @classmethod
+    def from_text(cls, text: str) -> Frame:
+        value = json.loads(text)
+        return cls(value["system"], tuple(ToolSchema(**tool) for tool in value["tools"]))
 
     def digest(self) -> Digest:
         """Tells whether the frame changed (cause (e) of a re-cut)."""

@@ -66,6 +66,7 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest/model/status": "models:status",
     "palimpsest/model/switch": "models:switch",
     "palimpsest/prepareContext": "context:prepare_context",
+    "palimpsest/context/at": "context:context_at",
     "palimpsest/recovery/list": "recovery:list_broken",
     "palimpsest/recovery/resolve": "recovery:resolve",
     "palimpsest/stats": "context:stats",

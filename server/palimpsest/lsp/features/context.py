@@ -1,21 +1,29 @@
-"""`prepareContext`, `summarize`, `usage`."""
+"""`prepareContext`, `context/at`, `summarize`, `usage`, `stats`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.tokens import Certainty
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
-from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.progress import SummaryProgress
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.lsp.to_wire import to_context_status, to_usage
+from palimpsest.lsp.to_wire import to_context_status, to_sent_message, to_usage
 from palimpsest.services.context import reports as context_reports
+from palimpsest.services.context.past_requests import past_request
 from palimpsest.services.context.reports import Plan, explain, usage_status
 from palimpsest.wire.areas.context import (
+    ContextAtParams,
+    ContextAtResult,
     ContextMoment,
     ContextSegment,
     PrepareContextParams,
     PrepareContextResult,
     RecutCount,
+    SentTool,
     StatsResult,
     StrategyStats,
     SummarizeParams,
@@ -29,6 +37,32 @@ from palimpsest.wire.areas.usage import ContextUsage, Counting
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
     session = await ls.session_of(params.conversation_id)
     return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
+
+
+async def context_at(ls: PalimpsestServer, params: ContextAtParams) -> ContextAtResult:
+    session = await ls.session_of(params.conversation_id)
+    conversation_id, turn_id = ConversationId(params.conversation_id), TurnId(params.turn_id)
+    past = await past_request(session.contexts, conversation_id, turn_id, params.step)
+    step, context = past.step, past.context
+    return ContextAtResult(
+        step=step.number,
+        step_count=past.n_steps,
+        sent_at=step.started_at,
+        provider=step.provider,
+        model=step.model,
+        system=context.system,
+        tools=[SentTool(**tool.to_json()) for tool in context.tools],
+        tool_choice=context.tool_choice,
+        messages=[to_sent_message(content) for content in context.messages],
+        segments=_to_segments(context.segments, past.certainty),
+        used_tokens=context.estimated_tokens,
+        upper_tokens=context.upper_tokens,
+        limit_tokens=context.limit_tokens,
+        output_tokens=context.max_output_tokens,
+        digest=past.digest,
+        lines=list(context.lines()),
+        is_same=past.is_same,
+    )
 
 
 async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeResult:
@@ -85,18 +119,7 @@ def _to_result(plan: Plan) -> PrepareContextResult:
         used_tokens=plan.used_tokens,
         upper_tokens=plan.upper_tokens,
         limit_tokens=plan.limit_tokens,
-        segments=[
-            ContextSegment(
-                type=segment.type,
-                tokens=segment.tokens,
-                reason=segment.reason,
-                certainty=Counting(plan.certainty.value),
-                is_in_prefix=segment.is_in_prefix,
-                messages=None if segment.message_ids is None else MessageRange(*segment.message_ids),
-                summary_id=segment.summary_id,
-            )
-            for segment in plan.segments
-        ],
+        segments=_to_segments(plan.segments, plan.certainty),
         would_summarize=[MessageRange(start, end) for start, end in plan.would_summarize],
         excess_tokens=None if needed is None else needed.excess_tokens,
         message_ids=None if needed is None else list(needed.messages_to_summarize),
@@ -104,3 +127,18 @@ def _to_result(plan: Plan) -> PrepareContextResult:
         required_tokens=None if too_large is None else too_large.required_tokens,
         message_count=None if too_large is None else too_large.message_count,
     )
+
+
+def _to_segments(segments: Sequence[Segment], certainty: Certainty) -> list[ContextSegment]:
+    return [
+        ContextSegment(
+            type=segment.type,
+            tokens=segment.tokens,
+            reason=segment.reason,
+            certainty=Counting(certainty.value),
+            is_in_prefix=segment.is_in_prefix,
+            messages=None if segment.message_ids is None else MessageRange(*segment.message_ids),
+            summary_id=segment.summary_id,
+        )
+        for segment in segments
+    ]

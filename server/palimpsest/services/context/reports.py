@@ -19,6 +19,7 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, foldable, least
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.models.tokenizers import Tokenizer
 from palimpsest.storage.context import statistics
 from palimpsest.storage.context.statistics import ContextMoment, SummaryCost
 
@@ -105,7 +106,7 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
         problem,
         state.budget,
         state.model,
-        certainty(state),
+        certainty_of(state.model, state.tokenizer),
         sum(1 if isinstance(piece, MessagePiece) else piece.end - piece.start for piece in state.pieces),
         tuple((kind, tokens) for kind, tokens in kinds.most_common() if tokens),
         max((piece.summary.created_at for piece in state.pieces if isinstance(piece, SummaryPiece)), default=None),
@@ -127,7 +128,7 @@ async def explain(engine: ContextEngine, conversation_id: ConversationId, text: 
         used_tokens=dry.estimate.mean,
         upper_tokens=dry.estimate.upper,
         limit_tokens=limit,
-        certainty=certainty(dry),
+        certainty=certainty_of(dry.model, dry.tokenizer),
         segments=dry.segments,
         would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
         problem=problem,
@@ -155,11 +156,11 @@ async def stats(engine: ContextEngine, conversation_id: ConversationId) -> Conte
     )
 
 
-def certainty(state: ContextState) -> Certainty:
-    """How the state's tokens were counted."""
-    if state.tokenizer.name != state.model.tokenizer:
+def certainty_of(model: Model, tokenizer: Tokenizer) -> Certainty:
+    """How the model's tokens are counted with that tokenizer."""
+    if tokenizer.name != model.tokenizer:
         return Certainty.BYTES
-    return Certainty.EXACT if state.model.is_exact else Certainty.ESTIMATED
+    return Certainty.EXACT if model.is_exact else Certainty.ESTIMATED
 
 
 async def _without_what_is_left_out(engine: ContextEngine, trial: Trial) -> ContextState:

@@ -254,20 +254,21 @@ class Requests:
         knowledge.Changed when that is another by now, and nothing is added."""
         state = context.state
         index, version = state.asked_at(turn_id), state.cut.version
-        added = state.with_injection(turn_id, text).pieces[index]
+        added = state.with_injection(turn_id, text).asked_in(turn_id)
 
-        def follow(written: tuple[int, int]) -> None:
-            before, last_injection = written
-            state.pieces[index] = added
+        def follow(written: tuple[int, int, int]) -> None:
+            before, last_injection, injection_id = written
+            state.pieces[index] = replace(added, injection_ids=(*added.injection_ids, injection_id))
             if state.last_injection == before:  # else something was taken away, and the next turn reads all anew
                 state.last_injection = last_injection
             state.n_sent = min(state.n_sent, index)
 
-        def write() -> tuple[int, int]:
+        def write() -> tuple[int, int, int]:
             if known is not None:
                 knowledge.require(known)
             before = injections.last_injection(state.id)
-            return before, injections.write(context.lease, turn_id, version, kind, text, utc_now())
+            written = injections.write(context.lease, turn_id, version, kind, text, utc_now())
+            return before, injections.last_injection(state.id), written
 
         await self.contexts.store.commit(write, follow)
 
@@ -285,21 +286,23 @@ class Requests:
         given = sum(piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece))
         room = min(state.cut.estimator.raw_within(most) - state.raw_tokens, int(NOTES_SHARE * state.budget_raw) - given)
         text = await self.contexts.notebooks.note(state, since, room - MESSAGE_OVERHEAD)
-        if not text or (noted := state.with_note(text)).estimate.upper > most:
+        if not text or (with_note := state.with_note(text)).estimate.upper > most:
             return
+        noted = with_note.pieces[-1]
+        assert isinstance(noted, MessagePiece)
         turn_id, version, last_hidden = newest.message.turn_id, state.cut.version, state.last_hidden
 
-        def write() -> tuple[int, int]:
+        def write() -> tuple[int, int, int | None]:
             before = injections.last_injection(state.id)
             if hidden_ranges.last_hidden(state.id) != last_hidden:
-                return before, before  # it may quote what was hidden or purged meanwhile
+                return before, before, None  # it may quote what was hidden or purged meanwhile
             written = injections.write_note(context.lease, turn_id, version, newest.message.id, text, utc_now())
-            return before, written
+            return before, injections.last_injection(state.id), written
 
-        def follow(written: tuple[int, int]) -> None:
-            before, last_injection = written
-            if before != last_injection:
-                state.pieces[-1] = noted.pieces[-1]
+        def follow(written: tuple[int, int, int | None]) -> None:
+            before, last_injection, note_id = written
+            if note_id is not None:
+                state.pieces[-1] = replace(noted, note_id=note_id)
                 if state.last_injection == before:
                     state.last_injection = last_injection
 

@@ -27,6 +27,7 @@ from palimpsest.services.models.tokenizers import Tokenizer
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.context import injections as stored_injections
 from palimpsest.storage.context.cuts import CutRecord
+from palimpsest.storage.context.injections import Injected
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.store import Store
 
@@ -186,7 +187,7 @@ class ContextState:
     def with_injection(self, turn_id: TurnId, text: str) -> ContextState:
         """A copy of the state in which the text stands behind the turn's own message."""
         asked = self.asked_in(turn_id)
-        whole = f"{asked.injection}\n\n{text}" if asked.injection else text
+        whole = stored_injections.joined(filter(None, (asked.injection, text)))
         added = replace(asked, injection=whole, injection_tokens=self.tokenizer.count(whole))
         index = self.asked_at(turn_id)
         return replace(self, pieces=[*self.pieces[:index], added, *self.pieces[index + 1 :]])
@@ -231,20 +232,19 @@ def live(
     tokens: int,
     preview: Content | None,
     tokenizer: Tokenizer,
-    injection: str = "",
-    note: str = "",
+    injected: Injected | None = None,
+    note: Injected | None = None,
 ) -> MessagePiece:
-    preview_tokens = 0 if preview is None else count_content(preview, tokenizer.count)
-    return MessagePiece(
-        message,
-        tokens,
-        preview,
-        preview_tokens,
-        injection,
-        tokenizer.count(injection) if injection else 0,
-        note,
-        tokenizer.count(note) + MESSAGE_OVERHEAD if note else 0,
-    )
+    piece = MessagePiece(message, tokens)
+    if preview is not None:
+        piece = replace(piece, preview=preview, preview_tokens=count_content(preview, tokenizer.count))
+    if injected is not None:
+        size = tokenizer.count(injected.text)
+        piece = replace(piece, injection=injected.text, injection_tokens=size, injection_ids=injected.ids)
+    if note is not None:
+        size = tokenizer.count(note.text) + MESSAGE_OVERHEAD
+        piece = replace(piece, note=note.text, note_tokens=size, note_id=note.ids[0])
+    return piece
 
 
 def front(text: str, tokenizer: Tokenizer) -> Front:
@@ -265,8 +265,8 @@ class _Rows:
     previews: dict[MessageId, Content]
     live_messages: list[StoredMessage]
     expansions: tuple[tuple[MessageId, MessageId], ...]
-    injections: dict[MessageId, str]
-    notes: dict[MessageId, str]
+    injections: dict[MessageId, Injected]
+    notes: dict[MessageId, Injected]
     last_hidden: int
     last_injection: int
     counts: dict[MessageId, int] = field(default_factory=dict)
@@ -332,9 +332,7 @@ async def load_state(
     frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
     pieces: list[Piece] = [block(summary, tokenizer) for summary in rows.summaries.values()]
     pieces += [
-        live(
-            m, counts[m.id], rows.previews.get(m.id), tokenizer, rows.injections.get(m.id, ""), rows.notes.get(m.id, "")
-        )
+        live(m, counts[m.id], rows.previews.get(m.id), tokenizer, rows.injections.get(m.id), rows.notes.get(m.id))
         for m in rows.live_messages
     ]
     pieces.sort(key=lambda piece: piece.start)

@@ -16,6 +16,7 @@ from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.guard import Outcome, turn_preflight
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.sent_request import Outline
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import (
     NO_HANDLES,
@@ -28,6 +29,7 @@ from palimpsest.domain.errors import (
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.models.provider import (
     Finished,
+    Provider,
     StopReason,
     StreamEvent,
     TextDelta,
@@ -44,8 +46,10 @@ from palimpsest.machine import utc_now
 from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.continuation import Continuation, read_continuation
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.past_requests import describe
 from palimpsest.services.context.requests import Beginning, Requests
 from palimpsest.services.context.writable import WritableContext
+from palimpsest.services.models.redaction import RedactingProvider
 from palimpsest.services.tools.toolbox import OfferedTools, Toolbox, TurnScope
 from palimpsest.services.turns.fallback import Fallback
 from palimpsest.services.turns.journal import ActiveJournal
@@ -165,7 +169,7 @@ class TurnRun:
             try:
                 prepared = await self._prepare(context, fallback, frame, is_last=is_last)
                 provider = self.services.contexts.models.provider(context.state.model, self.turn.asked_by)
-                self._step = step = await self._begin_step(context, provider.name, prepared)
+                self._step = step = await self._begin_step(context, provider, prepared)
                 await _stream(step, provider.stream(prepared))
                 return step
             except (ProviderError, RecentMessagesTooLarge) as error:
@@ -227,13 +231,16 @@ class TurnRun:
                 return piece.message.turn_id or self.turn.id
         return self.turn.id
 
-    async def _begin_step(self, context: WritableContext, provider: str, prepared: PreparedContext) -> _Step:
+    async def _begin_step(self, context: WritableContext, provider: Provider, prepared: PreparedContext) -> _Step:
         state = context.state
+        outline = Outline.of(state.front, state.pieces, self._continuation.behind)
+        is_redacted = isinstance(provider, RedactingProvider)
+        request = await asyncio.to_thread(describe, prepared, outline, state.cut.version, is_redacted=is_redacted)
         step_id = await self.services.store.run(
             turns.begin_step,
             self.lease,
             self.turn.id,
-            NewStep(self._n_steps, provider, state.model.name, prepared.estimated_tokens),
+            NewStep(self._n_steps, provider.name, state.model.name, prepared.estimated_tokens, request),
             utc_now(),
         )
         self._n_steps += 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
@@ -14,59 +17,92 @@ NOTE: Final = "note"
 
 
 def write(lease: HeldLease, turn_id: TurnId, cut_version: int, kind: str, text: str, now: str) -> int:
-    """Adds a text behind the user's message of a turn, until the cut after `cut_version`. Returns the new
-    `last_injection`. Raises LeaseLost."""
+    """Adds a text behind the user's message of a turn, until the cut after `cut_version`. Returns its id, which is
+    never used again. Raises LeaseLost."""
     leases.check(lease)
-    execute(
+    added = execute(
         """INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at)
         VALUES (?, ?, ?, ?, ?, ?)""",
         *(lease.conversation_id, turn_id, cut_version, kind, text, now),
     )
-    return last_injection(lease.conversation_id)
+    return added.lastrowid or 0
 
 
 def write_note(lease: HeldLease, turn_id: TurnId, cut_version: int, message_id: MessageId, text: str, now: str) -> int:
-    """Adds a note behind a message of the running turn, until the cut after `cut_version`. Returns what
-    `last_injection` is now."""
+    """As `write`, for a note behind a message of the running turn."""
     leases.check(lease)
-    execute(
+    added = execute(
         """INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at, message_id)
         VALUES (?, ?, ?, ?, ?, ?, ?)""",
         *(lease.conversation_id, turn_id, cut_version, NOTE, text, now, message_id),
     )
-    return last_injection(lease.conversation_id)
+    return added.lastrowid or 0
 
 
 def last_injection(conversation_id: ConversationId) -> int:
-    """A number that changes whenever an injection of the conversation is added or removed, under any cut; 0 when there
-    is none. A context in memory that has another number is out of date."""
-    query = "SELECT COALESCE(MAX(id), 0), COUNT(*) FROM injection WHERE conversation = ?"
+    """A number that changes whenever an injection of the conversation is added, ended or removed, under any cut; 0
+    when there is none. A context in memory that has another number is out of date."""
+    query = """SELECT COALESCE(MAX(id), 0), COUNT(*) FILTER (WHERE NOT is_ended) FROM injection
+        WHERE conversation = ?"""
     ((newest, n),) = execute(query, conversation_id)
     return int(newest) << 20 | int(n)
 
 
-def read(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
-    """The texts behind the user's messages under that cut, by message."""
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """The injections behind one message."""
+
+    ids: tuple[int, ...]
+    """In their order."""
+    text: str
+    """Their texts, joined."""
+
+    def __add__(self, other: Injected) -> Injected:
+        return Injected((*self.ids, *other.ids), joined((self.text, other.text)))
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The texts of injections behind one message, as they are sent."""
+    return "\n\n".join(texts)
+
+
+def read(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, Injected]:
+    """The injections behind the user's messages under that cut, by message."""
     rows = execute(
-        """SELECT user_message_id, text FROM injection JOIN turn ON turn.id = injection.turn
-        WHERE injection.conversation = ? AND cut_version = ? AND kind <> ? ORDER BY injection.id""",
+        """SELECT user_message_id, injection.id, text FROM injection JOIN turn ON turn.id = injection.turn
+        WHERE injection.conversation = ? AND cut_version = ? AND kind <> ? AND NOT is_ended ORDER BY injection.id""",
         *(conversation_id, cut_version, NOTE),
     )
-    found: dict[MessageId, str] = {}
-    for message_id, text in rows:
-        before = found.get(MessageId(message_id))
-        found[MessageId(message_id)] = text if before is None else f"{before}\n\n{text}"
+    found: dict[MessageId, Injected] = {}
+    for message_id, injection_id, text in rows:
+        added, before = Injected((injection_id,), text), found.get(MessageId(message_id))
+        found[MessageId(message_id)] = added if before is None else before + added
     return found
 
 
-def read_notes(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, str]:
-    """The notes under that cut, by the message that each follows."""
+def read_notes(conversation_id: ConversationId, cut_version: int) -> dict[MessageId, Injected]:
+    """The note under that cut, by the message that it follows."""
     rows = execute(
-        "SELECT message_id, text FROM injection WHERE conversation = ? AND cut_version = ? AND kind = ?",
+        "SELECT message_id, id, text FROM injection WHERE conversation = ? AND cut_version = ? AND kind = ?",
         *(conversation_id, cut_version, NOTE),
     )
-    return {MessageId(message_id): text for message_id, text in rows}
+    return {MessageId(message_id): Injected((injection_id,), text) for message_id, injection_id, text in rows}
+
+
+def read_texts(conversation_id: ConversationId, ids: Collection[int]) -> dict[int, str]:
+    """The texts of these injections, also of ended ones, by id. Those that were removed are missing."""
+    found = execute(
+        "SELECT id, text FROM injection WHERE conversation = ? AND id IN (SELECT value FROM json_each(?))",
+        *(conversation_id, json.dumps(sorted(ids))),
+    )
+    return dict(found.fetchall())
+
+
+def end_recall(conversation_id: ConversationId) -> None:
+    """From now on no context is loaded with what was recalled. It stays stored, because requests held it."""
+    execute("UPDATE injection SET is_ended = 1 WHERE conversation = ? AND kind = 'recall'", conversation_id)
 
 
 def forget_recall(conversation_id: ConversationId) -> None:
+    """Removes what was recalled. The requests that held it cannot be shown any more."""
     execute("DELETE FROM injection WHERE conversation = ? AND kind = 'recall'", conversation_id)

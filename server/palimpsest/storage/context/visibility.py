@@ -64,4 +64,4 @@ def _end_telling(tellers: Collection[ConversationId], now: str) -> None:
         if leases.holder_of(teller) is None:
             cuts.add_cut_without(teller, (), now)
         else:
-            injections.forget_recall(teller)
+            injections.end_recall(teller)

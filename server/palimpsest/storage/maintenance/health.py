@@ -252,6 +252,10 @@ STRAYS: Final = {
         "injections belong to no turn",
         "SELECT count(*) FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
     ),
+    "frames": (
+        "system prompts with their tools belong to no request",
+        "SELECT count(*) FROM frame WHERE digest NOT IN (SELECT frame FROM sent_request)",
+    ),
 }
 """Rows that may be left over, by check: their description, and a query for their number."""
 

@@ -24,6 +24,7 @@ _LEFTOVERS = (
     """DELETE FROM preview WHERE cut_version > 0 AND NOT EXISTS (
         SELECT 1 FROM cut WHERE cut.conversation = preview.conversation AND cut.version = preview.cut_version)""",
     "DELETE FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
+    "DELETE FROM frame WHERE digest NOT IN (SELECT frame FROM sent_request)",
 )
 """Rows that belong to no other row, and that nobody reads."""
 

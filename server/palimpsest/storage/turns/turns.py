@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from palimpsest.domain.context.sent_request import SentRequest
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorKind
@@ -22,7 +23,7 @@ from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.leases import HeldLease, Writer
 from palimpsest.storage.sql import execute
-from palimpsest.storage.turns import stream_journal, turn_records
+from palimpsest.storage.turns import sent_requests, stream_journal, turn_records
 from palimpsest.storage.turns.turn_records import IS_OPEN, TURNS, TurnRecord
 
 
@@ -68,6 +69,7 @@ class NewStep:
     model: str
     estimated_tokens: int
     """The estimated size of its request."""
+    request: SentRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def take(writer: Writer, conversation_id: ConversationId, holder: str) -> tuple[
 
 
 def begin_step(lease: HeldLease, turn_id: TurnId, step: NewStep, now: str) -> StepId:
-    """Stores a new step of the turn. Its id is never used again. Raises LeaseLost."""
+    """Stores a new step of the turn, with what it is about to send. Its id is never used again. Raises LeaseLost."""
     leases.check(lease)
     step_id = execute(
         """INSERT INTO step (turn, number, provider, model, server, epoch, estimated_tokens, started_at)
@@ -140,6 +142,7 @@ def begin_step(lease: HeldLease, turn_id: TurnId, step: NewStep, now: str) -> St
         *(turn_id, step.number, step.provider, step.model),
         *(lease.server_id, lease.epoch, step.estimated_tokens, now),
     ).lastrowid
+    sent_requests.write(StepId(step_id or 0), step.request)
     state = turn_records.find(turn_id).state
     # When the step before was not accepted by the service, the turn is prepared already.
     if state is not TurnState.PREPARED:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
+from palimpsest.wire.areas.conversations import MessagePart, MessageRole, MessageState
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
 from palimpsest.wire.areas.usage import ContextStatus, ContextUsage, Counting
 from palimpsest.wire.declare import Notification, Request, Wire
@@ -196,12 +199,98 @@ class StatsResult(Wire):
     """The newest 200 requests and changes, oldest first."""
 
 
+@attrs.frozen(eq=False, repr=False)
+class ContextAtParams(Wire):
+    """A request that was sent."""
+
+    conversation_id: str
+    """The conversation."""
+    turn_id: str
+    """The turn: one of the conversation, or, in a fork, one of the conversation that it was forked from."""
+    step: int | None = None
+    """The number of the request in its turn, from 0. Absent: the last one so far."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class SentTool(Wire):
+    """A tool as it was declared to the model."""
+
+    name: str
+    """Its name."""
+    description: str
+    """Its description."""
+    parameters: dict[str, Any]
+    """The JSON Schema of its arguments."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class SentMessage(Wire):
+    """A message as it was sent."""
+
+    role: MessageRole
+    """Its role in the request. Summaries, rules in front and what was recalled for a step have the role `user`."""
+    parts: list[MessagePart]
+    """Its parts, in order. Here a part may also be `opaque`: data that a service had asked to get back, with its text.
+    """
+    state: MessageState
+    """Whether it is complete."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ContextAtResult(Wire):
+    """A request as it was sent."""
+
+    step: int
+    """Its number in the turn, from 0."""
+    step_count: int
+    """How many requests the turn sent so far."""
+    sent_at: str
+    """When it was sent."""
+    provider: str
+    """The service that it was sent to."""
+    model: str
+    """The model."""
+    system: str
+    """The system prompt."""
+    tools: list[SentTool]
+    """The tools, by name."""
+    tool_choice: str
+    """`auto`, or `none`: the model had to answer without a tool."""
+    messages: list[SentMessage]
+    """The messages, oldest first."""
+    segments: list[ContextSegment]
+    """The same in segments, in the order of the request. Their tokens add up to `usedTokens`."""
+    used_tokens: int
+    """Tokens of the whole request, as they were estimated then."""
+    upper_tokens: int
+    """The upper estimate of the same."""
+    limit_tokens: int
+    """The limit of the request."""
+    output_tokens: int
+    """The tokens that were kept for the answer."""
+    digest: str
+    """The digest that was stored when the request was sent: SHA-256, in 64 hexadecimal digits, of its lines, each with
+    a line feed behind it."""
+    lines: list[str]
+    """The request as canonical JSON (sorted keys, no spaces): one line with the system prompt, one with the tools, and
+    one for each message."""
+    is_same: bool
+    """Whether `lines` have that digest. False when this version of Palimpsest words a part otherwise than the one that
+    sent the request did, or when the store was changed by something else."""
+
+
 MESSAGES: tuple[Request | Notification, ...] = (
     Request(
         "palimpsest/prepareContext",
         PrepareContextParams,
         PrepareContextResult,
         "Explain the next request: every segment, its size, and why it is in the request. Changes nothing.",
+    ),
+    Request(
+        "palimpsest/context/at",
+        ContextAtParams,
+        ContextAtResult,
+        "Show what the model was sent at a step of a turn, byte for byte.",
     ),
     Request(
         "palimpsest/stats",
