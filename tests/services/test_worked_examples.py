@@ -128,7 +128,7 @@ def test_the_configuration_has_defaults_that_stay() -> None:
 def test_guard_projection_is_current_pending_new_and_schema(current: int, pending: int, new: int, schema: int) -> None:
     counters = Counters(current, pending, new, schema)
     assert counters.projected == current + pending + new + schema
-    decision = turn_preflight(counters, EXACT, WALL, tool_budget_exceeded=False)
+    decision = turn_preflight(EXACT.upper(counters.projected), WALL, tool_budget_exceeded=False)
     assert (decision.projected_tokens, decision.limit_tokens) == (counters.projected, 111_360)
     assert (decision.outcome is Outcome.OK) == (counters.projected <= 111_360)
 
@@ -140,7 +140,7 @@ def test_guard_projection_is_current_pending_new_and_schema(current: int, pendin
 )
 def test_limit_calculation_at_the_edge_of_111360(new: int, turn: str, tool: str) -> None:
     counters = Counters(100_000, 10_000, new, 1_300)
-    assert turn_preflight(counters, EXACT, WALL, tool_budget_exceeded=False).outcome == turn
+    assert turn_preflight(EXACT.upper(counters.projected), WALL, tool_budget_exceeded=False).outcome == turn
     assert tool_preflight(counters, EXACT, WALL).outcome == tool
 
 
@@ -165,7 +165,7 @@ def test_tool_budget_callback_a_refused_result_makes_the_next_call_the_final_one
     too_large = counters.asking(20_000)
     refused = tool_preflight(too_large, EXACT, WALL)
     assert refused.outcome.value == "token_budget_exceeded"
-    final = turn_preflight(counters, EXACT, WALL, tool_budget_exceeded=True)
+    final = turn_preflight(EXACT.upper(counters.projected), WALL, tool_budget_exceeded=True)
     assert (final.outcome, final.trigger) == (Outcome.FINAL, "turn_preflight")
 
 
@@ -177,7 +177,7 @@ def test_telemetry_has_trigger_outcome_limit_projected_and_remaining() -> None:
         101_360,
         10_000,
     )
-    over = turn_preflight(Counters(120_000, 0, 0, 0), EXACT, WALL, tool_budget_exceeded=False)
+    over = turn_preflight(120_000, WALL, tool_budget_exceeded=False)
     assert (over.trigger, over.outcome.value, over.remaining_tokens) == ("turn_preflight", "skipped_provider", -8_640)
 
 

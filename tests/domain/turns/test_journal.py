@@ -145,10 +145,10 @@ def test_counters_only_grow_until_the_step_commits() -> None:
 def test_the_guard_decides_on_the_upper_estimate() -> None:
     estimator = Estimator(1.0, 0.1)
     counters = Counters(100, 0, 0, 0)
-    assert turn_preflight(counters, estimator, 120, tool_budget_exceeded=False).outcome is Outcome.OK
-    over = turn_preflight(counters, estimator, 119, tool_budget_exceeded=False)
+    assert turn_preflight(estimator.upper(counters.projected), 120, tool_budget_exceeded=False).outcome is Outcome.OK
+    over = turn_preflight(estimator.upper(counters.projected), 119, tool_budget_exceeded=False)
     assert (over.outcome, over.remaining_tokens) == (Outcome.SKIP, -1)
-    assert turn_preflight(counters, estimator, 120, tool_budget_exceeded=True).outcome is Outcome.FINAL
+    assert turn_preflight(estimator.upper(counters.projected), 120, tool_budget_exceeded=True).outcome is Outcome.FINAL
     assert tool_preflight(counters.asking(1), estimator, 121).outcome is Outcome.REFUSED
 
 

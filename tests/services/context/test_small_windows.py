@@ -119,3 +119,14 @@ async def test_a_hundred_turns_with_a_window_that_only_a_refusal_told(
     assert all(request.upper_tokens <= request.limit_tokens for request in service.taken)
     assert recut_turns
     assert min((b - a for a, b in itertools.pairwise(recut_turns)), default=100) >= least_apart
+
+
+async def test_a_request_that_fits_by_what_was_measured_is_reported_by_no_guard(bench: Opener) -> None:
+    b = await bench([], context={"threshold": 0.97, "max_tokens": 8_000})
+    service = await behind(b, 131_072)
+    rng = random.Random(5)
+    for number in range(60):
+        assert await b.ask(f"{number}: {talk(rng, 60)}") == "committed"
+    above = [r for r in service.taken if r.upper_tokens > 0.95 * r.limit_tokens]
+    assert above, "some requests come near the limit"
+    assert [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.GUARD] == []

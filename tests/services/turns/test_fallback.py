@@ -58,7 +58,7 @@ def let_go_on(b: Bench, *names: str, **windows: int) -> ScriptedProvider:
 
 
 def guards(b: Bench) -> list[ContextEvent]:
-    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.GUARD and e.error]
+    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.GUARD]
 
 
 async def journal_size(b: Bench) -> int:

@@ -69,21 +69,18 @@ class Decision:
         return self.limit_tokens - self.projected_tokens
 
 
-def turn_preflight(
-    counters: Counters, estimator: Estimator, limit_tokens: int, *, tool_budget_exceeded: bool
-) -> Decision:
-    """Before a model call.
+def turn_preflight(projected_tokens: int, limit_tokens: int, *, tool_budget_exceeded: bool) -> Decision:
+    """The decision before a model call whose request takes `projected_tokens`, by the upper estimate.
 
-    `final` once a tool result was refused in this turn: the model is asked to answer with what it has. `skip` when
-    this target cannot fit what is there; whoever has another target tries that.
+    `FINAL` after a tool result was refused in this turn: the model is asked to answer with what it has. `SKIP` when
+    the request does not fit: whoever has another target tries that.
     """
-    projected = estimator.upper(counters.projected)
     outcome = Outcome.OK
-    if projected > limit_tokens:
+    if projected_tokens > limit_tokens:
         outcome = Outcome.SKIP
     elif tool_budget_exceeded:
         outcome = Outcome.FINAL
-    return Decision("turn_preflight", outcome, limit_tokens, projected)
+    return Decision("turn_preflight", outcome, limit_tokens, projected_tokens)
 
 
 def tool_preflight(counters: Counters, estimator: Estimator, limit_tokens: int) -> Decision:

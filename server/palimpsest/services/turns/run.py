@@ -218,7 +218,7 @@ class TurnRun:
             schema_tokens=counters.schema,
         )
         context_debug.schema_estimate(n_tools=len(prepared.tools), schema_tokens=counters.schema)
-        decision = turn_preflight(counters, state.cut.estimator, limit, tool_budget_exceeded=is_last)
+        decision = turn_preflight(prepared.upper_tokens, limit, tool_budget_exceeded=is_last)
         context_debug.provider_eval(decision, provider=state.model.provider, model=state.model.name)
         if decision.outcome is not Outcome.OK:
             report(contexts, state, decision)
