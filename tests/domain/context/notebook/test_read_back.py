@@ -75,6 +75,25 @@ def test_lines_take_the_place_of_the_entries_of_their_messages_only() -> None:
     assert book.n_read == len(pieces)
 
 
+def test_a_name_that_only_a_clipped_line_holds_is_not_chosen() -> None:
+    pieces = as_lives(edits(12))
+    book = notebook_of(pieces)
+    book.read_back("## Done\n- [1] edit src/part_1.py · also src/area_2/fil", MessageId(0), MessageId(len(pieces)))
+    text = page(book, 0, len(pieces), 2_000, {}, ())
+    assert "src/part_1.py" in names_in(text)
+    assert "src/area_2/fil" not in book.uses
+
+
+def test_messages_that_were_not_read_are_taken_up_from_the_page_beside_those_that_were() -> None:
+    pieces = as_lives(edits(60))
+    text = page(notebook_of(pieces), 0, len(pieces), 500, {}, ())
+    book = notebook_of(pieces[:9])
+    book.read_back(text, MessageId(0), MessageId(len(pieces)))
+    told = {id: names for id, entry in book.entries.items() if (names := entry.names)}
+    assert max(told) >= 9
+    assert all(name in book.uses for names in told.values() for name in names)
+
+
 def test_a_sentence_of_the_user_is_read_back_as_one() -> None:
     text = page(notebook_of(as_lives([user_message("Please fix the reader of blocks.")])), 0, 1, 200, {}, ())
     assert again(text, 1) == text == "## Said by the user\n- [0] Please fix the reader of blocks."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.context.notebook.entry import Entry, Reader
@@ -65,12 +65,12 @@ class Notebook:
 
     def read_back(self, text: str, start: MessageId, end: MessageId) -> None:
         """Puts what a page tells of the messages [start, end) in the place of their entries."""
-        gone = self.within(start, end)
-        for id in gone:
+        for id in self.within(start, end):
             del self.entries[id]
         for entry, names in read_back(text, start, end, self.count):
-            if gone:  # the uses of its names were counted when the messages were read
-                self.entries[entry.id] = entry
+            if entry.id < self.n_read:  # uses were counted then; a clipped text may end in a name that no message holds
+                known = tuple(name for name in entry.names if name in self.uses)
+                self.entries[entry.id] = replace(entry, names=known)
             else:
                 self._take(entry, names)
         self.entries = dict(sorted(self.entries.items()))
