@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from tests.services.scripted import Bench, Opener, says
@@ -81,3 +82,28 @@ async def test_two_who_ask_at_once_find_each_message_read_once(bench: Opener) ->
         return book.uses["tank_3"].by_user
 
     assert await asyncio.gather(*(books.ask(state, uses) for _ in range(5))) == [1] * 5
+
+
+async def test_no_step_waits_for_many_messages_and_one_reading_of_them_is_under_way(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await talked(bench, 40)
+    monkeypatch.setattr(notebooks, "_MANY", 5)
+    books = b.session.contexts.notebooks
+    await books.ask(await state_of(b), ids_and_names)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(78))
+    await b.session.folder.background.settle(b.conversation_id)
+    state, read, begun = await state_of(b), b.store.read, list[object]()
+
+    async def noting(function: Callable[..., object], *args: object) -> object:
+        begun.append(function)
+        return await read(function, *args)
+
+    monkeypatch.setattr(b.store, "read", noting)
+    for _ in range(4):
+        assert await books.note(state, 0, 1_000) == "", "what was read before the roll back counts no longer"
+    assert not begun
+    await b.session.folder.background.settle(b.conversation_id)
+    assert len(begun) == 1
+    ids, _ = await books.ask(state, ids_and_names)
+    assert ids == set(range(78))

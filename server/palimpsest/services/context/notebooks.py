@@ -51,6 +51,10 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while a thread reads or chooses, also for a caller who is gone."""
 
+    def is_for(self, state: ContextState) -> bool:
+        """Whether the notebook holds nothing that the state hides, and counts as the state does."""
+        return (self.tokenizer, self.last_hidden) == (state.tokenizer.name, state.last_hidden)
+
     def answer(
         self, pages: Sequence[Summary], messages: Iterable[StoredMessage], question: Callable[[Notebook], T]
     ) -> T:
@@ -71,13 +75,14 @@ class Notebooks:
     background: Background
     _kept: dict[ConversationId, _Kept] = field(default_factory=dict)
     """The last used is last."""
+    _catching_up: set[ConversationId] = field(default_factory=set)
+    """Those whose many unread messages are read in the background."""
 
     async def ask(self, state: ContextState, question: Callable[[Notebook], T]) -> T:
         """What `question` makes of the conversation's notebook, all messages of the state read; on a thread."""
         kept = self._kept.pop(state.id, None)
-        made_for = (state.tokenizer.name, state.last_hidden)
-        if kept is None or (kept.tokenizer, kept.last_hidden) != made_for:
-            kept = _Kept(Notebook(state.tokenizer.count), *made_for)
+        if kept is None or not kept.is_for(state):
+            kept = _Kept(Notebook(state.tokenizer.count), state.tokenizer.name, state.last_hidden)
         self._kept[state.id] = kept
         while len(self._kept) > MAX_NOTEBOOKS:
             del self._kept[next(iter(self._kept))]
@@ -94,8 +99,11 @@ class Notebooks:
     async def note(self, state: ContextState, since: int, room_tokens: int) -> str:
         """The note for a step whose new messages are those from `since` on, in `room_tokens` (raw); empty for none."""
         kept = self._kept.get(state.id)
-        if state.n_messages - (0 if kept is None else kept.book.n_read) > _MANY:
-            self.background.start(state.id, self.ask(state, lambda _: None))
+        n_read = 0 if kept is None or not kept.is_for(state) else kept.book.n_read
+        if state.n_messages - n_read > _MANY:
+            if state.id not in self._catching_up:
+                self._catching_up.add(state.id)
+                self.background.start(state.id, self._catch_up(state))
             return ""
         live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece) and piece.preview is None}
 
@@ -104,6 +112,12 @@ class Notebooks:
             return step_note(book, since, told, live, state.budget_raw, room_tokens)
 
         return await self.ask(state, choose) if room_tokens > 0 else ""
+
+    async def _catch_up(self, state: ContextState) -> None:
+        try:
+            await self.ask(state, lambda _: None)
+        finally:
+            self._catching_up.discard(state.id)
 
     async def _unread(self, state: ContextState, first: MessageId) -> Sequence[StoredMessage]:
         """The visible messages from `first` on, ascending."""
