@@ -1,1 +1,1 @@
-"""What users type beside messages: commands, mentions, attachments."""
+"""Slash commands, mentions and attachments of a chat."""

@@ -1,8 +1,8 @@
-"""What a user attaches to a message: snapshots that are part of the message and stay as they were when it was sent.
+"""The attachments of a message: snapshots that are part of the message and never change.
 
-Files are read as tools read them: nothing outside the folder, no secrets, and what an editor holds unsaved wins. What
-an editor gives as text is taken as it is, but not from a file that is named like a secret. What may be attached is
-bounded, because a user's message is never cut.
+The rules for tools apply to files: none outside the folder, no secrets, and unsaved text in an editor wins. Text from
+an editor is taken as it is, but not from a file with the name of a secret. The size is limited, because a user's
+message is never cut.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from palimpsest.wording import counted
 
 MAX_ATTACHMENTS: Final = 100
 MAX_BYTES: Final = 512 * 1024
-"""Of one attachment, in UTF-8."""
+"""The most bytes of one attachment, in UTF-8."""
 MAX_TOTAL_BYTES: Final = 2 * 1024 * 1024
-"""Of all attachments of a message."""
+"""The most bytes of all attachments of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,17 @@ class FileAttachment:
 
     path: str
     start_line: int | None = None
-    """Counted from 1. None: from the first."""
+    """The first line, counted from 1. None means the first of the file."""
     end_line: int | None = None
-    """The last one wanted. None: to the end."""
+    """The last line. None means the last of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionAttachment:
-    """Text that an editor gives: what is selected in it."""
+    """Text that an editor sends, such as its selection."""
 
     path: str | None
-    """Where it stands; None for a document without a file."""
+    """The path of its file; None for a document without a file."""
     start_line: int | None
     end_line: int | None
     text: str
@@ -52,7 +52,7 @@ class SelectionAttachment:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A diagnostic as an editor shows it."""
+    """A diagnostic of an editor."""
 
     path: str
     line: int
@@ -70,12 +70,12 @@ class ProblemsAttachment:
 
 @dataclass(frozen=True, slots=True)
 class OpenEditorsAttachment:
-    """What the editor has open."""
+    """The open documents of the editor."""
 
     paths: tuple[str, ...]
-    """Below the folder; an absolute one lies outside and is left out."""
+    """Paths below the folder. An absolute path is outside and is left out."""
     has_contents: bool
-    """Whether the texts are attached, or only the names."""
+    """Whether the texts are attached too, or only the names."""
 
 
 Attachment = FileAttachment | SelectionAttachment | ProblemsAttachment | OpenEditorsAttachment
@@ -83,14 +83,14 @@ Attachment = FileAttachment | SelectionAttachment | ProblemsAttachment | OpenEdi
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What became of an attachment."""
+    """The snapshot of an attachment, or the reason why there is none."""
 
     label: str
     parts: tuple[AttachmentPart, ...] = ()
     problem: str | None = None
-    """Why it cannot be attached, as a sentence."""
+    """The reason, as a sentence; None for a snapshot."""
     left_out: tuple[str, ...] = ()
-    """Of open editors: what is not attached and why, a sentence each."""
+    """A sentence for each open document that is not attached."""
 
     @property
     def size_bytes(self) -> int:
@@ -98,7 +98,7 @@ class Snapshot:
 
 
 async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snapshot]:
-    """A snapshot of each, in order. Raises InvalidRequest when there are too many to look at."""
+    """The snapshots, in order. Raises InvalidRequest for too many attachments."""
     if len(wanted) > MAX_ATTACHMENTS:
         raise InvalidRequest(
             f"A message may have at most {MAX_ATTACHMENTS} attachments, and this one has {len(wanted)}. Attach fewer."
@@ -107,12 +107,12 @@ async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) ->
 
 
 MAX_CHARACTERS: Final = 12_000_000
-"""Of a message, with what is attached: more than the largest window of a model holds."""
+"""The most characters of a message with its attachments: more than the largest window of a model."""
 
 
 def user_content(text: str, snapshots: Sequence[Snapshot]) -> Content:
-    """The user's message: what is attached, then what was typed. Raises InvalidRequest, with the first problem, when
-    something cannot be attached: nothing is sent without what the user meant to send."""
+    """The user's message: the attachments, then the typed text. Raises InvalidRequest, with the first problem, when
+    something cannot be attached: a message is never sent without its attachments."""
     cleaned, notes = clean_text(text)
     parts: list[AttachmentPart] = []
     for snapshot in snapshots:
@@ -156,7 +156,7 @@ def _take(texts: WorkspaceTexts, wanted: Attachment) -> Snapshot:
                 return _snapshot(_read(texts, wanted))
             case SelectionAttachment():
                 if wanted.path is not None and is_denied(wanted.path):
-                    raise InvalidRequest(f"{wanted.path!r} holds secrets by its name. Nothing of it is attached.")
+                    raise InvalidRequest(f"{wanted.path!r} has the name of a secret, so it is not attached.")
                 return _snapshot(AttachmentPart(label, wanted.text))
             case ProblemsAttachment():
                 return _snapshot(AttachmentPart(label, "\n".join(map(_problem_line, wanted.problems))))
@@ -169,7 +169,7 @@ def _take(texts: WorkspaceTexts, wanted: Attachment) -> Snapshot:
 
 
 def _take_open(texts: WorkspaceTexts, wanted: OpenEditorsAttachment, label: str) -> Snapshot:
-    """Names of those in the folder, and the texts of those that may be read and are not too large."""
+    """The names of the open documents in the folder, and the texts of the readable ones that are not too large."""
     paths = [path for path in dict.fromkeys(wanted.paths) if not os.path.isabs(path)]
     left_out = [f"{path!r} lies outside the workspace folder." for path in wanted.paths if os.path.isabs(path)]
     parts = [AttachmentPart(label, "\n".join(" ".join(path.split()) for path in paths))]
@@ -195,7 +195,7 @@ def _read(texts: WorkspaceTexts, wanted: FileAttachment) -> AttachmentPart:
     if first > n_lines:
         raise InvalidRequest(f"{found.path!r} has only {counted(n_lines, 'line')}, so line {first} cannot be attached.")
     if first < 1 or last < first:
-        raise InvalidRequest(f"Lines {first} to {last} of {found.path!r} are no range. Lines count from 1.")
+        raise InvalidRequest(f"Lines {first} to {last} of {found.path!r} are not a range. Lines count from 1.")
     last = min(last, n_lines)
     return AttachmentPart(_lines_label(found.path, first, last), _joined(found.lines[first - 1 : last]))
 
@@ -222,14 +222,14 @@ def _size(part: AttachmentPart) -> int:
 
 
 def _problem_line(problem: Problem) -> str:
-    """One line for each, whatever its message holds."""
+    """The problem on one line."""
     origin = " ".join(each for each in (problem.source, problem.code) if each)
     line = f"{problem.path}:{problem.line}: {problem.severity}: {problem.message}{f' [{origin}]' if origin else ''}"
     return " ".join(line.split())
 
 
 def _label_of(wanted: Attachment) -> str:
-    """How people name it, before it is read."""
+    """The label of an attachment before it is read."""
     match wanted:
         case FileAttachment() if wanted.start_line is None and wanted.end_line is None:
             return wanted.path
@@ -254,7 +254,7 @@ def _lines_label(path: str, first: int, last: int | None) -> str:
 async def estimate_tokens(
     engine: ContextEngine, conversation_id: ConversationId | None, snapshots: Sequence[Snapshot]
 ) -> list[int]:
-    """What each would take in the conversation's model, or in the default one. Raises NotFound."""
+    """The tokens of each snapshot in the conversation's model, or in the default one. Raises NotFound."""
     if conversation_id is None:
         model = engine.models.default()
         tokenizer, estimator = await engine.tokenizers.get(model.tokenizer), model.estimator

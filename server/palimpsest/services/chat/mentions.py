@@ -1,7 +1,7 @@
-"""What may stand behind an `@` or a `/` in a chat: files and folders of the workspace, and the slash commands.
+"""The completion of `@` and `/` in a chat: files and folders of the workspace, and the slash commands.
 
-Only what tools may read is offered (`workspace_files`). What a walk found is used for a few seconds, because every
-keystroke asks.
+Only files that tools may read are offered (`WorkspaceFiles`). The result of a walk is used for a few seconds, because
+every keystroke asks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from palimpsest.services.workspace.files import WorkspaceFiles
 
 MAX_ITEMS: Final = 50
 MAX_ENTRIES: Final = 50_000
-"""Names looked at; what lies nearest the root is found first."""
+"""The most names of a walk; those nearest to the root come first."""
 KEPT_S: Final = 5.0
-"""How long a walk is used again."""
+"""How long the result of a walk is used."""
 
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])(@(?:\"([^\"\n]*)|([^\s\"]*)))\Z")
 _COMMAND: Final = re.compile(r"/([A-Za-z]*)\Z")
 _LONGEST: Final = 300
-"""Characters before the cursor that are looked at for an `@`."""
+"""The characters before the cursor that are searched for an `@`."""
 
 
 class ItemKind(StrEnum):
@@ -38,23 +38,23 @@ class ItemKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that may stand there."""
+    """One completion."""
 
     kind: ItemKind
     label: str
     insert_text: str
-    """What takes the place of what was typed, from the `@` or `/` on."""
+    """The text that replaces the typed text from the `@` or `/` on."""
     detail: str
     path: str | None = None
-    """Of a file or folder: below the workspace folder, with `/`."""
+    """The path of a file or folder below the workspace folder, with `/`; None for a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What may stand at a place of a text."""
+    """The completions at a place of a text."""
 
     start: int
-    """Where what was typed begins: the character of the `@` or `/`."""
+    """The character index of the `@` or `/`."""
     items: tuple[Item, ...] = ()
     """Best first."""
     is_incomplete: bool = False
@@ -72,7 +72,7 @@ class _Entry:
 
 
 class Mentions:
-    """Completes in one workspace folder. To be used on one event loop."""
+    """The completions for one workspace folder. Use it on one event loop."""
 
     def __init__(self, files: WorkspaceFiles) -> None:
         self._files = files
@@ -80,7 +80,7 @@ class Mentions:
         self._kept_until = 0.0
 
     async def complete(self, text: str, position: int) -> Completion:
-        """What may stand before character `position` of `text`; nothing where neither a mention nor a command is being
+        """The completions before character `position` of `text`; none when neither a mention nor a command is being
         typed."""
         typed = text[max(0, position - _LONGEST) : position]
         if position <= _LONGEST and (command := _COMMAND.fullmatch(typed)) is not None:
@@ -95,7 +95,7 @@ class Mentions:
         return Completion(position - len(mention[1]), items, is_cut or n_matching > len(items))
 
     async def _entries(self) -> tuple[Sequence[_Entry], bool]:
-        """Every file and folder, nearest the root first, and whether that is not all."""
+        """Every file and folder, nearest to the root first, and whether some are missing."""
         walking = self._walking
         if walking is None or (walking.done() and machine.monotonic_s() >= self._kept_until):
             walking = self._walking = asyncio.create_task(self._walk())
@@ -114,7 +114,7 @@ def _walk_all(files: WorkspaceFiles) -> tuple[Sequence[_Entry], bool]:
 
 
 def _best(entries: Sequence[_Entry], query: str) -> tuple[list[_Entry], int]:
-    """The best matches, best first, and how many match at all."""
+    """The best matches, best first, and the number of all matches."""
     wanted = query.casefold()
     ranked = [(rank, entry) for entry in entries if (rank := rank_of(entry.path, wanted)) is not None]
     if not wanted:
@@ -124,11 +124,11 @@ def _best(entries: Sequence[_Entry], query: str) -> tuple[list[_Entry], int]:
 
 
 def rank_of(path: str, query: str) -> tuple[int, int] | None:
-    """How well a path matches a query in folded case, lower is better; None when its characters do not all stand in the
-    path, in order.
+    """The rank of a path for a query in folded case, lower is better; None when the path does not have the query's
+    characters in order.
 
-    First the names that begin with the query, then those that hold it, then paths that hold it, then names and paths
-    with its characters apart: the fewer stretches the better.
+    First come names that begin with the query, then names that contain it, then paths that contain it, then names and
+    paths with its characters in separate runs, fewer runs first.
     """
     folded = path.casefold()
     name = folded.rpartition("/")[2]
@@ -145,7 +145,7 @@ def rank_of(path: str, query: str) -> tuple[int, int] | None:
 
 
 def _stretches(text: str, query: str) -> int | None:
-    """In how many runs the query's characters stand in the text, looked for from the end; None when they do not."""
+    """The number of runs of the query's characters in the text, found from the end; None when some are missing."""
     at, n_stretches, last = len(text), 0, -1
     for character in reversed(query):
         at = text.rfind(character, 0, at)
@@ -159,7 +159,7 @@ def _stretches(text: str, query: str) -> int | None:
 def _file_item(entry: _Entry) -> Item:
     shown = entry.path + "/" * entry.is_folder
     quoted = f'"{shown}"' if re.search(r"\s", shown) else shown
-    if entry.is_folder:  # what lies in it is looked for next, so nothing is closed
+    if entry.is_folder:  # the user goes on into the folder, so the quote stays open
         quoted = quoted.removesuffix('"')
     kind = ItemKind.FOLDER if entry.is_folder else ItemKind.FILE
     folder = entry.path.rpartition("/")[0]

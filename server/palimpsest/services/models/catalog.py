@@ -1,8 +1,8 @@
-"""Which models there are, which can be used, and what they may be sent.
+"""The catalog of models: which exist, which are available, and their limits.
 
-A limit is taken from the first that names it: the user's entry for the model, the user's entry for its provider, what
-the provider's models endpoint said, the built-in table, the provider's default, 8,192 / 4,096. What a provider's error
-taught is the window from then on, where it is less than that: reserve and margin follow from it, as from any window.
+A limit comes from the first source that has it: the user's entry for the model, the user's entry for its provider, the
+provider's list of models, the built-in table, the provider's default, 8,192 / 4,096. A smaller limit that an error of
+the provider named becomes the window; reserve and margin follow from it, as from any window.
 """
 
 from __future__ import annotations
@@ -30,68 +30,68 @@ from palimpsest.services.models.redaction import RedactingProvider
 from palimpsest.wording import nearest
 
 OFFLINE: Final = "offline"
-"""The provider that asks nobody."""
+"""The provider without a model service."""
 _TOLD: Final = (LimitsSource.LIVE, LimitsSource.LEARNED)
-"""Where a service said what it takes, in numbers the user may never have seen."""
+"""The sources of limits that come from a service; the user may never have seen these numbers."""
 Entry = Mapping[str, int | str]
-"""What the user set for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, `tokenizer`
-(of a model). Other keys are not looked at."""
+"""The user's entry for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, and, for a
+model, `tokenizer`. Other keys are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model as it can be chosen."""
+    """A model in the list of choices."""
 
     model: Model
     budget: Budget
     is_available: bool
     is_default: bool
     hint: str | None
-    """What to do to make it available."""
+    """How to make it available; None when it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The model table, and the providers that are configured."""
+    """The table of models, and the configured providers."""
 
     table: ModelTable
     providers: Mapping[str, Provider]
-    """By name. Holds at least one."""
+    """The configured providers by name, at least one."""
     hints: Mapping[str, str]
-    """By provider that is not configured: what to do."""
+    """How to configure each provider that is not configured."""
     settings: Settings
     overrides: Mapping[str, Model] = field(default_factory=dict)
-    """Models that stand as they are, by name; only what was learned caps them."""
+    """Models with fixed limits, by name; only learned limits cap them."""
     model_entries: Mapping[str, Entry] = field(default_factory=dict)
-    """The user's, by a model's name, with or without its provider before it."""
+    """The user's entries by model name, with or without the provider before it."""
     provider_entries: Mapping[str, Entry] = field(default_factory=dict)
-    """The user's, by provider. One that the table does not know is a provider all the same."""
+    """The user's entries by provider. A provider that is not in the table is valid too."""
     live: dict[str, ModelLimits] = field(default_factory=dict)
-    """What the providers' models endpoints said, by `PROVIDER/MODEL`, MODEL as the provider calls it. Changes when a
-    provider answers."""
+    """Limits from the providers' lists of models, by `PROVIDER/MODEL`, with the provider's own name of the model. The
+    dict changes when a provider answers."""
     learned: dict[str, int] = field(default_factory=dict)
-    """Limits that errors of the providers named, by `PROVIDER/MODEL`; those that still count. `learn` adds. A folder's
-    sessions share it, so that what one learns counts for the one that takes its place."""
+    """Limits that errors of the providers named, by `PROVIDER/MODEL`, and that still count. `learn` adds one. The
+    sessions of a folder share the dict, so the next session keeps them."""
     default_buffer: int = DEFAULT_BUFFER
     offered: EditorModels | None = None
-    """What connected editors offer; None where none can connect."""
+    """The models of connected editors; None when editors cannot connect."""
 
     def get(self, name: str) -> Model:
-        """The model of that name, whether or not it can be used now. Raises NotFound for one nobody knows."""
+        """The model of that name, available or not. Raises NotFound for an unknown one."""
         model = self._find(name)
         if model is None:
             near = nearest(name, self._known_names())
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             raise NotFound(
-                f"There is no model {name!r}.{meant} The list of models names those that are known; for another of a "
-                "service write PROVIDER/NAME."
+                f"There is no model {name!r}.{meant} The list of models has the known ones. For another model of a "
+                "service, write PROVIDER/NAME."
             )
         return model
 
     def doubt(self, name: str) -> str | None:
-        """A sentence about a name that looks like a slip of one that is known, such as `claude-sonet`; None for any
-        other, and for one that nobody knows. It may be meant all the same, because services have models that nobody
-        here knows: it stops nothing. What only has another version is doubted where the service told its models."""
+        """A sentence about a name that may misspell a known one, such as `claude-sonet`; None for any other name. It is
+        only a note, because services have models that are unknown here. A name that differs only in its version is
+        doubted when the service has sent its list of models."""
         model = self._find(name)
         if model is None or name in self.overrides or self._entry(model):
             return None
@@ -108,12 +108,12 @@ class Models:
         return f"No model {written!r} of {model.provider} is known here; did you mean {meant}?"
 
     def assume(self, name: str) -> Model:
-        """As `get`, but with cautious limits for a model nobody knows any more: its conversations stay readable."""
+        """Like `get`, but with cautious limits for an unknown model, so that its conversations stay readable."""
         return self._find(name) or self._resolve(self.table.unknown(name))
 
     def provider(self, model: Model, asked_by: EditorId | None = None) -> Provider:
-        """The service of a model, which is sent no secrets unless the user wants it. `asked_by`: whose work it is,
-        where an editor asked for it. Raises NotFound, saying how to configure it, when it is not configured."""
+        """The provider of a model, which redacts secrets unless the user switched that off. `asked_by`: the editor that
+        asked for the work. Raises NotFound, with the way to configure it, when it is not configured."""
         provider = self._service(model)
         if asked_by is not None and isinstance(provider, EditorModels):
             provider = provider.asked_by(asked_by)
@@ -123,12 +123,12 @@ class Models:
                 f"The model {model.name} cannot be used yet: {self._hint(model.provider)}."
                 + (f" {doubt}" if doubt else "")
             )
-        # What the offline one is sent stays in this process.
+        # A request to the offline provider stays in this process.
         return RedactingProvider(provider) if self.settings.redaction and provider.name != OFFLINE else provider
 
     def default(self) -> Model:
-        """The model of new conversations: the one that is set, else the first that can be used of the table, then of
-        what the providers told. Raises NotFound, saying how to configure one, when there is none."""
+        """The model of new conversations: the one in the settings, else the first available one of the table, then of
+        the providers' lists. Raises NotFound, with the way to configure one, when there is none."""
         if self.settings.model is not None:
             model = self.get(self.settings.model)
             self.provider(model)
@@ -138,12 +138,11 @@ class Models:
         if not usable:
             how = "; or ".join(self._hint(provider) for provider in sorted(self.hints)) or "configure a provider"
             raise NotFound(f"No model can be used yet: {how}.")
-        # The offline one is for when there is no other.
+        # The offline provider comes last.
         return min(usable, key=lambda model: model.provider == OFFLINE)
 
     def targets(self) -> Iterator[Model]:
-        """The models that the user wants to go on with when one cannot take a request, in their order; those that can
-        be used now."""
+        """The available models among the user's targets, in order: they answer when another model cannot."""
         for name in self.settings.targets:
             try:
                 model = self.get(name)
@@ -153,25 +152,25 @@ class Models:
             yield model
 
     def learn(self, model: Model, limit_tokens: int) -> None:
-        """From now on the model's window is at most `limit_tokens`, unless the user says otherwise."""
+        """Cap the model's window at `limit_tokens`, unless the user's settings say otherwise."""
         self.learned[_key(model)] = limit_tokens
 
     def default_name(self) -> str:
-        """The model of new conversations, whether or not it can be used."""
+        """The model of new conversations, available or not."""
         return self.settings.model or self.default().name
 
     def budget(self, model: Model) -> Budget:
-        """Raises InvalidRequest when the window leaves no room."""
+        """The budget of a model. Raises InvalidRequest when the window leaves no room."""
         context = self.settings.context
         output_limit = context.output_limit
         if output_limit is not None and model.source in _TOLD and output_limit * 2 > model.limits.window:
-            output_limit = None  # it was set with a larger window in mind
+            output_limit = None  # it was set for a larger window
         return compute_budget(
             model.limits, output_limit=output_limit, buffer=self._buffer(model), cap=context.max_tokens
         )
 
     def budget_within(self, model: Model, limit_tokens: int) -> Budget | None:
-        """What could be sent if `limit_tokens` were learned to be the model's window; None when that leaves no room."""
+        """The budget for a learned window of `limit_tokens`; None when that leaves no room."""
         try:
             limits = within(model.limits, limit_tokens)
             return self.budget(replace(model, limits=limits, source=LimitsSource.LEARNED))
@@ -179,35 +178,35 @@ class Models:
             return None
 
     def choice(self, model: Model) -> ModelChoice:
-        """Raises InvalidRequest when the window leaves no room."""
+        """The budget of a model. Raises InvalidRequest when the window leaves no room."""
         is_available = self._service(model) is not None
         hint = None if is_available else self._hint(model.provider)
         return ModelChoice(model, self.budget(model), is_available, model.name == self.default_name(), hint)
 
     def learned_limit(self, model: Model) -> int | None:
-        """The limit in tokens that an error of the provider named, whether or not it is what counts."""
+        """The limit in tokens that an error of the provider named, whether or not it counts."""
         return self.learned.get(_key(model))
 
     def choices(self) -> list[ModelChoice]:
-        """Available ones first, then by name. A prefix that stands for a family is left out."""
+        """The models to choose from, available ones first, then by name. Prefixes of whole families are left out."""
         found = [self.choice(self.get(name)) for name in {*self._known_names(), self.default_name()}]
         return sorted(found, key=lambda choice: (not choice.is_available, choice.model.name))
 
     def _known_names(self) -> set[str]:
-        """Of every model that somebody has named: the table, the user, a service, an editor."""
+        """The names of all models of the table, the user, the services and the editors."""
         names = {name for name in self.table.names if not name.endswith("-")}
         names |= {*self.overrides, *self._told_names()}
         names |= set(() if self.offered is None else self.offered.names())
         return names | {name for name in self.model_entries if self._find(name) is not None}
 
     def _told_names(self) -> list[str]:
-        """Models of providers whose own word is all that is known of them, such as what Ollama has pulled."""
+        """Models that only the provider's list names, such as those that Ollama has pulled."""
         in_table = {self.get(name).provider for name in self.table.names}
         told = [name for name in self.live if name.partition("/")[0] in self.providers.keys() - in_table]
         return [name for name in told if self._find(name) is not None]
 
     def _service(self, model: Model) -> Provider | None:
-        """What asks the model; None when it cannot be asked now."""
+        """The provider of the model; None when it is not available."""
         if model.provider == EDITOR and self.offered is not None:
             return self.offered if self.offered.is_offered(model) else None
         return self.providers.get(model.provider)
@@ -220,7 +219,7 @@ class Models:
         return None if base is None else self._resolve(base)
 
     def _configured(self, name: str) -> Model | None:
-        """`PROVIDER/NAME` of a provider that only the user's configuration knows; the table may still know NAME."""
+        """A model `PROVIDER/NAME` of a provider that only the user's settings name; the table may still have NAME."""
         provider, _, service_name = name.partition("/")
         if not service_name or provider not in self.provider_entries:
             return None
@@ -228,8 +227,8 @@ class Models:
         return replace(base, name=name, provider=provider, service_name=service_name)
 
     def _resolve(self, base: Model) -> Model:
-        """The model with the first of each limit. A window from one source is not bound by the input limit of a
-        lower one, which was about another window."""
+        """The model with the first value of each limit. An input limit does not apply to a window of a higher source,
+        because it was meant for another window."""
         entry = self._entry(base)
         live = self.live.get(_key(base))
         levels = [
@@ -252,7 +251,7 @@ class Models:
         return self._capped(model, entry)
 
     def _capped(self, model: Model, entry: Entry) -> Model:
-        """What was learned stands until the user says what the model's input is: then the user is right."""
+        """The model with its learned limit, which an entry of the user overrides."""
         learned = self.learned.get(_key(model))
         limits = model.limits
         if learned is None or "max_input" in entry or learned >= (limits.max_input or limits.window):
@@ -306,5 +305,5 @@ def _as_numbers(limits: ModelLimits) -> dict[str, int]:
 
 
 def with_override(models: Models, model: Model) -> Models:
-    """The same with the user's own entry for one model."""
+    """The same catalog with the user's own entry for one model."""
     return replace(models, overrides={**models.overrides, model.name: model})

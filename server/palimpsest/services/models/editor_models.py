@@ -1,6 +1,6 @@
-"""Models that connected editors offer, as a provider among the others. They come and go with the editors.
+"""The models that connected editors offer, as one of the providers. They come and go with the editors.
 
-None is ever chosen but by name: not for new conversations, and not to help another model.
+They are only used when the user chooses one by name, never by default and never to help another model.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from palimpsest.domain.models.limits import LimitsSource, Model, ModelLimits, Mo
 from palimpsest.domain.models.provider import Provider, StreamEvent
 
 EDITOR: Final = "editor"
-"""The provider's name. A model is `editor/ID`, ID as its editor calls it."""
+"""The name of the provider. A model is `editor/ID`, with the editor's own id."""
 HINT: Final = (
     "no connected editor offers it. Let one offer its models (in VS Code with the setting `palimpsest.editorModels`), "
     "or choose another model"
 )
 LEAST_INPUT: Final = 2_048
-"""Tokens. A model that takes less leaves no room for a conversation."""
+"""The smallest window in tokens that leaves room for a conversation."""
 _LONGEST_ID: Final = 200
 _MOST: Final = 200
-"""Models of one editor."""
+"""The most models of one editor."""
 _LEAST_SIGMA: Final = 0.05
-"""An editor may wrap what it passes on, so no count of it is exact."""
+"""An editor may add text to a request, so no count is exact."""
 
 
 class Failing(StrEnum):
-    """Why an editor did not carry a model call out."""
+    """The reason why an editor did not complete a model call."""
 
     NO_PERMISSION = "noPermission"
     BLOCKED = "blocked"
@@ -42,13 +42,13 @@ class Failing(StrEnum):
     TOO_LONG = "tooLong"
     OTHER = "other"
     GONE = "gone"
-    """It went away."""
+    """The editor left."""
     SILENT = "silent"
-    """Nothing more came."""
+    """Nothing came for too long."""
 
 
 class CallFailed(Exception):
-    """Never leaves the services."""
+    """The services catch this error."""
 
     def __init__(self, why: Failing) -> None:
         super().__init__(why.value)
@@ -57,51 +57,49 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EditorModel:
-    """A model as an editor offers it."""
+    """A model that an editor offers."""
 
     id: str
     max_input: int
     """Tokens."""
     max_output: int | None
-    """Tokens; None where nobody says."""
+    """The window in tokens; None when unknown."""
     family: str
-    """Which public model it is; empty where nobody says."""
+    """The name of the public model; empty when unknown."""
     takes_tools: bool
 
 
 EditorId = NewType("EditorId", str)
-"""One connection of an editor to this process."""
+"""The id of an editor's connection to this process."""
 
 
 class ModelHost(Protocol):
-    """An editor that carries model calls out: one connection."""
+    """A connected editor that carries out model calls."""
 
     @property
     def id(self) -> EditorId: ...
 
     def complete(self, model: EditorModel, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        """One call, as `Provider.stream`. Raises CallFailed."""
+        """One call, like `Provider.stream`. Raises CallFailed."""
         ...
 
 
 @dataclass(slots=True)
 class EditorModels:
-    """The `Provider` of all that editors offer to this process."""
+    """The `Provider` of the models that editors offer to this process."""
 
     table: ModelTable
     _offers: dict[ModelHost, dict[str, EditorModel]] = field(default_factory=dict)
-    """By id. The editor that came first stands first."""
+    """The editors of each model id, in the order in which they came."""
     _known: dict[str, EditorModel] = field(default_factory=dict)
-    """Every model that was ever offered, as it was offered last: a conversation keeps its budget while its editor is
-    away."""
+    """Every model that was ever offered, in its last form: a conversation keeps its budget while its editor is away."""
 
     @property
     def name(self) -> str:
         return EDITOR
 
     def offer(self, host: ModelHost, models: Iterable[EditorModel]) -> None:
-        """What the editor offers from now on, in the place of what it offered before. Models that cannot be used are
-        left out; of two with one id the first counts."""
+        """Replace the models of an editor. Unusable models are left out; of two with one id, the first counts."""
         offered: dict[str, EditorModel] = {}
         for model in models:
             if _is_usable(model) and len(offered) < _MOST:
@@ -110,18 +108,18 @@ class EditorModels:
         self._known |= offered
 
     def withdraw(self, host: ModelHost) -> None:
-        """The editor is not there any more."""
+        """Remove an editor that has left."""
         self._offers.pop(host, None)
 
     def names(self) -> list[str]:
-        """Of the models that can be asked now."""
+        """The available models."""
         return sorted({f"{EDITOR}/{each}" for offered in self._offers.values() for each in offered})
 
     def is_offered(self, model: Model) -> bool:
         return self._host(model.service_name) is not None
 
     def find(self, name: str) -> Model | None:
-        """`editor/ID`, offered or not; None for another name."""
+        """The model `editor/ID`, offered or not; None for another name."""
         provider, _, model_id = name.partition("/")
         if provider != EDITOR or not model_id:
             return None
@@ -132,7 +130,7 @@ class EditorModels:
         estimator = Estimator(base.estimator.factor, max(base.estimator.sigma, _LEAST_SIGMA))
         limits, source = self.table.unknown(name).limits, LimitsSource.DEFAULT_FALLBACK
         if known is not None:
-            # Half of it at most is kept for the answer, whatever an editor says.
+            # At most half of it is kept for the answer, whatever an editor says.
             limits = ModelLimits(known.max_input, min(known.max_output or limits.max_output, known.max_input // 2))
             source = LimitsSource.LIVE
         return replace(
@@ -140,14 +138,14 @@ class EditorModels:
         )
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        """Asks the first editor that offers the model."""
+        """Stream from the first editor that offers the model."""
         async with aclosing(self._stream(context, None)) as events:
             async for event in events:
                 yield event
 
     def asked_by(self, editor_id: EditorId) -> Provider:
-        """The same for work that this editor asked for: it is asked first, where it offers the model, because the
-        plan that pays for the call should be that of the person who wants it."""
+        """The same provider for the work of one editor. That editor comes first when it offers the model, because its
+        user's plan should pay for the call."""
         return _AskedBy(self, editor_id)
 
     async def _stream(self, context: PreparedContext, editor_id: EditorId | None) -> AsyncGenerator[StreamEvent, None]:
@@ -206,15 +204,15 @@ def _explain(why: Failing) -> tuple[ErrorKind, str]:
                 "plan is used up. Try again later, or choose another model."
             )
         case Failing.NOT_FOUND:
-            return ErrorKind.NOT_FOUND, "No editor offers {model} any more. Choose another model."
+            return ErrorKind.NOT_FOUND, "No editor offers {model} now. Choose another model."
         case Failing.QUOTA:
-            return ErrorKind.QUOTA, "What your plan includes of {model} is used up. Choose another model."
+            return ErrorKind.QUOTA, "Your plan's share of {model} is used up. Choose another model."
         case Failing.TOO_LONG:
             return ErrorKind.CONTEXT_TOO_LONG, "The request is too long for {model}."
         case Failing.OTHER:
-            return ErrorKind.BAD_RESPONSE, "The editor could not get an answer from {model}. Its own log may say why."
+            return ErrorKind.BAD_RESPONSE, "The editor could not get an answer from {model}. Its log may say why."
         case Failing.GONE:
-            return ErrorKind.NETWORK, "The editor that offers {model} went away before the answer was whole."
+            return ErrorKind.NETWORK, "The editor that offers {model} left before the answer was complete."
         case Failing.SILENT:
             return ErrorKind.NETWORK, "Nothing came from {model} for too long. Try again, or choose another model."
         case _:

@@ -1,4 +1,4 @@
-"""One question to a model outside any conversation: for a summary, for facts. Nothing of it is stored here."""
+"""A question to a model outside a conversation: for a summary, or for facts. Nothing is stored here."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizers
 
 MAX_OUTPUT_TOKENS: Final = 8_192
-"""What a model may take for one text; far above what is wanted, because some think aloud in it."""
+"""The most tokens of one answer, far above the wanted length, because some models think aloud in it."""
 MAX_CHARS: Final = 40_000
-"""After that many characters nobody listens any more."""
+"""The most characters of an answer that are read."""
 
 Check = Callable[[], Awaitable[None]]
-"""Raises PalimpsestError when what is about to be sent may not be sent any more."""
+"""Raises PalimpsestError when the request must not be sent any more."""
 
 
 async def unchecked() -> None:
-    """The check of what may always be sent."""
+    """The check of a request that may always be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,23 @@ class Reply:
 
     text: str
     stop_reason: StopReason | None
-    """None: nobody listened to its end, or it broke off."""
+    """None when the answer broke off, or was not read to its end."""
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
 @dataclass(frozen=True, slots=True)
 class HelpingModel:
-    """A model that is asked on the side, and what speaks to it."""
+    """A model that helps, and its provider."""
 
     provider: Provider
     model: Model
     budget: Budget
     count: CountText
-    """By its own vocabulary."""
+    """Counts with the model's vocabulary."""
 
     async def ask(self, instructions: str, request: str, topic: str, check: Check = unchecked) -> Reply:
-        """`topic`: questions about the same share their instructions, so that a provider can cache them. `check`: the
-        last thing before the request is sent; what it raises passes through, and nothing was sent.
+        """Ask the model. `topic`: questions with the same topic share their instructions, so that a provider can cache
+        them. `check` runs last before the request is sent; its error is raised, and nothing is sent then.
 
         Raises ProviderError when it fails, OverLimit when the request does not fit its window.
         """
@@ -74,7 +74,7 @@ class HelpingModel:
         return Reply(text, None) if finished is None else Reply(text, finished.stop_reason, finished.usage)
 
     def _prepare(self, instructions: str, request: str, topic: str) -> PreparedContext:
-        """The request, proven to fit."""
+        """The request, which is checked to fit."""
         content = user_message(request)
         frame = Frame(instructions, ())
         estimator = self.model.estimator
@@ -102,20 +102,20 @@ class HelpingModel:
 
 @dataclass(frozen=True, slots=True)
 class Helpers:
-    """Chooses for one folder which model helps with a conversation."""
+    """Chooses the model that helps with a conversation."""
 
     models: Models
     tokenizers: Tokenizers
     moved: Collection[str] = ()
-    """Providers that are reached at an address of the user's: they may not have their namesake's models."""
+    """Providers at an address of the user: they may not have the usual models."""
 
     async def helper(
         self, model: Model, named: str | None, usual: str | None, asked_by: EditorId | None
     ) -> HelpingModel:
-        """For a conversation with `model`: the one the settings name, else the usual one of its provider, else `model`
-        itself. `asked_by`: whose work it is, where an editor asked for it.
+        """The helper for a conversation with `model`: the one of the settings, else the usual one of its provider, else
+        `model` itself. `asked_by`: the editor that asked for the work.
 
-        Raises PalimpsestError when it cannot be asked."""
+        Raises PalimpsestError when it is not available."""
         if named is not None:
             helping = self.models.get(named)
         elif usual is None or model.provider in self.moved:

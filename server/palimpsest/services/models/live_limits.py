@@ -1,7 +1,7 @@
-"""What the providers' own lists of models say, kept with its date in one file of the user's cache, for all folders.
+"""Limits from the providers' own lists of models, cached with their dates in one file for all folders.
 
-Nobody waits for the network: what the file knows counts at once, and a provider whose word is older than a day is asked
-in the background. Only providers that are configured are asked. A failure is logged, and what was known stays.
+Nothing waits for the network: the cached limits count at once, and a list that is older than a day is requested in the
+background, from configured providers only. A failure is logged, and the cached limits stay.
 """
 
 from __future__ import annotations
@@ -30,43 +30,42 @@ FILE_NAME: Final = "live-limits.json"
 _FORMAT: Final = 1
 _GOOD_FOR: Final = timedelta(days=1)
 _NEXT_TRY: Final = timedelta(hours=1)
-"""After a failure; within one process."""
+"""The time until the next try after a failure, within one process."""
 
 _Key = NewType("_Key", str)
-"""A provider at an address. The address itself, which may hold a password, is not written anywhere."""
+"""A provider at an address, as a digest. The address may have a password and is not written anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A provider's list."""
+    """The list of a provider."""
 
     at: str
-    """When it was told: UTC, ISO 8601."""
+    """The time of the answer: UTC, ISO 8601."""
     models: tuple[LiveModel, ...]
 
 
 class LiveLimits:
-    """One a process. Its methods are called in one event loop."""
+    """The limits of a process. Its methods are called in one event loop."""
 
     def __init__(self, file: Path, now: Callable[[], str] = utc_now) -> None:
-        """`file` and its folder are made when there is something to write."""
+        """`file` and its folder are created by the first write."""
         self._file = file
         self._now = now
         self._told: dict[_Key, _Told] = {}
         self._is_read = False
         self._limits: dict[frozenset[tuple[str, _Key]], dict[str, ModelLimits]] = {}
-        """What was given out, by what it was given out for."""
+        """The returned dicts, by their arguments."""
         self._asked_at: dict[_Key, tuple[str, LiveProvider]] = {}
-        """When, and through which client: one with another key may be told what the last was refused."""
+        """The time and the client of the last request: a client with another key may get what the last one did not."""
         self._asking: dict[_Key, asyncio.Task[None]] = {}
         self._at_file = asyncio.Lock()
 
     async def of(self, providers: Mapping[str, Provider], addresses: Mapping[str, str]) -> dict[str, ModelLimits]:
-        """The limits by `PROVIDER/MODEL`, MODEL as its provider calls it. Whoever asks for the same is given the same
-        dict: it changes when an answer comes.
+        """The limits by `PROVIDER/MODEL`, with the provider's own name of the model. Equal arguments return the same
+        dict, which changes when an answer comes.
 
-        `addresses`: where the user says that a provider is, by its name; a provider that is missing is where it always
-        is.
+        `addresses`: the user's addresses by provider; a missing provider is at its usual address.
         """
         async with self._at_file:
             if not self._is_read:
@@ -84,7 +83,7 @@ class LiveLimits:
         return given
 
     async def settle(self) -> None:
-        """Waits until nobody is being asked."""
+        """Wait until no request is running."""
         await asyncio.gather(*self._asking.values())
 
     async def close(self) -> None:
@@ -102,7 +101,7 @@ class LiveLimits:
         return through is not provider or not self._is_within(at, _NEXT_TRY)
 
     def _is_within(self, at: str, span: timedelta) -> bool:
-        """A time in the future is not: some clock was wrong."""
+        """Whether the answer is recent. A time in the future is not: a clock was wrong."""
         return timedelta(0) <= datetime.fromisoformat(self._now()) - datetime.fromisoformat(at) <= span
 
     def _begin(self, key: _Key, provider: LiveProvider) -> None:
@@ -115,12 +114,12 @@ class LiveLimits:
         try:
             models = await provider.models()
         except PalimpsestError as error:
-            log.info("%s did not tell its models: %s", provider.name, error.kind)
+            log.info("%s did not send its list of models: %s", provider.name, error.kind)
             return
         except Exception:
-            log.exception("asking %s for its models failed", provider.name)
+            log.exception("requesting the models of %s failed", provider.name)
             return
-        if not models:  # a list without models is no word about any
+        if not models:  # an empty list says nothing about any model
             return
         told = _Told(self._now(), tuple(models))
         self._told[key] = told
@@ -137,18 +136,18 @@ def _key(name: str, address: str | None) -> _Key:
 
 
 def _take_over(limits: dict[str, ModelLimits], provider: str, models: Sequence[LiveModel]) -> None:
-    """Makes `limits` say of `provider` what `models` say. A name without a date is its newest snapshot's, unless it is
-    listed itself."""
+    """Set the limits of `provider` in `limits` to those of `models`. A name without a date means its newest snapshot,
+    unless it is listed itself."""
     exact = {model.service_name: model.limits for model in models if model.limits is not None}
     undated = {model_family(name): exact[name] for name in sorted(exact)}
     found = {f"{provider}/{name}": each for name, each in {**undated, **exact}.items()}
-    limits.update(found)  # before anything goes: no limit is missing meanwhile
+    limits.update(found)  # before any removal, so that no limit is missing meanwhile
     for name in [name for name in limits if name.startswith(f"{provider}/") and name not in found]:
         del limits[name]
 
 
 def _read(file: Path) -> dict[_Key, _Told]:
-    """Empty when there is no file, or none that can be understood: it is only a cache."""
+    """The cached lists; empty for a missing or invalid file."""
     try:
         data = json.loads(file.read_bytes())
         if data["format"] != _FORMAT:
@@ -168,7 +167,7 @@ def _told_from(entry: Mapping[str, Any]) -> _Told:
 
 
 def _model_from(name: str, numbers: Sequence[int | None] | None) -> LiveModel:
-    """`numbers`: window, output, input or None; None as a whole where the provider only named the model."""
+    """`numbers`: window, output, and input or None; None instead of the list when the provider only named the model."""
     if numbers is None:
         return LiveModel(name, None)
     window, max_output, max_input = numbers
@@ -178,7 +177,7 @@ def _model_from(name: str, numbers: Sequence[int | None] | None) -> LiveModel:
 
 
 def _entry(told: _Told) -> dict[str, Any]:
-    """What `_told_from` reads."""
+    """The form that `_told_from` reads."""
     return {"at": told.at, "models": {each.service_name: _numbers(each.limits) for each in told.models}}
 
 
@@ -187,7 +186,7 @@ def _numbers(limits: ModelLimits | None) -> list[int | None] | None:
 
 
 def _add(file: Path, key: _Key, told: _Told) -> None:
-    """Writes one provider's word beside those of the others, which another server may have written meanwhile."""
+    """Write one provider's list beside the others, which another server may have changed meanwhile."""
     entries = {**_read(file), key: told}
     data = {"format": _FORMAT, "providers": {key: _entry(each) for key, each in sorted(entries.items())}}
     partial = file.with_name(f"{file.name}.{machine.new_id()}.partial")

@@ -1,7 +1,7 @@
-"""The door every request to a model's service goes through: it takes secrets out.
+"""The wrapper of every provider that removes secrets from requests.
 
-The whole request is looked at, whoever wrote it (a turn, a summary, the librarian), so there is no other place to
-forget. The same message is sent alike each time, because `redact` is a function of its text.
+It checks the whole request, of a turn, a summary or the librarian alike, so no other code has to. A message is sent
+equally each time, because `redact` is a function of its text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from palimpsest.domain.models.redaction import redact_context
 
 @dataclass(frozen=True, slots=True)
 class RedactingProvider:
-    """A `LiveProvider`. One that cannot tell and count has nothing to tell here either."""
+    """A `LiveProvider`, whose lists and counts are empty when the inner provider has none."""
 
     inner: Provider
 
@@ -27,7 +27,7 @@ class RedactingProvider:
         return self.inner.name
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        # The first time a text is looked at takes milliseconds a megabyte.
+        # The first check of a text takes milliseconds per megabyte.
         redacted = await asyncio.to_thread(redact_context, context)
         async with aclosing(self.inner.stream(redacted)) as events:
             async for event in events:

