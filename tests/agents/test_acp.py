@@ -138,7 +138,7 @@ async def test_a_slash_command_is_carried_out_and_not_said_to_the_model(one: Con
     assert "2 messages" in one.client.text()
     with pytest.raises(RequestError, match="Did you mean /usage"):
         await one.ask(session_id, "/usag")
-    with pytest.raises(RequestError, match="your client's own command"):
+    with pytest.raises(RequestError, match="another session in your client"):
         await one.ask(session_id, "/new")
     assert len(fake.requests) == 1
 
@@ -245,7 +245,7 @@ async def test_an_answer_that_a_killed_agent_left_is_told_of_when_it_is_loaded(
     async with agent(tmp_path, folder, **on_fake(fake.url)) as two:
         await two.load(session_id)
         assert two.client.text().startswith(STALLED_TEXT)
-        assert f"what had come of it is kept ({len(STALLED_TEXT)} characters)" in two.client.text()
+        assert f"its text so far is kept ({len(STALLED_TEXT)} characters)" in two.client.text()
         assert await two.ask(session_id, "go on") == "end_turn"
 
 

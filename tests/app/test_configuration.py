@@ -286,7 +286,7 @@ def test_values_that_do_not_go_together_are_named_with_their_places(written: Wri
 )
 def test_a_key_is_refused_in_a_file_and_sent_to_the_environment(written: Written, text: str) -> None:
     (problem,) = written.problems(user=text)
-    assert "keys are not read from settings: put it into the environment" in problem
+    assert "keys are not read from settings. Put it into the environment" in problem
     assert "w0rd" not in problem
 
 

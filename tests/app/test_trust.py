@@ -76,7 +76,7 @@ def test_a_name_that_is_no_text_can_be_trusted(trusted: TrustedFolders, tmp_path
 
 def test_what_cannot_be_written_down_is_said(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidRequest, match="could not be written down"):
+    with pytest.raises(InvalidRequest, match="could not be stored"):
         TrustedFolders(tmp_path / "file" / "trusted").add(folder)
 
 

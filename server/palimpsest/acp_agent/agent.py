@@ -19,14 +19,14 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.services.folder.folders import Folders
 
 PAGE: Final = 100
-"""Sessions in one answer to `session/list`."""
+"""The most sessions in one answer to `session/list`."""
 
 
 class ConversationAgent:
     """One connection. Its methods have the names and parameters that the package `acp` calls."""
 
     def __init__(self, load_folders: Callable[[], Folders]) -> None:
-        """`load_folders` is called once, on a thread, when the client has said hello."""
+        """`load_folders` is called once, on a thread, after `initialize`."""
         self._load_folders = load_folders
         self._loading: asyncio.Task[Sessions] | None = None
         self._client: Any = None
@@ -43,19 +43,19 @@ class ConversationAgent:
         return Sessions(self._client, await asyncio.to_thread(self._load_folders))
 
     def leave(self) -> None:
-        """The client has gone, or is about to be left."""
+        """Stop the output to the client, which has left or is about to be left."""
         loading = self._loading
         if loading is not None and loading.done() and not loading.cancelled() and loading.exception() is None:
             loading.result().leave()
 
     async def close(self) -> None:
-        """Stops what runs, keeping what it said, and closes the folders."""
+        """Stop everything that runs, keep partial answers, and close the folders."""
         if self._loading is None:
             return
         try:
             sessions = await self._loading
         except Exception:
-            return  # the client was told
+            return  # the client has the error
         sessions.leave()
         await sessions.close()
         await sessions.folders.close()
@@ -103,7 +103,7 @@ class ConversationAgent:
 
     @answers
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Any:
-        """Of a folder, or without one of those that were used; the last changed first."""
+        """The sessions of a folder, or of all used folders; the last changed first."""
         sessions = await self._sessions()
         if cwd is None:
             folders = [await sessions.session(root) for root in sessions.roots()]
@@ -130,13 +130,13 @@ class ConversationAgent:
     @answers
     async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **_: Any) -> Any:
         if config_id != MODEL_OPTION or not isinstance(value, str):
-            raise InvalidRequest(f"There is no option {config_id!r} with such a value. The one option is the model.")
+            raise InvalidRequest(f"There is no option {config_id!r} with such a value. The only option is the model.")
         sessions = await self._sessions()
         await sessions.folders.look_for_keys()
         opened = sessions.get(session_id)
         session = await sessions.session(opened.root)
         opened.told_model = await sessions.switch_model(opened, session, value)
-        await sessions.tell_state(opened)  # the budget is another one
+        await sessions.tell_state(opened)  # the budget has changed
         return schema.SetSessionConfigOptionResponse(config_options=model_options(session, opened.told_model))
 
     @answers
@@ -178,5 +178,5 @@ def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-        raise InvalidRequest("That cursor is none of ours. List from the beginning.")
+        raise InvalidRequest("This cursor is unknown. List from the beginning.")
     return int(cursor)

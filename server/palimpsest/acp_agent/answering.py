@@ -1,4 +1,4 @@
-"""Answering a prompt: a slash command at once, anything else by a turn, which is shown as it comes."""
+"""The answer to a prompt: of a slash command at once, of a message by a turn, which is shown as it comes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from palimpsest.services.workspace.texts import WorkspaceTexts
 
 
 class StopReason(Enum):
-    """Why an answer ended, in the protocol's words."""
+    """The protocol's stop reason for the end of an answer."""
 
     END = "end_turn"
     OUTPUT_LIMIT = "max_tokens"
@@ -43,12 +43,12 @@ _STOP_REASONS: Final = {
     "tool_rounds": StopReason.TOOL_ROUNDS,
     "filtered": StopReason.FILTERED,
 }
-"""Of a turn that was committed; any other is an end like any other."""
+"""The stop reasons of committed turns; an unknown one is an ordinary end."""
 
 
 async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[Any]) -> StopReason:
-    """The protocol's reason why it stopped, when everything was sent. Cancelling cancels the turn, and waits until what
-    it said is kept and shown. Raises PalimpsestError."""
+    """Answer a prompt. Returns the protocol's stop reason when everything is sent. Cancelling cancels the turn and
+    waits until its partial answer is kept and shown. Raises PalimpsestError."""
     session = await sessions.session(opened.root)
     asked = await asyncio.to_thread(read_prompt, blocks, session.folder.root)
     if _is_command(asked):
@@ -58,14 +58,14 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
         return StopReason.END
     content, request_id = await _content(session, asked), machine.new_id()
     if opened.blank is not None and await session.conversations.holds(opened.id):
-        opened.blank = None  # its first message was stored, and cancelled on the way
+        opened.blank = None  # the first message was stored, and then cancelled
     if opened.blank is None:
         starting = session.turns.start(opened.id, request_id, content)
     else:
         starting = session.turns.begin(opened.blank, request_id, content)
     started = await begun(starting, lambda turn: _stop(sessions, turn))
     opened.blank = None
-    assert isinstance(started, RunningTurn), "a request that nobody made before begins a turn"
+    assert isinstance(started, RunningTurn), "a new request begins a turn"
     try:
         await _show(sessions, session, opened, started)
     finally:
@@ -80,7 +80,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
 
 
 def _stop(sessions: Sessions, turn: RunningTurn) -> None:
-    """For the user who cancelled, or because the client has gone: then the user may want to go on."""
+    """Stop a turn for the user, or because the client has left; then the user may want to continue it."""
     if sessions.has_left:
         turn.interrupt()
     else:
@@ -88,7 +88,7 @@ def _stop(sessions: Sessions, turn: RunningTurn) -> None:
 
 
 async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversation, turn: RunningTurn) -> None:
-    """Shows a turn to its end."""
+    """Show a turn to its end."""
     updates = sessions.turns[turn.id] = TurnUpdates(session.folder.root, turn.id)
 
     def hear(event: FolderEvent) -> None:
@@ -110,12 +110,12 @@ async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversa
 
 
 async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenConversation, text: str) -> str:
-    """What the command answers, in Markdown. Raises PalimpsestError."""
+    """The answer of a command, in Markdown. Raises PalimpsestError."""
     asked = parse(text)
     if asked.command.name in NOT_OFFERED:
         raise InvalidRequest(
-            "A session is one conversation, and its answers come to prompts. Begin another one by your client's own "
-            "command, or send the message again."
+            "A session is one conversation, and each answer belongs to a prompt. Start another session in your client, "
+            "or send the message again."
         )
     if opened.blank is None:
         return (await run_command(Scope(session, opened.id), text)).text

@@ -1,4 +1,4 @@
-"""Serving one client over stdin and stdout: the process lives as long as the connection."""
+"""The agent process: it serves one client over stdin and stdout, and ends with the connection."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from palimpsest.domain.errors import PalimpsestError
 from palimpsest.services.folder.folders import Folders
 
 _MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
-"""Of one line. Far more than may be attached."""
+"""The longest line of the protocol, far longer than the attachments of a message."""
 _GRACE_S: Final = 10.0
-"""How long what is on its way may take when the client has left."""
+"""The time for pending output after the client has left."""
 
 
 def run(load_folders: Callable[[], Folders], protect_stdio: Callable[[], tuple[int, int]]) -> int:
-    """The exit code: 0 when the client has left or a signal came. `protect_stdio` gives the descriptors of the
-    protocol, and makes sure that nothing else is written there. Raises PalimpsestError when nobody is there."""
+    """Serve the client. Returns the exit code: 0 when the client has left or a signal came. `protect_stdio` returns the
+    descriptors of the protocol and keeps all other output away from them. Raises PalimpsestError without a client."""
     return asyncio.run(_serve(load_folders, protect_stdio))
 
 
@@ -34,15 +34,13 @@ async def _serve(load_folders: Callable[[], Folders], protect_stdio: Callable[[]
     try:
         reader, writer = await _streams(*protect_stdio(), agent.leave)
     except (OSError, ValueError):
-        raise PalimpsestError(
-            "There is no stdin or no stdout to serve a client on; a client has to start this."
-        ) from None
+        raise PalimpsestError("There is no stdin or no stdout. A client has to start this command.") from None
     connection = AgentSideConnection(agent, writer, reader, listening=False)
     listening = asyncio.create_task(connection.listen())
     if sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, listening.cancel)
-    await asyncio.gather(listening, return_exceptions=True)  # what went wrong was logged
+    await asyncio.gather(listening, return_exceptions=True)  # errors are logged already
     agent.leave()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_GRACE_S):
@@ -54,8 +52,8 @@ async def _serve(load_folders: Callable[[], Folders], protect_stdio: Callable[[]
 async def _streams(
     source: int, sink: int, on_lost: Callable[[], None]
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """`on_lost` is called when nobody reads any more."""
-    if sys.platform == "win32":  # its pipes cannot be waited for, so the package reads them in a thread
+    """`on_lost` is called when the client no longer reads."""
+    if sys.platform == "win32":  # the event loop cannot wait for its pipes, so the package reads them in a thread
         sys.stdin, sys.stdout = os.fdopen(source), os.fdopen(sink, "w")
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await stdio_streams(_MAX_MESSAGE_BYTES)
         return streams
@@ -67,7 +65,7 @@ async def _streams(
 
 
 class _Sink(asyncio.StreamReaderProtocol):
-    """A writer asks its protocol when to wait; the one for readers knows that too."""
+    """The protocol of the writer: that of readers can also tell a writer to wait."""
 
     def __init__(self, on_lost: Callable[[], None]) -> None:
         super().__init__(asyncio.StreamReader())

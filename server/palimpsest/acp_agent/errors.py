@@ -1,4 +1,4 @@
-"""What a client is told when a request fails: one sentence that says what to do."""
+"""The errors of requests: one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ T = TypeVar("T")
 _INVALID_PARAMS: Final = -32602
 _INTERNAL: Final = -32603
 _NOT_FOUND: Final = -32002
-"""Not -32000: clients take that for a request to log in, which happens outside the protocol here."""
+"""Not -32000: clients read that as a request to log in, which here happens outside the protocol."""
 
 
 def answers(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """A handler of requests whose every failure is an answer. What was not expected is logged without its text."""
+    """Turn every failure of a handler into an answer. An unexpected one is logged without its text."""
 
     @functools.wraps(handler)
     async def handle(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -35,7 +35,7 @@ def answers(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
             raise
         except Exception as error:
             log.error("a request failed (%s)", type(error).__name__)
-            sentence = "The request failed inside Palimpsest. What was said is kept; try again."
+            sentence = "The request failed inside Palimpsest. All messages are kept. Try again."
             raise RequestError(_INTERNAL, sentence, {"kind": ErrorKind.INTERNAL.value}) from None
 
     return handle

@@ -1,4 +1,4 @@
-"""Showing a conversation that exists: everything that was said, what broke off, and what is being said."""
+"""Shows an existing conversation: its messages, a broken answer, and a running one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 async def show(sessions: Sessions, session: FolderSession, opened: OpenConversation) -> None:
-    """Returns when everything that is stored was sent; a turn that runs is shown on."""
+    """Send all stored messages, then return; a running turn is shown further."""
     start: MessageId | None = MessageId(0)
     running: Running | None = None
     visible: list[StoredMessage] = []
@@ -39,7 +39,7 @@ async def show(sessions: Sessions, session: FolderSession, opened: OpenConversat
 
 
 def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversation, running: Running) -> None:
-    """Follows a turn that another client, or another server, began."""
+    """Follow a turn of another client or another server."""
     if opened.following is not None and not opened.following.done():
         opened.following.cancel()
     updates = sessions.turns.setdefault(running.turn_id, TurnUpdates(session.folder.root, running.turn_id))
@@ -58,8 +58,8 @@ def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversatio
                     running.turn_id, running.last_seq, lambda each: opened.outbox.put(updates.of(each))
                 )
             await sessions.tell_state(opened)
-        except PalimpsestError as error:  # such as a folder that is closed meanwhile
-            log.info("a turn is followed no more: %s", error.kind)
+        except PalimpsestError as error:  # for instance because the folder was closed meanwhile
+            log.info("a turn is no longer followed: %s", error.kind)
         finally:
             sessions.turns.pop(running.turn_id, None)
             opened.followed = None
@@ -70,9 +70,9 @@ def _show_on(sessions: Sessions, session: FolderSession, opened: OpenConversatio
 
 def _sentence(broken: BrokenAnswer) -> str:
     n_kept = counted(broken.n_characters, "character")
-    kept = f"what had come of it is kept ({n_kept})" if broken.n_characters else "nothing of it had come"
+    kept = f"its text so far is kept ({n_kept})" if broken.n_characters else "it has no text"
     why = f" {broken.turn.error_message}" if broken.turn.error_message else ""
     return (
-        f"the last answer broke off; {kept}.{why} Send a message to go on from there. To continue that very answer, "
-        "discard it or try it again, open the conversation in `palimpsest chat` or an editor with Palimpsest's plugin."
+        f"the last answer broke off; {kept}.{why} Send a message to go on from there. To continue, discard or retry "
+        "that answer, open the conversation in `palimpsest chat` or in an editor with Palimpsest's plugin."
     )

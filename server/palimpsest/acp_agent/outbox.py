@@ -1,4 +1,4 @@
-"""The updates of one session on their way to the client: in the order they were put, whoever puts them."""
+"""The queue of one session's updates for the client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """To be used on one event loop. Putting never waits; a client that has gone gets nothing more."""
+    """Use it on one event loop. `put` never waits; a client that has left gets nothing more."""
 
     def __init__(self, client: Any, session_id: str) -> None:
         self._client = client
@@ -26,11 +26,11 @@ class Outbox:
             self._updates.put_nowait(update)
 
     async def flush(self) -> None:
-        """Waits until everything put so far is sent."""
+        """Wait until all earlier updates are sent."""
         await self._updates.join()
 
     def lose(self) -> None:
-        """The client has gone: nothing is sent any more, and nobody waits for it."""
+        """Stop sending, because the client has left."""
         self._is_lost = True
         self._sending.cancel()
         while not self._updates.empty():

@@ -1,4 +1,4 @@
-"""The client as an editor that the services can ask: a request for approval is the protocol's permission request."""
+"""The client as an attached editor: it asks the user for approval by the protocol's permission request."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Shown(Protocol):
     """What the client is shown at the moment."""
 
     def outbox(self, conversation_id: ConversationId) -> Outbox | None:
-        """None: the client has not opened the conversation."""
+        """None when the client has not opened the conversation."""
         ...
 
     def turn(self, turn_id: TurnId) -> TurnUpdates | None: ...
 
 
 class AskingClient:
-    """A client, for one folder: a `services.editors.AttachedEditor`.
+    """A client, for one folder: an `AttachedEditor` of `palimpsest.services.tools.editors`.
 
-    It takes no edits: the protocol's way to write a file saves it, and an approved edit is never saved by us.
+    It applies no edits: the protocol can only save files, and Palimpsest never saves an approved edit.
     """
 
     can_apply = False
@@ -53,7 +53,7 @@ class AskingClient:
         outbox = self._shown.outbox(scope.conversation_id)
         if outbox is None:
             return None
-        await outbox.flush()  # the call is shown before it is asked about
+        await outbox.flush()  # the call is shown before the question about it
         turn = self._shown.turn(scope.turn_id)
         call = schema.ToolCallUpdate(
             tool_call_id=(turn and turn.running_call) or f"{scope.turn_id}/approval",
@@ -76,7 +76,7 @@ class AskingClient:
         return Answer(outcome.option_id) if outcome.option_id in tuple(Answer) else Answer.DENY
 
     async def apply(self, change: Change) -> str | None:
-        return "This client applies no edits."
+        return "This client cannot apply edits."
 
     async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         raise EditorGone
@@ -97,6 +97,6 @@ def _options(request: ApprovalRequest) -> list[Any]:
 
 
 def _fenced(text: str) -> str:
-    """As code that Markdown shows whole, whatever it holds."""
+    """The text as a code block of Markdown, whatever is in it."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}\n{text}\n{fence}"

@@ -1,7 +1,7 @@
-"""What a user sends: the protocol's content blocks as a text and attachments.
+"""Prompts: the protocol's content blocks as a text and attachments.
 
-A link to a file of the folder is attached as the services attach files: nothing outside the folder, no secrets. What
-the client gives as text is taken as it is, under the same rule of names.
+A link to a file of the folder becomes an attachment by the rules of the services: no file outside the folder, and no
+secret. Text from the client is taken as it is, under the same rule of names.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.services.chat.attachments import Attachment, FileAttachment, SelectionAttachment
 
 _LINES: Final = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
-"""How clients write lines behind the `#` of a file's URI."""
+"""The forms of lines after the `#` of a file's URI."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     text: str
-    """What was typed, with `@PATH` where something was attached."""
+    """The typed text, with `@PATH` for each attachment."""
     attachments: tuple[Attachment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     path: str
-    """Below the folder, with `/`; an absolute one lies outside."""
+    """The path below the folder, with `/`; an absolute path is outside."""
     start_line: int | None
     end_line: int | None
     is_folder: bool
 
 
 def read_prompt(blocks: Iterable[Any], root: Path) -> Prompt:
-    """Looks at the disk, to tell folders from files. Raises InvalidRequest for what cannot be sent."""
+    """Read a prompt. Looks at the disk to distinguish folders from files. Raises InvalidRequest for unsupported
+    content."""
     text, attachments = "", []
     for block in blocks:
         match block:
@@ -55,7 +56,7 @@ def read_prompt(blocks: Iterable[Any], root: Path) -> Prompt:
                 piece = f"@{given.path}"
             case _:
                 raise InvalidRequest(
-                    "Only text, links and text files can be sent: Palimpsest takes no pictures, sounds or binary "
+                    "Only text, links and text files can be sent. Palimpsest supports no pictures, sounds or binary "
                     "files. Nothing was sent."
                 )
         needs_blank = text and piece and not text[-1].isspace() and (piece[0].isalnum() or piece[0] in "@[")
@@ -81,7 +82,7 @@ def _given(resource: Any, root: Path) -> SelectionAttachment:
 
 
 def _place(uri: str, root: Path) -> _Place | None:
-    """None for a URI of no file."""
+    """The path of a file URI; None for any other URI."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or "%00" in parts.path:
         return None

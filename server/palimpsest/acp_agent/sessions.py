@@ -1,4 +1,4 @@
-"""The conversations that a client has opened, and what it was told of each."""
+"""The conversations that a client has opened, and the state of each at the client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from palimpsest.services.folder.session import FolderSession
 
 MODEL_OPTION = "model"
 NOT_OFFERED = frozenset({CommandName.NEW, CommandName.FORK, CommandName.RETRY, CommandName.CONTINUE})
-"""Commands that lead to another conversation, or to an answer that no prompt has asked for."""
+"""Commands that lead to another conversation, or to an answer without a prompt."""
 
 
 @dataclass(slots=True)
@@ -35,12 +35,12 @@ class OpenConversation:
     root: Path
     outbox: Outbox
     blank: ConversationRecord | None = None
-    """The conversation as long as nothing was said in it: clients begin a session for each window, and nobody wants to
-    find all of those in a list. It is stored with its first message."""
+    """The conversation while it has no messages; None afterwards. Clients start a session for each window, so it is
+    stored with its first message only, to keep empty ones out of lists."""
     prompts: set[asyncio.Task[Any]] = field(default_factory=set)
-    """Those that are being answered."""
+    """The prompts that are being answered."""
     followed: TurnId | None = None
-    """A turn that was running when the client loaded the conversation, and is shown to its end."""
+    """Shows a turn that was running when the client loaded the conversation."""
     following: asyncio.Task[None] | None = None
     told_model: str | None = None
     told_title: str | None = None
@@ -48,19 +48,19 @@ class OpenConversation:
 
 @dataclass(slots=True)
 class Sessions:
-    """Of one client."""
+    """The sessions of one client."""
 
     client: Any
     folders: Folders
     turns: dict[TurnId, TurnUpdates] = field(default_factory=dict)
-    """Those that are being shown."""
+    """The turns that are being shown."""
     _open: dict[ConversationId, OpenConversation] = field(default_factory=dict)
     _detach: dict[Path, Callable[[], None]] = field(default_factory=dict)
     _noted: set[Path] = field(default_factory=set)
-    """Folders whose notes the user has seen."""
+    """Folders whose notes about settings were shown."""
     _greetings: set[asyncio.Task[None]] = field(default_factory=set)
     has_left: bool = False
-    """Whether the client has gone."""
+    """Whether the client has left."""
 
     def outbox(self, conversation_id: ConversationId) -> Outbox | None:
         opened = self._open.get(conversation_id)
@@ -73,11 +73,11 @@ class Sessions:
         """Raises NotFound."""
         opened = self._open.get(ConversationId(session_id))
         if opened is None:
-            raise NotFound(f"The session {session_id!r} is not open. Load it, or begin another one.")
+            raise NotFound(f"The session {session_id!r} is not open. Load it, or start another one.")
         return opened
 
     def roots(self) -> list[Path]:
-        """The folders that were used, in the order they were."""
+        """The used folders, in order."""
         return list(self._detach)
 
     async def folder(self, cwd: str) -> FolderSession:
@@ -87,14 +87,14 @@ class Sessions:
         return await self.session(await asyncio.to_thread(Path(cwd).resolve))
 
     async def session(self, root: Path) -> FolderSession:
-        """Of a resolved folder, by what is set now."""
+        """The session of a resolved folder, by its current settings."""
         session = await self.folders.get(root)
         if root not in self._detach:
             self._detach[root] = session.folder.editors.attach(AskingClient(self.client, self))
         return session
 
     def open(self, conversation_id: ConversationId, root: Path) -> OpenConversation:
-        """From now on the client may be shown the conversation. Opening again changes nothing."""
+        """Open a conversation for the client. Opening again changes nothing."""
         if conversation_id not in self._open:
             outbox = Outbox(self.client, conversation_id)
             if self.has_left:
@@ -103,8 +103,8 @@ class Sessions:
         return self._open[conversation_id]
 
     def greet(self, opened: OpenConversation, session: FolderSession) -> None:
-        """Tells the commands, the usage, and once a folder what is to be known of its settings, as soon as the request
-        that opened the conversation is answered: before, the client does not know the session."""
+        """Send the commands, the usage and, once per folder, the notes about its settings, as soon as the request that
+        opened the conversation is answered: before, the client does not know the session."""
         notes = () if session.folder.root in self._noted else session.notes
         self._noted.add(session.folder.root)
 
@@ -120,7 +120,7 @@ class Sessions:
         task.add_done_callback(_forget(self._greetings))
 
     async def tell_state(self, opened: OpenConversation) -> None:
-        """How full the context is; title and model where the client does not know them."""
+        """Send the usage, and title and model when the client does not know them."""
         if opened.blank is not None:
             return
         session = await self.session(opened.root)
@@ -142,7 +142,7 @@ class Sessions:
         await opened.outbox.flush()
 
     async def switch_model(self, opened: OpenConversation, session: FolderSession, name: str) -> str:
-        """The model's name. Raises NotFound or ConversationBusy."""
+        """Switch the model. Returns its name. Raises NotFound or ConversationBusy."""
         if opened.blank is None:
             chosen = (await session.conversations.switch_model(opened.id, name)).model
         else:
@@ -153,13 +153,13 @@ class Sessions:
         return chosen.name
 
     def leave(self) -> None:
-        """The client has gone: nothing waits for it any more."""
+        """Stop waiting for the client, which has left."""
         self.has_left = True
         for opened in self._open.values():
             opened.outbox.lose()
 
     async def close(self) -> None:
-        """After `leave`. What runs is stopped with the folders, and kept."""
+        """Wait for the ends of tasks. Call it after `leave`; turns are stopped with the folders."""
         for detach in self._detach.values():
             detach()
         tasks: list[asyncio.Task[None]] = [*self._greetings]
@@ -170,7 +170,7 @@ class Sessions:
 
 
 def model_options(session: FolderSession, current: str) -> list[Any]:
-    """The one thing that can be chosen for a session: its model, among those that can be used."""
+    """The only option of a session: its model, among the available ones."""
     names = [choice.model.name for choice in session.contexts.models.choices() if choice.is_available]
     options = [schema.SessionConfigSelectOption(value=name, name=name) for name in dict.fromkeys([current, *names])]
     return [
@@ -181,7 +181,7 @@ def model_options(session: FolderSession, current: str) -> list[Any]:
 
 
 def _commands() -> Any:
-    """Without the one that begins another conversation: that is the client's to do."""
+    """The commands for the client, without those that it does itself."""
     commands = [
         schema.AvailableCommand(
             name=command.name.value,
@@ -199,7 +199,7 @@ def _input(hint: str) -> Any:
 
 
 def _forget(tasks: set[asyncio.Task[None]]) -> Callable[[asyncio.Task[None]], None]:
-    """Also takes note of how a task ended: telling may fail when the client has gone, and nobody has to hear."""
+    """Also retrieves the exception of an ended task: sending may fail after the client has left."""
 
     def forget(task: asyncio.Task[None]) -> None:
         tasks.discard(task)

@@ -1,4 +1,4 @@
-"""What a client is shown of a conversation: events of a running turn, and stored messages, as session updates."""
+"""Session updates: the events of a running turn and the stored messages, in the protocol's form."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ _KINDS: Final = {
     RUN_COMMAND: "execute",
 }
 _SUBJECTS: Final = ("path", "query", "pattern", "command")
-"""Arguments that tell a person what a call is about; of several the first counts."""
+"""The arguments that make a good title of a call; the first one present counts."""
 _LONGEST_TITLE: Final = 120
 
 
 def kind_of(tool: str) -> Any:
-    """The protocol's kind of a tool, by which clients choose an icon."""
+    """The protocol's kind of a tool, from which clients choose an icon."""
     return _KINDS.get(tool, "other")
 
 
 def agent_text(text: str, message: str | None = None) -> Update:
-    """`message`: what tells a client where another message begins."""
+    """Text of the assistant. `message`: an id that changes with each message."""
     return schema.AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message)
 
 
 def note(sentence: str) -> Update:
-    """Something that Palimpsest says and no model: it is part of no message."""
+    """A text of Palimpsest itself, which is not part of a message."""
     return agent_text(f"\n\n*Palimpsest: {sentence}*\n\n", "note")
 
 
@@ -67,23 +67,23 @@ def thought(text: str, message: str | None = None) -> Update:
 @dataclass(slots=True)
 class _Call:
     id: str
-    """Unlike the service's, unique in a session."""
+    """An id of a call that is unique in the session, unlike that of the service."""
     name: str
     arguments: str = ""
 
 
 @dataclass(slots=True)
 class TurnUpdates:
-    """Of the events of one turn, in order. The first may lie in the middle of the turn."""
+    """Makes updates from the events of one turn, in order. The first event may be in the middle of the turn."""
 
     root: Path
     turn_id: TurnId
     running_call: str | None = None
-    """The protocol's id of the tool call that runs."""
+    """The protocol's id of the running tool call."""
     _calls: dict[str, _Call] = field(default_factory=dict)
 
     def of(self, numbered: Numbered) -> Update | None:
-        """None for what a client is not shown."""
+        """The update for an event; None for one that is not shown."""
         event = numbered.event
         match event.type:
             case EventType.TEXT:
@@ -108,7 +108,7 @@ class TurnUpdates:
 
 
 def replay(messages: Iterable[StoredMessage], root: Path) -> Iterator[Update]:
-    """Stored messages that follow one another, oldest first, each call with its result."""
+    """The updates for consecutive stored messages, oldest first, each call with its result."""
     calls: dict[str, str] = {}
     for message in messages:
         of = str(message.id)
@@ -136,22 +136,22 @@ def replay(messages: Iterable[StoredMessage], root: Path) -> Iterator[Update]:
 
 
 _ENDINGS: Final = {
-    MessageStatus.CANCELLED: "this answer was stopped; what had come is kept.",
-    MessageStatus.ERRORED: "this answer broke off with an error; what had come is kept.",
-    MessageStatus.INTERRUPTED: "this answer broke off, because its server ended; what had come is kept.",
+    MessageStatus.CANCELLED: "this answer was stopped. Its text so far is kept.",
+    MessageStatus.ERRORED: "this answer broke off with an error. Its text so far is kept.",
+    MessageStatus.INTERRUPTED: "this answer broke off, because its server ended. Its text so far is kept.",
 }
 
 
 def context_note(event: ContextEvent) -> Update | None:
-    """What a user should know about the context while they wait; None for what is only for experts."""
+    """A note about the context for the waiting user; None for an event for experts only."""
     match event.type:
         case ContextEventType.SUMMARIZATION_START if event.strategy in SUMMARIZING:
             return thought("Summarizing older messages …\n")
         case ContextEventType.LEFT_OUT if event.left_out:
             ranges = ", ".join(f"{start} to {after - 1}" for start, after in event.left_out)
-            return note(f"the context is full, so messages {ranges} are not sent to the model any more; they are kept.")
+            return note(f"the context is full, so messages {ranges} are no longer sent to the model. They are kept.")
         case ContextEventType.RULES_CAP:
-            return note("there are more standing rules than fit; the oldest are ordinary text from now on.")
+            return note("there are more rules than fit, so the oldest are ordinary text from now on.")
         case _:
             return None
 
@@ -166,7 +166,7 @@ def _ended(call: str, text: str, *, is_error: bool) -> Update:
 
 
 def _described(call: _Call, root: Path) -> dict[str, Any]:
-    """Title, input and place of a call whose arguments are complete; nothing where they are no JSON object."""
+    """The title, input and place of a call with complete arguments; empty when they are not a JSON object."""
     arguments = foreign_json.object_in(call.arguments)
     if arguments is None:
         return {}
@@ -188,5 +188,5 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _uri(root: Path, label: str) -> str:
-    """Of the file that an attachment's label names, as far as it names one."""
+    """The place of the file in an attachment's label; None when the label names no file."""
     return (root / label.rpartition(":")[0]).as_uri() if ":" in label else (root / label).as_uri()

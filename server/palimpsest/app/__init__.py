@@ -1,1 +1,1 @@
-"""Composition: the parts of the server put together; only here and in `cli` is the environment read."""
+"""The composition of the server. Only this package and `cli` read the environment."""

@@ -1,4 +1,4 @@
-"""The composition root: the one place that knows every package."""
+"""The composition root: the only module that imports every package."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Puts the parts of a folder's session together."""
+    """Composes the session of a folder."""
 
     environ: Mapping[str, str]
     reader: FolderSettingsReader
@@ -88,11 +88,11 @@ class Composer:
     frame: Frame
     editor_models: EditorModels
     open_events: Callable[[Take], FolderEvents] = open_events
-    """What tells that files have changed."""
+    """The source of events about changed files."""
 
     async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
-        """Opens the store, closes what dead servers left open, and wires what works on it. Raises InvalidRequest when
-        the user's own file or environment cannot be meant."""
+        """Open the store, close the turns of dead servers, and compose the services. Raises InvalidRequest for an error
+        in the user's own file or environment."""
         found = self._doubted(await asyncio.to_thread(self.reader.read, root, word))
         for note in found.notes:
             log.warning(note)
@@ -101,7 +101,7 @@ class Composer:
         try:
             return await self._open_on(found, root, store, aside)
         except BaseException:
-            await store.close()  # the next request opens it anew
+            await store.close()  # the next request opens it again
             raise
 
     async def _open_on(self, found: FolderSettings, root: Path, store: Store, aside: Path | None) -> FolderSession:
@@ -123,8 +123,8 @@ class Composer:
         return replace(session, notes=(*store.notes, *notes, *session.notes))
 
     async def renew(self, session: FolderSession, word: EditorsWord) -> FolderSession:
-        """The session by what is said and written now; `session` itself when that is what it was. Its store stays,
-        with the place and the mode it was opened with."""
+        """The session by the current settings; `session` itself when they are unchanged. The store stays open, with its
+        place and its mode."""
         folder = session.folder
         own_notes = session.notes[len(folder.store.notes) :]
         before = FolderSettings(session.settings, folder.trust.is_trusted, session.editor_settings, own_notes)
@@ -137,7 +137,7 @@ class Composer:
         return replace(renewed, notes=(*folder.store.notes, *renewed.notes))
 
     def _doubted(self, found: FolderSettings) -> FolderSettings:
-        """With a note for each model in the settings whose name looks like a slip."""
+        """The notes, with one for each model in the settings whose name looks misspelled."""
         settings = found.settings
         entries = to_entries(settings.models), to_entries(settings.providers)
         models = Models(self.table, {}, {}, settings, model_entries=entries[0], provider_entries=entries[1])
@@ -219,7 +219,7 @@ class Composer:
 
     async def _toolbox(self, settings: Settings, folder: OpenFolder, files: WorkspaceFiles) -> Toolbox:
         store, editors = folder.store, folder.editors
-        # As the folder is opened: a tool that comes with the first fact would break the prefix of what is being said.
+        # Decided when the folder is opened: a tool that came with the first fact would break the prefix of requests.
         has_facts = (await store.read(facts.counts)).n_open > 0
         approvals = Approvals(store, editors, folder.trust)
         makers: list[ToolMaker] = [
@@ -244,7 +244,7 @@ def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, se
     async def choose(conversation_id: ConversationId) -> HelpingModel | None:
         wanted, state = settings.librarian, await contexts.state(conversation_id)
         model = state.model
-        # What an editor's plan includes is for the user's own questions.
+        # The user's plan at the editor is for the user's own questions.
         if wanted.daily_tokens == 0 or (model.provider in ("offline", EDITOR) and wanted.model is None):
             return None
         usual = helpers.models.table.librarian_model(model.provider)
@@ -260,18 +260,18 @@ def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, se
 def _set_aside(root: Path, aside: Path) -> str:
     database = shlex.quote(str(aside / DATABASE_NAME))
     return (
-        f"The conversations of {root} were in a store that is damaged. It was set aside, unchanged, in {aside}, and an "
-        f"empty one was begun. `palimpsest rescue {database} --output FOLDER` saves what it still holds."
+        f"The conversations of {root} were in a damaged store. It was moved, unchanged, to {aside}, and an "
+        f"empty one was created. `palimpsest rescue {database} --output FOLDER` saves its messages."
     )
 
 
 def _adoptable(root: Path, left: Left) -> str:
     command = f"palimpsest adopt {shlex.quote(str(left.directory))} {shlex.quote(str(root))}"
-    return f"The conversations of {left.path}, which is not there any more, can be brought here: run `{command}`."
+    return f"The folder {left.path} no longer exists. To bring its conversations here, run `{command}`."
 
 
 def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
-    """The services of a server process. Raises InvalidRequest when a setting of the user's own cannot be meant."""
+    """The services of a server process. Raises InvalidRequest for an invalid setting of the user's own."""
     settings = load_settings(user_file(), None, environ, None)
     if environ.get("CONTEXT_DEBUG", "").lower() in ("1", "true", "yes"):
         logging.getLogger(LOGGER_NAME).setLevel(logging.DEBUG)
@@ -280,7 +280,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     keys = Keys(environment_keys(environ), stored_keys(), check_key)
     keys.load()
     clients = ClientPool(environ, keys)
-    clients.get(settings)  # here, on a thread and while nobody waits
+    clients.get(settings)  # here, on a thread, before anybody waits
     table = load_model_table()
     editor_models = EditorModels(table)
     composer = Composer(
@@ -304,5 +304,5 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
 
 
 def _without_offline(providers: Mapping[str, Provider]) -> dict[str, Provider]:
-    """Those that the pool gave: the offline one is the folder's own."""
+    """The providers of the pool, without the offline one, which belongs to the folder."""
     return {name: provider for name, provider in providers.items() if name != "offline"}

@@ -1,7 +1,7 @@
-"""The settings of one workspace folder: what is written and said about it now, trust included.
+"""The settings of one workspace folder, with its trust, from all files, the environment and the editor.
 
-Neither a project's file nor an editor can make a folder unusable: what cannot be meant is left out as a whole, and the
-user is told. Only what is wrong with the user's own file or environment is an error.
+Neither a project's file nor an editor can make a folder unusable: an invalid one is ignored as a whole, with a message
+to the user. Only a mistake in the user's own file or environment is an error.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from palimpsest.services.folder.folders import EditorsWord
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """The settings of a folder, and why they are what they are."""
+    """The settings of a folder, with messages about ignored ones."""
 
     settings: Settings
     is_trusted: bool
     editor: Mapping[str, Any]
-    """What counts of what the editor said."""
+    """The part of the editor's settings that counts."""
     notes: tuple[str, ...]
-    """What the user should know, in sentences."""
+    """Sentences for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSettingsReader:
-    """Reads them anew each time it is asked; it waits for the disk."""
+    """Reads the settings of folders from the disk, each time again."""
 
     user_file: Path
     environ: Mapping[str, str]
     trusted: TrustedFolders
 
     def read(self, root: Path, word: EditorsWord) -> FolderSettings:
-        """Of a folder that is being opened. Raises InvalidRequest for the user's file and the environment."""
+        """The settings for opening a folder. Raises InvalidRequest for the user's file and the environment."""
         return self._read(root, word, {})
 
     def read_again(self, root: Path, word: EditorsWord, before: FolderSettings) -> FolderSettings:
-        """Of an open folder: what cannot be meant now stays as it was. Trust follows in any case."""
+        """The new settings of an open folder. Invalid ones stay as they were; trust changes in any case."""
         try:
             return self._read(root, word, before.editor)
         except InvalidRequest as error:
-            note = f"{error}\nUntil this is mended the settings stay as they were."
+            note = f"{error}\nUntil you correct this, the settings stay as they were."
             return FolderSettings(before.settings, self._is_trusted(root, word), before.editor, (note,))
 
     def _read(self, root: Path, word: EditorsWord, editor_before: Mapping[str, Any]) -> FolderSettings:
@@ -61,19 +61,19 @@ class FolderSettingsReader:
         counted, editor = project_file if is_trusted else None, word.settings
         found = self._put_together(counted, editor)
         if found.editor_problem is not None:
-            notes.append(f"{found.editor_problem}\nUntil this is mended the editor's settings stay as they were.")
+            notes.append(f"{found.editor_problem}\nUntil you correct this, the editor's settings stay as they were.")
             editor = editor_before
             found = self._put_together(counted, editor)
         if found.project_problem is not None:
-            notes.append(f"{found.project_problem}\nUntil this is mended {project_file} does not count.")
+            notes.append(f"{found.project_problem}\nUntil you correct this, {project_file} is ignored.")
         return FolderSettings(found.settings, is_trusted, editor, tuple(notes))
 
     def _is_trusted(self, root: Path, word: EditorsWord) -> bool:
         return root in self.trusted if word.is_trusted is None else word.is_trusted
 
     def _put_together(self, project_file: Path | None, editor: Mapping[str, Any]) -> _Together:
-        """Where the two can be meant each for itself and not together, the project's is left out: the editor's
-        settings are the user's own."""
+        """When both are valid alone but not together, the project's file is ignored, because the editor's settings are
+        the user's own."""
         whole = self._attempt(project_file, editor)
         if isinstance(whole, Settings):
             return _Together(whole)
@@ -96,7 +96,7 @@ class FolderSettingsReader:
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """Settings, and what is wrong with the places that were left out, a sentence a line."""
+    """Settings, and the problems of ignored places, one sentence per line."""
 
     settings: Settings
     project_problem: str | None = None
@@ -106,4 +106,4 @@ class _Together:
 def _ignored(project_file: Path, word: EditorsWord) -> str:
     command = f"run `palimpsest trust {shlex.quote(str(project_file.parent))}` and open the folder again"
     how = command if word.is_trusted is None else "trust the folder in your editor"
-    return f"{project_file} is ignored, because this folder is not trusted. If you trust those who wrote it, {how}."
+    return f"{project_file} is ignored, because you do not trust this folder. If you trust its authors, {how}."

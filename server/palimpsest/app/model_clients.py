@@ -1,4 +1,4 @@
-"""Which model clients a process has: built where there is a key or an address, shared by folders, closed at the end."""
+"""The model clients of a process: made for each key or address, shared by folders, closed at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.keys import Keys
 
 HINTS: Final = {each.name: each.hint for each in PROVIDERS}
-"""By provider: what to do when it is not configured."""
+"""The advice for each provider that is not configured."""
 
 
 class ModelClient(Provider, Protocol):
@@ -27,13 +27,13 @@ class ModelClient(Provider, Protocol):
 
 
 def address_of(environ: Mapping[str, str], settings: Settings, provider: str) -> str | None:
-    """Where the user says a provider is; None for where it always is."""
+    """The user's address of a provider; None for its usual one."""
     entry = settings.providers.get(provider)
     return environ.get(BY_NAME[provider].address_variable) or (None if entry is None else entry.base_url)
 
 
 def build_client(provider: str, key: str, address: str | None) -> ModelClient:
-    """The client of a service that wants a key. Raises ProviderError (auth) for what cannot be one. Opens nothing."""
+    """A client for a service with a key. Raises ProviderError (auth) for an invalid key. Opens no connection."""
     entry = BY_NAME[provider]
     wire = entry.compatible_format or entry.format if address else entry.format
     if wire == CHAT:
@@ -42,31 +42,31 @@ def build_client(provider: str, key: str, address: str | None) -> ModelClient:
 
 
 def client_class(wire: str) -> Callable[..., ModelClient]:
-    """The client of a format. It is imported when it is first needed: clients load HTTP."""
+    """The class of a client, imported when first needed, because clients import HTTP."""
     module, _, name = FORMATS[wire].partition(":")
     found: Callable[..., ModelClient] = getattr(importlib.import_module(module), name)
     return found
 
 
 def check_key(provider: str, key: str) -> None:
-    """Raises ProviderError (auth) when it has not the form of a key. Asks nobody."""
+    """Raises ProviderError (auth) for a text without the form of a key. Makes no request."""
     build_client(provider, key, None)
 
 
 @dataclass(slots=True)
 class ClientPool:
-    """The model clients of a process. Folders share those with the same key and address. One whose key has changed is
-    not given out any more, but it serves the turns that have it, up to the end of the process."""
+    """The model clients of a process. Folders share a client with the same key and address. After a change of its key,
+    a client serves only the turns that have it, until the process ends."""
 
     environ: Mapping[str, str] = field(repr=False)
-    """For addresses; keys come from `keys`."""
+    """The environment, for addresses; the keys come from `keys`."""
     keys: Keys
     _built: dict[tuple[str, str | None, str | None], ModelClient] = field(default_factory=dict, repr=False)
-    """By provider, key and address."""
+    """The clients by provider, key and address."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def get(self, settings: Settings) -> dict[str, Provider]:
-        """By provider: those that are configured now. Slow where one is new; may be called in any thread."""
+        """The clients of the configured providers, by provider. Slow for a new client; may be called in any thread."""
         found: dict[str, Provider] = {}
         with self._lock:
             for entry in PROVIDERS:

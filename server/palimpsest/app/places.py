@@ -1,4 +1,4 @@
-"""Where the server keeps things on this machine."""
+"""The files and folders of the server on this machine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ APP: Final = "palimpsest"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where things are kept on this machine."""
+    """The folders of the server on this machine."""
 
     stores: Path
     cache: Path
 
 
 def user_file() -> Path:
-    """Where the user's own settings stand; it may be missing."""
+    """The user's own settings file, which may be missing."""
     return Path(platformdirs.user_config_dir(APP, appauthor=False)) / USER_FILE
 
 
@@ -37,6 +37,7 @@ def read_places(settings: Settings) -> Places:
 
 
 def store_directory(stores: Path, root: Path) -> Path:
-    """The store of a resolved folder: a readable name, and a hash of the folder's URI that makes it unique."""
+    """The store of a resolved folder. Its name is readable and has a hash of the folder's URI, which makes it
+    unique."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-.")[:40] or "folder"
     return stores / f"{slug}-{hashlib.sha256(root.as_uri().encode()).hexdigest()[:16]}"

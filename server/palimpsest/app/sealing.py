@@ -1,9 +1,8 @@
-"""Keeps the environment this process was started with, where keys are, from programs that run beside it.
+"""Hides the environment of this process, which has keys, from other programs.
 
-A program that a model chose gets an environment without keys, and could read ours: Linux shows it to every process of
-the same user. After `seal` it shows nothing, nobody but the system's administrator can look into the process, and
-`os.environ` and what C code asks of the environment are as before. Elsewhere nothing is shown to begin with, or nothing
-can be done.
+A program that a model chose gets an environment without keys, but on Linux it could read that of this process, because
+the user is the same. After `seal`, only the system's administrator can look into the process; `os.environ`, and the
+environment for C code, are as before. Other systems do not show the environment, or cannot hide it.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _ENV_START: Final = 47
 
 
 def seal() -> None:
-    """Once, in a server's process; a second time changes nothing. Never raises: what cannot be done is logged."""
+    """Hide the environment of a server process. A second call changes nothing. Never raises: a failure is logged."""
     if not sys.platform.startswith("linux"):
         return
     try:
         fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
         start, end = int(fields[_ENV_START]), int(fields[_ENV_START + 1])
-        # C code gets copies from now on, so that what the system shows is used by nobody.
+        # C code gets copies from now on, so the memory that the system shows is unused.
         for name, value in os.environ.items():
             os.putenv(name, value)
         if 0 < start < end:

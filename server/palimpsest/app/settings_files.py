@@ -1,8 +1,8 @@
-"""Settings as people write them: files, `PALIMPSEST_*`, and what an editor sends, put together in that order.
+"""Settings from files, from `PALIMPSEST_*` and from an editor, merged in this order.
 
-Strict: a key nobody knows, a value of the wrong type or out of its range, and a service's key are all named with the
-place they stand in, together, in one InvalidRequest. A project's file comes with the code it lies beside, so it may
-set only what `Setting.may_project_set` says; whoever calls passes it for trusted folders only.
+The check is strict: unknown keys, invalid values and keys of services are all reported together, each with its place,
+in one InvalidRequest. A project's file comes with the code, so it may set only what `Setting.may_project_set` allows,
+and callers pass it for trusted folders only.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from palimpsest.domain.settings.settings import (
 )
 
 USER_FILE: Final = "config.toml"
-"""In the user's configuration folder."""
+"""The name of the user's file in the configuration folder."""
 PROJECT_FILE: Final = ".palimpsest.toml"
-"""At the root of a workspace folder."""
+"""The name of a project's file at the root of a workspace folder."""
 
 _PREFIX: Final = "PALIMPSEST_"
 _EDITOR: Final = "the editor's settings"
 _ENVIRONMENT: Final = "the environment"
 _MAX_FILE_BYTES: Final = 1_000_000
 _MAX_PROBLEMS: Final = 20
-"""More of them in one place are not looked for: it is then no file of settings."""
+"""The most problems that are reported for one place."""
 _LONGEST_KEY: Final = 100
-"""Characters of a key's part that are looked at when it is not known."""
+"""The most characters of an unknown key that are compared."""
 _WORDS: Final = {
     "true": True,
     "yes": True,
@@ -58,7 +58,7 @@ _DEPTH: Final = max(len(setting.path) for setting in SETTINGS)
 _SECRET: Final = re.compile(
     r"(api|access|auth|bearer|private|secret)?(key|token)|.*(apikey|secret|password|credentials?)"
 )
-"""What a name that could hold a key looks like, in lower case and without `_` and `-`."""
+"""The form of a name that could have a key as its value, in lower case and without `_` and `-`."""
 
 _Path = tuple[str, ...]
 _T = TypeVar("_T")
@@ -67,10 +67,11 @@ _T = TypeVar("_T")
 def load_settings(
     user_file: Path, project_file: Path | None, environ: Mapping[str, str], editor: Mapping[str, Any] | None
 ) -> Settings:
-    """What is built in < the user's file < the project's < `PALIMPSEST_*` < the editor's. Files may be missing.
+    """Merge the settings: built-in < the user's file < the project's < `PALIMPSEST_*` < the editor's. Files may be
+    missing.
 
-    `editor` is the section `palimpsest` of its configuration; null and "" mean unset. Raises InvalidRequest with a
-    sentence a line for everything that cannot be meant.
+    `editor` is the section `palimpsest` of its configuration; null and "" mean unset. Raises InvalidRequest with one
+    sentence per line for all problems.
     """
     problems: list[str] = []
     user = _Source(str(user_file), problems)
@@ -90,10 +91,10 @@ def load_settings(
 
 
 def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """A sentence for each `PALIMPSEST_*` variable that is set and means nothing, by name; never its value."""
+    """A sentence for each unknown `PALIMPSEST_*` variable, with its name and never its value."""
     known = [setting.variable for setting in SETTINGS if setting.variable]
     return tuple(
-        f"{name} in the environment is not a setting, so it does nothing; the nearest one is {_nearest(name, known)}."
+        f"{name} in the environment is not a setting and has no effect; the nearest one is {_nearest(name, known)}."
         for name, text in sorted(environ.items())
         if name.startswith(_PREFIX) and text and name not in known
     )
@@ -101,13 +102,13 @@ def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Source:
-    """One place where settings stand, and what it says."""
+    """One source of settings, and its problems."""
 
     name: str
     problems: list[str]
-    """Shared by all sources."""
+    """The problems of all sources."""
     user_file: Path | None = None
-    """Set for a project's file: where settings go that do not belong there."""
+    """For a project's file: the user's file, where its other settings belong. None for any other source."""
     values: dict[_Path, Any] = field(default_factory=dict)
 
     def take_table(self, table: Mapping[str, Any], above: _Path = ()) -> None:
@@ -124,7 +125,7 @@ class _Source:
                 self.take_table(value, path)
             elif _SECRET.fullmatch(key.lower().replace("_", "").replace("-", "")):
                 self._complain(
-                    f"{_dotted(path)} looks like a key, and keys are not read from settings: put it into the "
+                    f"{_dotted(path)} looks like a key, and keys are not read from settings. Put it into the "
                     "environment, as ANTHROPIC_API_KEY or OPENAI_API_KEY, and remove it here."
                 )
             else:
@@ -132,7 +133,7 @@ class _Source:
                 self._complain(f"{_dotted(path)} is not a setting; the nearest one is {nearest}.")
 
     def take_variables(self, environ: Mapping[str, str]) -> None:
-        """An empty variable counts as unset."""
+        """Read the environment. An empty variable counts as unset."""
         for setting in SETTINGS:
             if setting.variable and (text := environ.get(setting.variable)):
                 self._put(setting.path, setting, _parse(setting, text), setting.variable)
@@ -142,7 +143,7 @@ class _Source:
             self._complain(f"{_dotted(path)} may not be set by a project: it belongs in {self.user_file}.")
             return
         if setting.key == "storage.path" and isinstance(value, str) and not _is_absolute(value):
-            # It would depend on where the server was started: for editors, in the workspace.
+            # A relative path would depend on the current folder of the server: for editors, the workspace.
             self._complain("storage.path must be an absolute path, or begin with ~/.")
             return
         self._put(path, setting, value, f"In {self.name}: {_dotted(path)}")
@@ -158,7 +159,7 @@ class _Source:
 
 
 def _check_models(project: _Source, others: tuple[_Source, ...]) -> None:
-    """A project chooses among models that its user has named, or that are built in: not where texts are sent."""
+    """Check that a project only names built-in models or those of the user: it must not decide where texts are sent."""
     chosen = [(path, name) for path, value in project.values.items() for name in _models_in(path, value)]
     if not chosen:
         return
@@ -182,7 +183,7 @@ def _models_in(path: _Path, value: Any) -> tuple[str, ...]:
 
 
 def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None:
-    """The later source wins, setting by setting. None after a problem, which is added."""
+    """Merge the sources; the later one wins for each setting. None after a problem, which is added."""
     values: dict[_Path, Any] = {}
     origins: dict[_Path, str] = {}
     for source in sources:
@@ -195,7 +196,7 @@ def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None
         try:
             return owner(**{setting.attribute: values[path] for path, setting in given.items()}, **more)
         except InvalidRequest as error:
-            # Each value was allowed for itself: what is wrong is how they go together, so say where each comes from.
+            # Each value is valid alone, but not together, so say where each one comes from.
             sentence = str(error).replace(f".{NAME}.", f".{_quoted(name)}.")
             places = (f" {_dotted(path)} is set in {origins[path]}." for path in given if _dotted(path) in sentence)
             problems.append(sentence + "".join(places))
@@ -215,13 +216,13 @@ def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None
 
 
 def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
-    """A file's table; empty when there is none. Only a regular file of a sensible size is opened."""
+    """The table of a file; empty when the file is missing. Only a regular file of limited size is opened."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
             problems.append(f"{path} must be a file of at most {_MAX_FILE_BYTES} bytes.")
             return {}
-        # utf-8-sig: some editors begin a file with a byte order mark, which TOML does not know.
+        # utf-8-sig: some editors write a byte order mark, which TOML does not allow.
         return tomllib.loads(path.read_text("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
@@ -236,7 +237,7 @@ def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
 
 
 def _without_unset(table: Mapping[str, Any], above: _Path = ()) -> dict[str, Any]:
-    """Without what stands for unset: null, a text box left empty, and the empty list that Lua makes of a table."""
+    """The values without unset ones: null, an empty text, and the empty list that Lua makes of a table."""
     cleaned: dict[str, Any] = {}
     for key, value in table.items():
         path = (*above, key)
@@ -248,7 +249,7 @@ def _without_unset(table: Mapping[str, Any], above: _Path = ()) -> dict[str, Any
 
 
 def _parse(setting: Setting, text: str) -> Any:
-    """A variable's text as the setting's type; the text itself when it is none, which the setting then refuses."""
+    """The text of a variable as the setting's type; an invalid text unchanged, which the setting then refuses."""
     text = text.strip()
     match setting.kind:
         case Kind.BOOLEAN:
@@ -269,18 +270,19 @@ def _is_absolute(text: str) -> bool:
 
 
 def _is_table(path: _Path) -> bool:
-    """Whether settings lie below."""
+    """Whether there are settings below the path."""
     return any(_with_name(setting, path)[: len(path)] == path and setting.path != path for setting in SETTINGS)
 
 
 def _with_name(setting: Setting, path: _Path) -> _Path:
-    """The setting's path, with the name of the model or provider that stands in `path` if both are about one."""
+    """The path of the setting, with the name of the model or provider in `path`, when both are about one."""
     is_named = len(path) > 1 and path[0] == setting.path[0]
     return tuple(path[1] if part == NAME and is_named else part for part in setting.path)
 
 
 def _nearest(written: str, known: Sequence[str]) -> str:
-    """Of `known` the one most like what was written, as a whole or in its last part; of equals, as a whole."""
+    """The name in `known` nearest to the written one, by the whole name or by its last part; the whole name wins
+    ties."""
     whole = difflib.SequenceMatcher(b=written[:_LONGEST_KEY])
     last = difflib.SequenceMatcher(b=written.rpartition(".")[2][:_LONGEST_KEY])
 
@@ -293,10 +295,10 @@ def _nearest(written: str, known: Sequence[str]) -> str:
 
 
 def _dotted(path: _Path) -> str:
-    """As a person would write it; what is too long to be meant is cut short."""
+    """The dotted path as people write it; a part that is too long is cut."""
     return ".".join(_quoted(part[:_LONGEST_KEY]) for part in path)
 
 
 def _quoted(part: str) -> str:
-    """Keys with a dot and the like stand in quotes, as in TOML."""
+    """A part of a key, in quotes when TOML needs them."""
     return part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part)

@@ -1,7 +1,7 @@
-"""Keys that outlive a process: in the system's keyring, else each in a small file that only its user can read.
+"""Stored keys: in the system's keyring, or each in a small file that only its user can read.
 
-The keyring is used where the package `keyring` is installed (the extra `palimpsest-ls[keyring]`) and a backend of it
-works. A file stands for every stored key, also where the keyring holds it: whoever has stored none never waits for a
+The keyring is used when the package `keyring` is installed (the extra `palimpsest-ls[keyring]`) and one of its backends
+works. Each stored key has a file, also when its value is in the keyring: so nobody without a stored key waits for a
 keyring, which may take seconds to find and may ask the user to unlock it.
 """
 
@@ -28,15 +28,15 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SERVICE: Final = "palimpsest"
-"""Under which name the keyring holds keys; the provider is the user name."""
+"""The name of the service in the keyring; the provider is the user name."""
 _READ_S: Final = 5.0
-"""How long a server waits for the keyring."""
+"""The longest wait of a server for the keyring."""
 _ASKED_S: Final = 60.0
-"""How long somebody who wants to store a key, or to remove one, may take to unlock it."""
+"""The longest wait for a user who unlocks the keyring to store or remove a key."""
 
 
 class Keyring(Protocol):
-    """What is used of a backend of `keyring`. Anything may be raised."""
+    """The used part of a backend of `keyring`. Its methods may raise anything."""
 
     def get_password(self, service: str, username: str) -> str | None: ...
 
@@ -52,21 +52,21 @@ def environment_keys(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_keyring() -> Keyring | None:
-    """The system's; None where the package is missing, or knows no safe place on this machine."""
+    """The system's keyring; None when the package is missing, or has no safe backend on this machine."""
     try:
         backend: Any = importlib.import_module("keyring").get_keyring()
-        # 1 is what the package's own rule recommends from on; below are null, fail and plain text.
+        # The package recommends backends from priority 1 on; below are null, fail and plain text.
         return backend if backend.priority >= 1 else None
     except ImportError:
         return None
-    except Exception as error:  # backends are foreign code, and are loaded by name from the user's configuration
+    except Exception as error:  # backends are foreign code, loaded by name from the user's configuration
         log.info("the keyring cannot be used (%s)", type(error).__name__)
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKeys:
-    """One file a provider, so that two processes that store and remove at the same time lose nothing."""
+    """One file per provider, so that two processes that store and remove at the same time lose nothing."""
 
     directory: Path
     """May be missing."""
@@ -78,7 +78,7 @@ class StoredKeys:
         for provider in KEY_VARIABLES:
             try:
                 key = self._read(provider)
-            except Exception as error:  # a backend's own errors too; their words may hold anything
+            except Exception as error:  # also errors of a backend, whose text may contain anything
                 log.warning(
                     "The stored key for %s cannot be read (%s). Enter it again with `palimpsest login %s`.",
                     *(provider, type(error).__name__, provider),
@@ -96,7 +96,7 @@ class StoredKeys:
         path = self._path(provider)
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # A file of mode 0600, whole or not there at all.
+            # A complete file of mode 0600, or none.
             descriptor, name = tempfile.mkstemp(dir=self.directory, prefix=".")
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump({"keyring": True} if is_in_keyring else {"key": key}, file)
@@ -141,7 +141,7 @@ class StoredKeys:
         return key
 
     def _entry(self, provider: str) -> Mapping[str, Any] | None:
-        """What the file says; None when there is none. Empty when it cannot be understood."""
+        """The content of the file; None without a file, empty for an invalid one."""
         try:
             entry = json.loads(self._path(provider).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
@@ -151,7 +151,7 @@ class StoredKeys:
         return entry if isinstance(entry, dict) else {}
 
     def _keep_in_keyring(self, provider: str, key: str) -> bool:
-        """Whether it is there now, and can be read back."""
+        """Write a key to the keyring. Returns whether it can be read back."""
         keyring = self.find_keyring()
         if keyring is None:
             return False
@@ -171,12 +171,12 @@ class StoredKeys:
 
 
 def stored_keys() -> StoredKeys:
-    """Those of the user who runs this process."""
+    """The stored keys of the user who runs this process."""
     return StoredKeys(Path(platformdirs.user_data_dir("palimpsest", appauthor=False)) / "keys")
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Every write puts another file there."""
+    """The identity of a file, which changes with every write."""
     try:
         found = path.stat()
     except OSError:
@@ -185,13 +185,13 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _delete(keyring: Keyring, provider: str) -> None:
-    """A key that somebody has removed from the keyring already is no failure."""
+    """Remove a key from the keyring. A missing one is not an error."""
     if keyring.get_password(SERVICE, provider) is not None:
         keyring.delete_password(SERVICE, provider)
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What `call` returns or raises; TimeoutError when it takes longer. It is left alone then, in its own thread: a
+    """The result of `call`, or its error; TimeoutError when it takes longer. Its thread then goes on alone, because a
     keyring that waits for its user cannot be stopped."""
     results: list[T] = []
     errors: list[Exception] = []

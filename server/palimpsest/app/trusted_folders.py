@@ -1,7 +1,7 @@
-"""The folders a user trusts, where no editor says: kept in the data directory, changed by `palimpsest trust`.
+"""The user's list of trusted folders, which counts when the editor says nothing. `palimpsest trust` changes it.
 
-One small file a folder, so that two terminals that trust and revoke at the same time lose nothing. The place depends on
-no setting: settings may come with the code whose trust is the question. What cannot be read is not trusted.
+It has one small file per folder in the data directory, so that two processes that change it lose nothing. Its place
+depends on no setting, because settings may come with the code to be trusted. An unreadable entry is not trusted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from palimpsest.domain.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class TrustedFolders:
-    """Folders are resolved paths. One that is trusted stands for itself, not for the folders in it."""
+    """The trusted folders, by resolved path. Trust in a folder does not extend to the folders in it."""
 
     directory: Path
     """May be missing."""
@@ -31,19 +31,19 @@ class TrustedFolders:
             return False
 
     def add(self, root: Path) -> None:
-        """Raises InvalidRequest when it cannot be written down."""
+        """Trust a folder. Raises InvalidRequest when the list cannot be written."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # A file of mode 0600, whole or not there at all.
+            # A complete file of mode 0600, or none.
             descriptor, name = tempfile.mkstemp(dir=self.directory, prefix=".")
             with os.fdopen(descriptor, "wb") as file:
                 file.write(os.fsencode(root))
             Path(name).replace(self._entry(root))
         except OSError as error:
-            raise InvalidRequest(f"That {root} is trusted could not be written down: {error.strerror}.") from error
+            raise InvalidRequest(f"The trust in {root} could not be stored: {error.strerror}.") from error
 
     def remove(self, root: Path) -> bool:
-        """Whether it was trusted. Raises InvalidRequest when it still is."""
+        """Stop trusting a folder. Returns whether it was trusted. Raises InvalidRequest when it still is."""
         was_trusted = root in self
         try:
             self._entry(root).unlink(missing_ok=True)
@@ -52,7 +52,7 @@ class TrustedFolders:
         return was_trusted
 
     def roots(self) -> list[Path]:
-        """All of them, by name."""
+        """The trusted folders, by name."""
         try:
             entries = [path for path in self.directory.iterdir() if not path.name.startswith(".")]
             roots = [Path(os.fsdecode(entry.read_bytes())) for entry in entries]
@@ -67,5 +67,5 @@ class TrustedFolders:
 
 
 def trusted_folders() -> TrustedFolders:
-    """Those of the user who runs this process."""
+    """The list of the user who runs this process."""
     return TrustedFolders(Path(platformdirs.user_data_dir("palimpsest", appauthor=False)) / "trusted")

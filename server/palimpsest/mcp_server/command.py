@@ -1,4 +1,4 @@
-"""Serving one client over stdin and stdout: the process lives as long as the connection."""
+"""The server process: it serves one client over stdin and stdout, and ends with the connection."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from palimpsest.services.folder.session import FolderSession
 
 
 def run(load_folders: Callable[[], Folders], folder: Path) -> int:
-    """The exit code, when the client has left. Raises NotFound when there is no such folder."""
+    """Serve until the client has left. Returns the exit code. Raises NotFound when there is no such folder."""
     root = folder.resolve()
     if not root.is_dir():
-        raise NotFound(f"{root} is not a folder. Name one that is.")
+        raise NotFound(f"{root} is not a folder. Name another one.")
     return asyncio.run(_serve(load_folders, root))
 
 
 async def _serve(load_folders: Callable[[], Folders], root: Path) -> int:
-    """The folder is opened when it is first asked about: a client that only lists the tools does not wait for it."""
+    """The folder is opened by the first call of a tool, so a client that only lists the tools does not wait for it."""
     loading: asyncio.Task[Folders] | None = None
 
     async def open_folder() -> FolderSession:

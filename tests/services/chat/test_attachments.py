@@ -133,9 +133,9 @@ async def test_open_editors_are_names_and_on_request_the_texts_that_may_be_read(
         (FileAttachment("gone.py"), "There is no 'gone.py'"),
         (FileAttachment("src"), "is a folder"),
         (FileAttachment("src/app.py", 5, 6), "only 4 lines"),
-        (FileAttachment("src/app.py", 3, 2), "no range"),
-        (FileAttachment("src/app.py", 0, 2), "no range"),
-        (SelectionAttachment(".env", 1, 1, "KEY=outsider"), "secrets"),
+        (FileAttachment("src/app.py", 3, 2), "not a range"),
+        (FileAttachment("src/app.py", 0, 2), "not a range"),
+        (SelectionAttachment(".env", 1, 1, "KEY=outsider"), "name of a secret"),
         (SelectionAttachment(None, None, None, "é" * MAX_BYTES), f"1,048,576 bytes.*at most {MAX_BYTES:,}"),
     ],
 )
