@@ -20,7 +20,7 @@ from benchmarks import (
 if __name__ == "__main__":
     startup.main(15)
     offline.main([])
-    long_conversation.main()
+    long_conversation.main([])
     prepare.main()
     journal.main([])
     busy.main()

@@ -1,112 +1,206 @@
-"""A conversation that never ends: does it fit for ever, and how do summaries and times grow?
+"""A conversation that never ends: does it fit for ever, and how do summaries, times and memory grow?
 
-    python -m benchmarks.long_conversation [TURNS] [WINDOW]
+    python -m benchmarks.long_conversation [TURNS] [BUDGET] [--coding] [--trace]
 
-Feeds made-up turns (seeded) through the real engine and store, prepares a request for each, and prints at every power
-of ten: messages, summaries in the context, the fullest request so far, the share of prompt tokens in an unchanged
-prefix, and the time of a prepare beside that of the first ten turns.
+Feeds made-up turns (seeded) through the real engine and store: each begins a turn, which is told what its context
+lacks, prepares a request for it and stores an answer. --coding: with calls of tools, as in `prepare`, a request for
+each model call. At every power of ten it prints messages, summaries in the context, the fullest request so far, the
+share of prompt tokens in an unchanged prefix, the memory that came with each 10,000 messages since the first thousand,
+and the time of a request over the last tenth beside that of the first ten; at the end the time of a whole turn, which
+tells of writing too. Times are the process's CPU time on all threads, which other work on the machine does not change.
+A standing rule of the first turn must stand in every request. --trace prints which lines of code hold the most memory
+at the end; times mean nothing then.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import itertools
 import random
 import statistics
-import sys
 import tempfile
 import time
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from palimpsest.data import load_frame, load_model_table
-from palimpsest.domain.messages import Content, ConversationId, Role, TextPart, user_message
-from palimpsest.domain.models.limits import with_window
-from palimpsest.domain.settings.settings import Settings
-from palimpsest.machine import utc_now
-from palimpsest.services.background import Background
-from palimpsest.services.context.engine import ContextEngine, always
-from palimpsest.services.context.requests import Requests
-from palimpsest.services.leases import Leases
-from palimpsest.services.models.catalog import Models, with_override
-from palimpsest.services.models.tokenizers import Tokenizers
-from palimpsest.storage import leases
+import psutil
+from benchmarks.conversation import Conversation, Setup, open_conversation
+from benchmarks.prepare import coding_exchanges
+
+from palimpsest.data import load_frame
+from palimpsest.domain.context.prepared import PreparedContext
+from palimpsest.domain.messages import Content, Role, TextPart, user_message
+from palimpsest.services.context.requests import Beginning
 from palimpsest.storage.context import summary_tree
-from palimpsest.storage.conversation import conversations, message_log
-from palimpsest.storage.store import open_store
 
-SEED = 20261121
-WORDS = (
-    "the pump parser reads a file and fails when value_{n} is empty in src/module_{n}.py because nobody checked it"
-).split()
+SEED: Final = 20261121
+RULE: Final = "Never use tabs."
+AIM_MIB: Final = 15.0
+"""For 10,000 messages."""
+_SYLLABLES: Final = "ba co di fu ga he jo ka le mi no pe ru sa ti vo we zu lan mer".split()
+WORDS: Final = tuple("".join(each) for each in itertools.product(_SYLLABLES, _SYLLABLES, ("n", "r", "s", "t", "x")))
+_OFTEN: Final = tuple(itertools.accumulate(1 / (rank + 2.7) for rank in range(len(WORDS))))
+"""How often each word comes, as in a language: a few are everywhere, most are rare."""
+_NAMES: Final = ("value_{}", "src/module_{}.py", "load_rows_{}()")
+_TURNS_PER_NAME, _NAMES_IN_USE, _NAME_SHARE = 5, 30, 0.12
+"""Of the words: exact names, a few at a time, and new ones again and again."""
+_FIRST_MESSAGES: Final = 1_000
+"""Memory counts from here on: caches are full by then."""
+_MOST_PLACES: Final = 25
+
+Step = Sequence[Content]
+"""What one model call leaves: its answer, with the results of its calls."""
+Turn = tuple[Content, Sequence[Step]]
+"""A user's message, and the steps of the answer."""
 
 
-def sentence(chance: random.Random, n_words: int) -> str:
-    return " ".join(chance.choice(WORDS).format(n=chance.randint(0, 999)) for _ in range(n_words)) + "."
+def text(chance: random.Random, n_words: int, n_turns: int) -> str:
+    """Sentences, at that turn of a conversation."""
+    words = chance.choices(WORDS, cum_weights=_OFTEN, k=n_words)
+    for place in range(n_words):
+        if chance.random() < _NAME_SHARE:
+            words[place] = chance.choice(_NAMES).format(n_turns // _TURNS_PER_NAME + chance.randrange(_NAMES_IN_USE))
+    return " ".join(words) + "."
 
 
-async def run(n_turns: int, window: int) -> None:
+def talk(chance: random.Random) -> Iterator[Turn]:
+    """Questions and answers, without end."""
+    for number in itertools.count():
+        question = user_message(text(chance, chance.randint(5, 60), number))
+        answer = TextPart(text(chance, chance.randint(20, 300), number))
+        yield question, [[Content(Role.ASSISTANT, (answer,))]]
+
+
+def coding(chance: random.Random) -> Iterator[Turn]:
+    """Turns with three to twelve model calls, without end."""
+    asked: Content | None = None
+    steps: list[Step] = []
+    for exchange in coding_exchanges(chance):
+        if exchange[0].role is not Role.USER:
+            steps.append(exchange)
+            continue
+        if asked is not None:
+            yield asked, steps
+        asked, steps = exchange[0], []
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured so far."""
+
+    fullest: float = 0.0
+    prompt_tokens: int = 0
+    unchanged_tokens: int = 0
+    requests_ms: list[float] = field(default_factory=list)
+    turns_ms: list[float] = field(default_factory=list)
+    first_memory: tuple[int, float] | None = None
+    """Messages and MiB when the first thousand were there."""
+    _before: list[object] = field(default_factory=list)
+
+    def add(self, conversation: Conversation, context: PreparedContext, ms: float) -> None:
+        pieces = conversation.state.pieces
+        self.requests_ms.append(ms)
+        self.fullest = max(self.fullest, context.upper_tokens / context.limit_tokens)
+        n_same = 0
+        for old, new in zip(self._before, pieces, strict=False):
+            if old != new:
+                break
+            n_same += 1
+        self.prompt_tokens += sum(piece.tokens for piece in pieces)
+        self.unchanged_tokens += sum(piece.tokens for piece in pieces[:n_same])
+        self._before = list(pieces)
+        assert any(RULE in message.text for message in context.messages)
+
+    def growth_mib(self, n_messages: int) -> float | None:
+        """For 10,000 messages; None in the beginning."""
+        if self.first_memory is None:
+            self.first_memory = (n_messages, memory_mib()) if n_messages >= _FIRST_MESSAGES else None
+            return None
+        n_first, first_mib = self.first_memory
+        return (memory_mib() - first_mib) / max(n_messages - n_first, 1) * 10_000 if n_messages > n_first else None
+
+
+def memory_mib() -> float:
+    return float(psutil.Process().memory_info().rss) / 2**20
+
+
+async def play(conversation: Conversation, turn: Turn, figures: Figures) -> None:
+    """One turn: its message, a request for each step, and what each step leaves."""
+    question, steps = turn
+    began = time.process_time()
+    turn_id = await conversation.ask(question)
+    for number, step in enumerate(steps):
+        started = time.process_time()
+        state = conversation.state
+        beginning = Beginning(turn_id, state.frame) if number == 0 else None
+        context = await conversation.requests.prepare(conversation.context, state.budget.budget, beginning=beginning)
+        figures.add(conversation, context, (time.process_time() - started) * 1000)
+        await conversation.append(step)
+    figures.turns_ms.append((time.process_time() - began) * 1000)
+
+
+async def run(n_turns: int, budget: int, *, codes: bool) -> None:
     chance = random.Random(SEED)
-    print(f"{n_turns} turns at a window of {window} tokens, seed {SEED}")
-    print("   turns  messages  summaries  fullest  prefix   prepare, median of the last tenth")
+    print(f"{n_turns} turns at a budget of {budget} tokens, seed {SEED}")
+    print("   turns  messages  summaries  fullest  prefix  MiB for 10,000   request, of the last tenth")
     with tempfile.TemporaryDirectory() as directory:
-        store = await open_store(Path(directory) / "store")
-        settings = Settings()
-        table = load_model_table()
-        offline = table.find("offline")
-        assert offline is not None
-        models = with_override(Models(table, {}, {}, settings), with_window(offline, window))
-        tokenizers = Tokenizers(Path(directory) / "vocabularies")
-        engine = ContextEngine(
-            Leases(store, Background()), models, tokenizers, settings.context, always(load_frame()), lambda _: None
-        )
-        conversation_id = ConversationId("long")
-        await store.run(conversations.create, conversation_id, "long", "offline", utc_now())
-        lease = await store.run(leases.acquire, store.writer(utc_now()), conversation_id, "a benchmark")
-        writable = await engine.hold(lease)
-        state, requests = writable.state, Requests(engine)
-        fullest, prompt, unchanged = 0.0, 0, 0
-        previous: list[object] = []
-        times: list[float] = []
-        for turn in range(1, n_turns + 1):
-            rule = "Never use tabs. " if turn == 1 else ""
-            for content in (
-                user_message(rule + sentence(chance, chance.randint(5, 60))),
-                Content(Role.ASSISTANT, (TextPart(sentence(chance, chance.randint(20, 300))),)),
-            ):
-                if content.role is Role.ASSISTANT:
-                    started = time.perf_counter()
-                    context = await requests.prepare(writable, state.budget.budget)
-                    times.append((time.perf_counter() - started) * 1000)
-                    fullest = max(fullest, context.upper_tokens / context.limit_tokens)
-                    n_same = 0
-                    for before, piece in zip(previous, state.pieces, strict=False):
-                        if before != piece:
-                            break
-                        n_same += 1
-                    prompt += sum(piece.tokens for piece in state.pieces)
-                    unchanged += sum(piece.tokens for piece in state.pieces[:n_same])
-                    previous = list(state.pieces)
-                    assert any("Never use tabs." in message.text for message in context.messages)
-                accepted = await engine.accept(state, [content])
-                stored = await store.run(
-                    message_log.append, conversation_id, [content], utc_now(), counts=accepted.counts
-                )
-                engine.appended(state, stored, accepted)
-            if turn in (10, 100, 1_000, 10_000, n_turns):
-                median = statistics.median(times[-max(turn // 10, 5) :])
-                growth = median / statistics.median(times[:10])
-                print(
-                    f"{turn:8} {state.n_messages:9} {state.n_blocks:10} {fullest:8.1%} {unchanged / prompt:7.1%}"
-                    f"   {median:.2f} ms, {growth:.1f} x the first ten; slowest {max(times):.0f} ms"
-                )
-        summaries = await store.read(summary_tree.read, conversation_id)
+        conversation = await open_conversation(Path(directory), budget, load_frame(), Setup(recalls=True))
+        figures = Figures()
+        for number, turn in enumerate(itertools.islice((coding if codes else talk)(chance), n_turns), 1):
+            question = user_message(f"{RULE} {turn[0].text}") if number == 1 else turn[0]
+            await play(conversation, (question, turn[1]), figures)
+            growth = figures.growth_mib(conversation.state.n_messages) if number % 100 == 0 else None
+            if number in (10, 100, 1_000, 10_000, n_turns):
+                print(_line(number, conversation, figures, growth), flush=True)
+        summaries = await conversation.store.read(summary_tree.read, conversation.state.id)
         deepest = max((summary.level for summary in summaries), default=0)
         print(f"{len(summaries)} summaries written, the highest of level {deepest}")
-        await store.close()
+        print(f"a whole turn, of the last tenth: {_times(figures.turns_ms)}")
+        growth = figures.growth_mib(conversation.state.n_messages)
+        if growth is not None:
+            print(f"memory: {growth:.1f} MiB for 10,000 messages (aim {AIM_MIB:.0f}), {memory_mib():.0f} MiB in all")
+        if tracemalloc.is_tracing():
+            for held in tracemalloc.take_snapshot().statistics("lineno")[:_MOST_PLACES]:
+                place = "/".join((*Path(held.traceback[0].filename).parts[-3:], str(held.traceback[0].lineno)))
+                print(f"{held.size / 2**20:8.1f} MiB {held.count:9}  {place}")
+        await conversation.close()
 
 
-def main(n_turns: int = 5_000, window: int = 16_000) -> None:
-    asyncio.run(run(n_turns, window))
+def _line(n_turns: int, conversation: Conversation, figures: Figures, growth: float | None) -> str:
+    state = conversation.state
+    first = statistics.median(figures.requests_ms[:10])
+    now = statistics.median(_last_tenth(figures.requests_ms))
+    return (
+        f"{n_turns:8} {state.n_messages:9} {state.n_blocks:10} {figures.fullest:8.1%} "
+        f"{figures.unchanged_tokens / figures.prompt_tokens:7.1%}  {'-' if growth is None else f'{growth:.1f}':>14}"
+        f"   {_times(figures.requests_ms)}, {now / first:.1f} x the first ten"
+    )
+
+
+def _last_tenth(times: Sequence[float]) -> Sequence[float]:
+    return times[-max(len(times) // 10, 5) :]
+
+
+def _times(times: Sequence[float]) -> str:
+    last = sorted(_last_tenth(times))
+    return f"median {statistics.median(last):.1f} ms, p99 {last[int(0.99 * (len(last) - 1))]:.0f} ms"
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.long_conversation")
+    parser.add_argument("turns", nargs="?", type=int, default=5_000)
+    parser.add_argument("budget", nargs="?", type=int, default=16_000)
+    parser.add_argument("--coding", action="store_true")
+    parser.add_argument("--trace", action="store_true")
+    arguments = parser.parse_args(words)
+    if arguments.trace:
+        tracemalloc.start()
+    asyncio.run(run(arguments.turns, arguments.budget, codes=arguments.coding))
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:3]))
+    main()
