@@ -98,6 +98,11 @@ async def test_context_usage_and_stats_report_what_there_is(bench: Opener) -> No
     assert await said(b, "/stats") == "Nothing was summarized in this conversation yet."
 
 
+async def test_usage_names_the_setting_that_caps_a_request(bench: Opener) -> None:
+    b = await bench([], context={"max_tokens": 8_000})
+    assert "`context.max_tokens` allows at most 8,000 tokens" in await said(b, "/usage")
+
+
 async def test_a_range_is_summarised_and_then_in_the_stats(bench: Opener) -> None:
     b = await bench([says("The gate is blue. " * 200) for _ in range(6)])
     for number in range(6):

@@ -76,6 +76,8 @@ async def usage(scope: Scope, _: str) -> Reply:
         f"{counted(report.n_messages, 'message')}, {counted(used.summarized_segments, 'summary')} in the context",
         f"The limits come from {_SOURCES[model.source]}. The count of tokens is {report.certainty.value}.",
     ]
+    if cap := scope.contexts.settings.max_tokens:
+        lines.append(f"The setting `context.max_tokens` allows at most {counted(cap, 'token')} in a request.")
     if report.last_summary_at is not None:
         lines.append(f"Last summary: {minute(report.last_summary_at)}")
     kinds = table(("Part", "Tokens"), [(kind, f"{tokens:,}") for kind, tokens in report.by_kind])
