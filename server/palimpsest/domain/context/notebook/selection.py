@@ -241,7 +241,7 @@ class Selection:
     def _text(self, entry: Entry, shown: set[str]) -> str:
         line = self._lines[entry.id]
         chosen = [entry.fragments[place] for place in sorted(line.fragments)]
-        head = "the user quoted" if entry.role is Role.USER else entry.head
+        head = "the user wrote" if entry.role is Role.USER else entry.head
         if entry.path and entry.head:
             if entry.path in shown:
                 head = head.replace(entry.path, shortened_path(entry.path))
