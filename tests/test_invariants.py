@@ -61,6 +61,11 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "services/maintenance/test_replay.py::test_a_long_turn_replays_without_a_broken_invariant",
         ENGINE,
     ),
+    "Every request can be shown again": (
+        "services/context/test_past_requests.py::test_a_request_is_shown_as_it_was_however_the_conversation_went_on",
+        "services/context/test_past_requests.py::test_a_request_whose_words_were_purged_says_so",
+        "simulation/test_simulation.py::test_what_was_found_is_mended",
+    ),
     "Every rule is in every request": (
         "domain/context/rules/test_rule_set.py::test_every_open_rule_is_present_once_through_random_cuts",
         "services/context/test_contexts.py::test_what_the_user_ruled_stays_in_every_request_verbatim",

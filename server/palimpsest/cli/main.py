@@ -50,7 +50,10 @@ COMMANDS: Final = {
     "backup": Command("doctor:configure_backup", "Copy a folder's store, also while it is in use."),
     "rescue": Command("doctor:configure_rescue", "Save the messages that a damaged store still holds."),
     "adopt": Command("doctor:configure_adopt", "Bring the conversations of a moved folder to its new place."),
-    "replay": Command("replay:configure", "Run recorded sessions through the context engine and check every request."),
+    "replay": Command(
+        "replay:configure",
+        "Run recorded sessions through the context engine, or make a conversation's requests again, and check each.",
+    ),
     "fake-provider": Command("fake_provider:configure", "Start a model service that makes its answers up, for tests."),
 }
 """In the order of the help."""

@@ -1,4 +1,5 @@
-"""`palimpsest replay`: recorded sessions in a temporary store, and a table of the results."""
+"""`palimpsest replay`: recorded sessions in a temporary store, and a table of the results; or the requests of a stored
+conversation, made again."""
 
 from __future__ import annotations
 
@@ -15,14 +16,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from palimpsest.app.compose import load_folders
 from palimpsest.app.places import read_places, user_file
 from palimpsest.app.settings_files import load_settings
+from palimpsest.cli.transfer import meant
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.models.limits import with_window
 from palimpsest.printing import say, say_json
 from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine, always
+from palimpsest.services.context.past_requests import RequestsCheck, check_requests
 from palimpsest.services.conversation.recordings import load_recording
 from palimpsest.services.leases import Leases
 from palimpsest.services.maintenance.prices import CACHE_READ, CACHE_WRITE
@@ -52,7 +56,7 @@ _LONG: Final = 100
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         type=Path,
         metavar="FILE",
         help="an exported conversation or a recorded session: JSON lines, plain or .xz",
@@ -69,10 +73,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="print the context before message N of the session, as a page to read, and nothing else",
     )
+    parser.add_argument(
+        "--conversation",
+        metavar="CONVERSATION",
+        help="make every request of a stored conversation again and compare it with what was sent: its number, its id "
+        "or its title, or the beginning of one",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(),
+        help="the workspace folder of --conversation (default: the current folder)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if bool(arguments.files) == (arguments.conversation is not None):
+        raise InvalidRequest("Give the files of sessions to replay, or --conversation for a stored conversation.")
+    if arguments.conversation is not None:
+        done = asyncio.run(_check(arguments.folder.resolve(), arguments.conversation))
+        return print_check(done, as_json=arguments.json)
     setting = read_setting(arguments.model, arguments.window, arguments.reserve, os.environ)
     if arguments.show is not None:
         if len(arguments.files) > 1:
@@ -105,6 +126,41 @@ def read_setting(model_name: str, window: int | None, reserve: int | None, envir
         models = with_override(models, model)
     models.budget(model)
     return _Setting(models, model.name, read_places(settings).cache)
+
+
+async def _check(root: Path, written: str) -> RequestsCheck:
+    folders = load_folders(os.environ)
+    try:
+        session = await folders.get(root)
+        known = [record for record, _ in await session.conversations.list()]
+        return await check_requests(session.contexts, meant(written, known))
+    finally:
+        await folders.close()
+
+
+def print_check(done: RequestsCheck, *, as_json: bool) -> int:
+    """Print what came of a conversation's requests. Return the exit code: 1 when one was sent otherwise."""
+    first = done.differing[0] if done.differing else None
+    if as_json:
+        counts = {"equal": done.n_equal, "differing": len(done.differing), "gone": len(done.gone)}
+        where = None if first is None else {"turn": first.turn_id, "step": first.number, "sent_at": first.started_at}
+        say_json({"requests": done.n_requests, **counts, "unknown": done.n_unknown, "first_difference": where})
+        return 0 if first is None else 1
+    say(f"{counted(done.n_requests, 'request')}, {done.n_equal} of them equal to what was sent, byte for byte.")
+    if done.gone:
+        step, clause = done.gone[0]
+        say(
+            f"{counted(len(done.gone), 'request')} cannot be made again, because words were purged or forgotten. "
+            f"The first is step {step.number} of turn {step.turn_id}: {clause}."
+        )
+    if done.n_unknown:
+        say(f"{counted(done.n_unknown, 'request')} were sent by a version that did not store how to make them again.")
+    if first is not None:
+        say(
+            f"{counted(len(done.differing), 'request')} came out otherwise than sent. The first is step {first.number} "
+            f"of turn {first.turn_id}, sent at {first.started_at}."
+        )
+    return 0 if first is None else 1
 
 
 async def _replay_file(path: Path, setting: _Setting) -> ReplayReport:

@@ -58,7 +58,7 @@ def export_conversation(arguments: argparse.Namespace) -> int:
         if conversation is None:
             say(*_lines(known))
             return None
-        conversation_id = _meant(conversation, known)
+        conversation_id = meant(conversation, known)
         if output is None:
             return await transfers.export(conversation_id)
         return await transfers.export_to(conversation_id, output, overwrites=arguments.overwrite)
@@ -72,7 +72,7 @@ def export_conversation(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _meant(written: str, known: Sequence[ConversationRecord]) -> ConversationId:
+def meant(written: str, known: Sequence[ConversationRecord]) -> ConversationId:
     """Raises NotFound for no conversation, InvalidRequest for several."""
     places = picked(written, [(record.id, record.title) for record in known])
     if not places:
