@@ -44,6 +44,7 @@ from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.models import learn_limit
 from palimpsest.storage.store import Store
 
+_READING_SHARE: Final = 0.5
 _UNNAMED_LIMIT: Final = 0.9
 """Of a request that its service found too long without saying what fits: what is tried next."""
 
@@ -285,8 +286,11 @@ class ContextEngine:
             await (await self.compactor(state)).by_threshold(context, limit)
 
     def consider_writing_ahead(self, state: ContextState) -> None:
-        """Begins, in the background, what the next re-cut will want written: once for every cut."""
+        """Begins, in the background, what the next compaction will want: the notebook read, from half of the budget on,
+        and once for every cut a model's summaries."""
         upper = state.estimate.upper
+        if self.settings.infinity and upper >= _READING_SHARE * state.budget.budget:
+            self.notebooks.catch_up(state)
         share = max(AHEAD_SHARE, self.settings.threshold - KEEP_SHARE)
         is_wanted = self.settings.infinity and upper >= share * state.budget.budget
         if is_wanted and state.written_ahead != state.cut.version:

@@ -28,7 +28,7 @@ from palimpsest.storage.store import Store
 
 MAX_NOTEBOOKS: Final = 32
 """Held in memory; the longest unused makes room."""
-KEPT_WHOLE: Final = 1_500
+KEPT_WHOLE: Final = 1_000
 """The newest messages of a conversation, whose entries are kept as they were read. Of older messages the notebook keeps
 what their block tells, once it holds twice as many: reading a message takes about a millisecond, and a conversation of
 many thousand messages is opened without reading them all."""
@@ -98,12 +98,8 @@ class Notebooks:
 
     async def note(self, state: ContextState, since: int, room_tokens: int) -> str:
         """The note for a step whose new messages are those from `since` on, in `room_tokens` (raw); empty for none."""
-        kept = self._kept.get(state.id)
-        n_read = 0 if kept is None or not kept.is_for(state) else kept.book.n_read
-        if state.n_messages - n_read > _MANY:
-            if state.id not in self._catching_up:
-                self._catching_up.add(state.id)
-                self.background.start(state.id, self._catch_up(state))
+        if self._n_unread(state) > _MANY:
+            self.catch_up(state)
             return ""
         live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece) and piece.preview is None}
 
@@ -112,6 +108,16 @@ class Notebooks:
             return step_note(book, since, told, live, state.budget_raw, room_tokens)
 
         return await self.ask(state, choose) if room_tokens > 0 else ""
+
+    def catch_up(self, state: ContextState) -> None:
+        """Reads the messages that were not read yet in the background, so that whoever asks later need not wait."""
+        if self._n_unread(state) and state.id not in self._catching_up:
+            self._catching_up.add(state.id)
+            self.background.start(state.id, self._catch_up(state))
+
+    def _n_unread(self, state: ContextState) -> int:
+        kept = self._kept.get(state.id)
+        return state.n_messages - (0 if kept is None or not kept.is_for(state) else kept.book.n_read)
 
     async def _catch_up(self, state: ContextState) -> None:
         try:
