@@ -198,6 +198,17 @@ async def test_older_messages_are_summarised_with_progress_and_stay_readable(
         plan = await ed.client.result("palimpsest/prepareContext", {"conversationId": conversation_id, "text": "next"})
         assert plan["status"] == "ready"
         assert plan["upperTokens"] <= plan["limitTokens"] == 5000
+        report = plan["recall"]
+        assert "next" in report["terms"]
+        assert 0 <= report["tokens"] <= report["roomTokens"]
+        assert all(("messageId" in each) != ("factId" in each) for each in report["taken"] + report["leftOut"])
+        assert {each["because"] for each in report["leftOut"]} <= {"told", "noRoom", "belowBar"}
+        assert "page" not in plan
+        this = {"conversationId": conversation_id, "withPage": True}
+        shown = await ed.client.result("palimpsest/prepareContext", this)
+        assert "## Summary " in shown["page"]
+        assert "### Said by the user" in shown["page"]
+        assert shown["recall"]["terms"]
         covered = [s["messages"] for s in plan["segments"] if "messages" in s]
         assert [r["start"] for r in covered] == [0, *(r["end"] for r in covered[:-1])]
         assert "[Earlier conversation summary]" in str(fake.bodies[-1])
