@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from palimpsest.domain import approvals, messages
-from palimpsest.domain.context import tokens
+from palimpsest.domain.context import recall_report, tokens
 from palimpsest.domain.context import usage as own_usage
 from palimpsest.domain.context.rules import rule_set
 from palimpsest.domain.facts import fact
@@ -29,6 +29,7 @@ from palimpsest.wire.areas import (
     adoption,
     attachments,
     commands,
+    context,
     conversations,
     credentials,
     editor_models,
@@ -59,6 +60,7 @@ class Mirror:
 RUNNING = frozenset(("ADMITTED", "PREPARED", "STREAMING", "TOOLS"))
 MIRRORS: dict[type[Enum], Mirror] = {
     commands.MentionKind: Mirror(mentions.ItemKind),
+    context.LeftOutBecause: Mirror(recall_report.LeftOutBecause),
     conversations.MessageRole: Mirror(messages.Role),
     conversations.MessageState: Mirror(messages.MessageStatus),
     credentials.KeySource: Mirror(keys.KeySource),

@@ -91,6 +91,15 @@ export type MessageState =
     /** The server ended while it was written. */
     | "interrupted";
 
+/** Why something that was found is not told. */
+export type LeftOutBecause =
+    /** The context tells it already. */
+    | "told"
+    /** What was better took the room. */
+    | "noRoom"
+    /** It has too little to do with what was looked for, or adds too little. */
+    | "belowBar";
+
 /** What happened to a context. */
 export type ContextEventType =
     /** A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, as long as the editor has the folder open. */
@@ -690,6 +699,8 @@ export interface PrepareContextParams {
     conversationId: string;
     /** The next message. Absent: explain the context as it is. */
     text?: string;
+    /** Whether the result has `page`. Absent: no. */
+    withPage?: boolean;
 }
 
 /** One segment of the request. */
@@ -708,6 +719,44 @@ export interface ContextSegment {
     messages?: MessageRange;
     /** The id of a `summary`. */
     summaryId?: number;
+}
+
+/** A message or a fact that is told. Exactly one of the two ids is there. */
+export interface RecallTaken {
+    /** Higher is better. Comparable within one report. */
+    score: number;
+    /** Tokens of its lines. */
+    tokens: number;
+    /** The message. */
+    messageId?: number;
+    /** The fact. */
+    factId?: number;
+}
+
+/** A message or a fact that was found and is not told. Exactly one of the two ids is there. */
+export interface RecallLeftOut {
+    /** Higher is better. Comparable within one report. */
+    score: number;
+    /** The reason. */
+    because: LeftOutBecause;
+    /** The message. */
+    messageId?: number;
+    /** The fact. */
+    factId?: number;
+}
+
+/** What a search of earlier messages and facts looked for, and what came of it. It has no word of what was found. */
+export interface RecallReport {
+    /** The words or names that were looked for. */
+    terms: Array<string>;
+    /** How many tokens the text might take. */
+    roomTokens: number;
+    /** How many tokens it takes; 0 when nothing is told. */
+    tokens: number;
+    /** What is told, in the order of the text. */
+    taken: Array<RecallTaken>;
+    /** What is not told, the best first, at most 20. */
+    leftOut: Array<RecallLeftOut>;
 }
 
 /** The plan of the next request. */
@@ -736,6 +785,12 @@ export interface PrepareContextResult {
     requiredTokens?: number;
     /** With `recentMessagesTooLarge`: how many messages those are. */
     messageCount?: number;
+    /** With a `text`: what would be recalled for it, as the context is now; not part of `usedTokens`. Without: how what was recalled for the newest turn was chosen, if the server still knows. No model is asked. */
+    recall?: RecallReport;
+    /** Without a `text`: how the newest note to a step of a turn was chosen, if the server still knows. */
+    stepNote?: RecallReport;
+    /** With `withPage`: the context in Markdown, as `/context` shows it: the rules, what each summary says, what was recalled, and the messages in short. */
+    page?: string;
 }
 
 /** Summarize older messages now. */

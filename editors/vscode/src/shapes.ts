@@ -161,6 +161,17 @@ export const model = shape<p.ModelInfo>()(
     }),
 );
 
+const found = { score: v.number(), messageId: v.exactOptional(count), factId: v.exactOptional(count) };
+const recall = shape<p.RecallReport>()(
+    v.object({
+        terms: v.array(text),
+        roomTokens: count,
+        tokens: count,
+        taken: v.array(v.object({ ...found, tokens: count })),
+        leftOut: v.array(v.object({ ...found, because: v.picklist(["told", "noRoom", "belowBar"]) })),
+    }),
+);
+
 export const plan = shape<p.PrepareContextResult>()(
     v.object({
         status,
@@ -185,6 +196,9 @@ export const plan = shape<p.PrepareContextResult>()(
         suggestion: v.exactOptional(text),
         requiredTokens: v.exactOptional(count),
         messageCount: v.exactOptional(count),
+        recall: v.exactOptional(recall),
+        stepNote: v.exactOptional(recall),
+        page: v.exactOptional(text),
     }),
 );
 

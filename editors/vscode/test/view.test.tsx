@@ -48,6 +48,19 @@ test("the time line shows how full each request was, and why a cut was taken ane
     expect(byId("progress")?.textContent).toBe("2 of 6 messages");
 });
 
+test("the context view shows what the summaries say, and how what was recalled was chosen", () => {
+    const recall = { terms: ["pump"], roomTokens: 300, tokens: 40, taken: [{ score: 1.25, tokens: 30, messageId: 3 }], leftOut: [{ score: 0.5, because: "told" as const, factId: 7 }] };
+    const plan = { status: "ready" as const, model: "m", usedTokens: 1, upperTokens: 1, limitTokens: 2, segments: [], wouldSummarize: [], recall, page: "## Summary 1\n\n### Said by the user\n\n- \\[0\\] Never <b>ever</b>" };
+    const state = told(READY, OPENED, { type: "context", plan, usage: USAGE, events: [] }, { type: "show", page: "context" });
+    act(() => {
+        render(<App state={state} />, root);
+    });
+    const page = byId("context-page");
+    expect([...(page?.querySelectorAll(".block") ?? [])].map((each) => each.textContent.trim())).toEqual(["Summary 1", "Said by the user\n\n[0] Never <b>ever</b>"]);
+    const lines = [...(byId("recalled")?.querySelectorAll("p, li") ?? [])].map((each) => each.textContent);
+    expect(lines).toEqual(["Looked for: pump", "Told: message 3 (score 1.25), 30 tokens", "Left out: fact 7 (score 0.50), the context tells it already"]);
+});
+
 test("a running answer shows its words once, and is said when it is complete", () => {
     const live: FromHost = { type: "live", live: { fromMessage: 2, seq: -1, parts: [], question: "q" } };
     const running = told(READY, OPENED, live, { type: "deltas", deltas: [{ seq: 0, type: "turn", turnId: "t1", userMessageId: 2 }] }, { type: "deltas", deltas: [{ seq: 1, type: "text", text: "words" }] },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,13 +11,16 @@ from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
 from palimpsest.domain.context.events import ContextEventType
+from palimpsest.domain.context.recall_report import LeftOutBecause
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.facts.fact import Evidence, Fact, FactType, Origin
 from palimpsest.domain.messages import MessageId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.recall import Recall, Recalled
+from palimpsest.services.context.reports import explain
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent
+from palimpsest.services.facts.retrieval import Question
 from palimpsest.storage.facts import facts
 from palimpsest.storage.sql import execute
 
@@ -139,6 +143,63 @@ async def test_a_fact_is_not_told_again_where_a_note_a_live_message_or_an_earlie
     assert [told.count(name) for name in (*names, "Wilhelmina")] == [0, 1, 1, 0]
 
 
+async def test_the_report_says_what_was_looked_for_what_was_taken_and_why_the_rest_was_left_out(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    await ask(b, QUESTION)
+    contexts = b.session.contexts
+    state = await contexts.state(b.conversation_id)
+    report = (await explain(contexts, b.conversation_id, None)).recall
+    assert report is not None
+    assert {"pump", "greenhouse", "called"} <= set(report.terms)
+    assert report.taken[0].found.message_id == 0
+    assert report.taken[0].found.score > 0
+    assert 0 < report.taken[0].tokens < report.tokens <= report.room_tokens
+    live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece)}
+    told = {each.found.message_id for each in report.left_out if each.because is LeftOutBecause.TOLD}
+    assert {8, 10, 12} <= told
+    assert told <= live
+    await ask(b, f"{QUESTION} Again.")
+    again = (await explain(contexts, b.conversation_id, None)).recall
+    assert again is not None
+    assert 0 not in [each.found.message_id for each in again.taken]
+    (first,) = (each for each in again.left_out if each.found.message_id == 0)
+    assert first.because is LeftOutBecause.TOLD
+
+
+async def test_what_would_be_recalled_is_looked_up_without_a_trace(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    fact = Fact(FactType.ENTITY, "The pump of the greenhouse has two valves.", ("pump",))
+    fact_id = await b.store.run(facts.add, fact, 1, None, utc_now())
+
+    async def order(_: Question, texts: Sequence[str]) -> Sequence[int]:
+        raise AssertionError(f"a model is asked about {len(texts)} excerpts")
+
+    report = (await explain(b.session.contexts, b.conversation_id, QUESTION, Recall(b.store, order))).recall
+    assert report is not None
+    assert {(each.found.message_id, each.found.fact_id) for each in report.taken} >= {(0, None), (None, fact_id)}
+    (stored,) = await b.store.read(facts.read, [fact_id])
+    assert stored.n_uses == 0
+    before = (await explain(b.session.contexts, b.conversation_id, None)).recall
+    assert before is not None
+    assert "greenhouse" not in before.terms
+    await ask(b, QUESTION)
+    done = (await explain(b.session.contexts, b.conversation_id, None)).recall
+    assert done is not None
+    assert done.tokens == report.tokens
+    assert {(each.found.message_id, each.found.fact_id, each.tokens) for each in done.taken} == {
+        (each.found.message_id, each.found.fact_id, each.tokens) for each in report.taken
+    }
+
+
+async def test_a_report_is_gone_with_the_message_that_it_is_about(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    await ask(b, QUESTION)
+    state = await b.session.contexts.state(b.conversation_id)
+    assert state.recalled is not None
+    await b.session.conversations.roll_back(b.conversation_id, state.recalled[0])
+    assert (await explain(b.session.contexts, b.conversation_id, None)).recall is None
+
+
 async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_it_any_more(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     await ask(b, QUESTION)
@@ -229,3 +290,7 @@ async def test_where_there_is_no_room_at_all_the_editor_hears_of_it(bench: Opene
     assert event.projected_tokens is not None
     assert event.limit_tokens == state.budget.budget < event.projected_tokens
     assert event.remaining_tokens == event.limit_tokens - event.projected_tokens
+    report = (await explain(b.session.contexts, b.conversation_id, None)).recall
+    assert report is not None
+    assert (report.taken, report.tokens) == ((), 0)
+    assert LeftOutBecause.NO_ROOM in {each.because for each in report.left_out if each.found.message_id == 0}

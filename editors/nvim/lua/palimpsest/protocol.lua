@@ -57,6 +57,12 @@
 ---| "errored" # An error ended it while it was written.
 ---| "interrupted" # The server ended while it was written.
 
+--- Why something that was found is not told.
+---@alias palimpsest.LeftOutBecause
+---| "told" # The context tells it already.
+---| "noRoom" # What was better took the room.
+---| "belowBar" # It has too little to do with what was looked for, or adds too little.
+
 --- What happened to a context.
 ---@alias palimpsest.ContextEventType
 ---| "context_summarization_start" # A strategy begins to make the context smaller. Exactly one complete or error event with the same `operationId` follows, as long as the editor has the folder open.
@@ -417,6 +423,7 @@
 ---@class palimpsest.PrepareContextParams
 ---@field conversationId string The conversation.
 ---@field text? string The next message. Absent: explain the context as it is.
+---@field withPage? boolean Whether the result has `page`. Absent: no.
 
 --- One segment of the request.
 ---@class palimpsest.ContextSegment
@@ -427,6 +434,28 @@
 ---@field isInPrefix boolean Whether the previous request of this conversation has the segment in the same place.
 ---@field messages? palimpsest.MessageRange The messages that the segment represents.
 ---@field summaryId? integer The id of a `summary`.
+
+--- A message or a fact that is told. Exactly one of the two ids is there.
+---@class palimpsest.RecallTaken
+---@field score number Higher is better. Comparable within one report.
+---@field tokens integer Tokens of its lines.
+---@field messageId? integer The message.
+---@field factId? integer The fact.
+
+--- A message or a fact that was found and is not told. Exactly one of the two ids is there.
+---@class palimpsest.RecallLeftOut
+---@field score number Higher is better. Comparable within one report.
+---@field because palimpsest.LeftOutBecause The reason.
+---@field messageId? integer The message.
+---@field factId? integer The fact.
+
+--- What a search of earlier messages and facts looked for, and what came of it. It has no word of what was found.
+---@class palimpsest.RecallReport
+---@field terms string[] The words or names that were looked for.
+---@field roomTokens integer How many tokens the text might take.
+---@field tokens integer How many tokens it takes; 0 when nothing is told.
+---@field taken palimpsest.RecallTaken[] What is told, in the order of the text.
+---@field leftOut palimpsest.RecallLeftOut[] What is not told, the best first, at most 20.
 
 --- The plan of the next request.
 ---@class palimpsest.PrepareContextResult
@@ -442,6 +471,9 @@
 ---@field suggestion? string A sentence that says what is too large and what to do. Absent when the status is `ready`.
 ---@field requiredTokens? integer With `recentMessagesTooLarge`: the tokens that the newest messages need.
 ---@field messageCount? integer With `recentMessagesTooLarge`: how many messages those are.
+---@field recall? palimpsest.RecallReport With a `text`: what would be recalled for it, as the context is now; not part of `usedTokens`. Without: how what was recalled for the newest turn was chosen, if the server still knows. No model is asked.
+---@field stepNote? palimpsest.RecallReport Without a `text`: how the newest note to a step of a turn was chosen, if the server still knows.
+---@field page? string With `withPage`: the context in Markdown, as `/context` shows it: the rules, what each summary says, what was recalled, and the messages in short.
 
 --- Summarize older messages now.
 ---@class palimpsest.SummarizeParams

@@ -90,7 +90,7 @@ export class ContextPage {
 
     private async read(conversationId: string): Promise<void> {
         const [plan, usage, stats] = await Promise.all([
-            this.server.request(p.PrepareContextRequest, { conversationId }),
+            this.server.request(p.PrepareContextRequest, { conversationId, withPage: true }),
             this.server.request(p.UsageRequest, { conversationId }),
             this.server.request(p.StatsRequest, { conversationId }),
         ]);

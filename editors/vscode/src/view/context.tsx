@@ -1,10 +1,11 @@
 /** The model's window as a picture, and every segment of the next request with its reason. */
 import { describeCause } from "../causes";
 import type { ContextEventLine } from "../messages";
-import type { ContextUsage, MessageRange } from "../protocol.gen";
+import type { ContextUsage, LeftOutBecause, MessageRange, RecallLeftOut, RecallReport, RecallTaken } from "../protocol.gen";
 import { describeShare, nameOf, shares } from "./bar";
 import { useEnds } from "./post";
 import type { State } from "./state";
+import { Markdown } from "./text";
 import { visible } from "./visible";
 
 const tokens = (n: number): string => n.toLocaleString("en");
@@ -68,6 +69,14 @@ export function Explain({ state }: { readonly state: State }) {
                     </li>
                 ))}
             </ol>
+            <Recalled title="Recalled for the newest turn" report={plan.recall} />
+            <Recalled title="Recalled for the newest step" report={plan.stepNote} />
+            {plan.page !== undefined && (
+                <details data-testid="context-page">
+                    <summary>What the context says</summary>
+                    <Markdown text={plan.page} />
+                </details>
+            )}
             {events.length > 0 && (
                 <>
                     <h3>Time line</h3>
@@ -90,6 +99,32 @@ export function Explain({ state }: { readonly state: State }) {
         </section>
     );
 }
+
+const REASONS: Record<LeftOutBecause, string> = {
+    told: "the context tells it already",
+    noRoom: "no room",
+    belowBar: "too little to do with it, or too little new",
+};
+
+/** What a search looked for, what it took, and why it left the rest out. */
+function Recalled({ title, report }: { readonly title: string; readonly report: RecallReport | undefined }) {
+    if (report === undefined || report.terms.length === 0) {
+        return null;
+    }
+    return (
+        <details data-testid="recalled">
+            <summary>{title}: {tokens(report.tokens)} of {tokens(report.roomTokens)} tokens</summary>
+            <p>Looked for: {visible(report.terms.join(", "))}</p>
+            <ul>
+                {report.taken.map((each, index) => <li key={index}>Told: {describeFound(each)}, {tokens(each.tokens)} tokens</li>)}
+                {report.leftOut.map((each, index) => <li key={index}>Left out: {describeFound(each)}, {REASONS[each.because]}</li>)}
+            </ul>
+        </details>
+    );
+}
+
+const describeFound = ({ messageId, factId, score }: RecallLeftOut | RecallTaken): string =>
+    `${messageId === undefined ? `fact ${factId}` : `message ${messageId}`} (score ${score.toFixed(2)})`;
 
 function Moment({ event, budget }: { readonly event: ContextEventLine; readonly budget: number }) {
     const at = new Date(event.at);

@@ -5,7 +5,7 @@ A report has numbers and the words that were looked for, and no word of what was
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -67,3 +67,8 @@ class RecallReport:
     """In the order of the text."""
     left_out: tuple[LeftOut, ...] = ()
     """The best first, at most `MOST_LEFT_OUT`."""
+
+    def with_nothing(self, because: LeftOutBecause) -> RecallReport:
+        """The report where what was taken is not told after all."""
+        left_out = (*(LeftOut(each.found, because) for each in self.taken), *self.left_out)
+        return replace(self, tokens=0, taken=(), left_out=left_out[:MOST_LEFT_OUT])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from palimpsest.domain.context import recall_report
 from palimpsest.domain.context.prepared import Segment
-from palimpsest.domain.context.tokens import Certainty
+from palimpsest.domain.context.tokens import Certainty, Estimator
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.progress import SummaryProgress
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_context_status, to_sent_message, to_usage
+from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.context import reports as context_reports
+from palimpsest.services.context.page import Reader, context_page
 from palimpsest.services.context.past_requests import past_request
 from palimpsest.services.context.reports import Plan, explain, usage_status
 from palimpsest.wire.areas.context import (
@@ -20,8 +23,12 @@ from palimpsest.wire.areas.context import (
     ContextAtResult,
     ContextMoment,
     ContextSegment,
+    LeftOutBecause,
     PrepareContextParams,
     PrepareContextResult,
+    RecallLeftOut,
+    RecallReport,
+    RecallTaken,
     RecutCount,
     SentTool,
     StatsResult,
@@ -36,7 +43,9 @@ from palimpsest.wire.areas.usage import ContextUsage, Counting
 
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
     session = await ls.session_of(params.conversation_id)
-    return _to_result(await explain(session.contexts, ConversationId(params.conversation_id), params.text))
+    recall = session.turns.services.requests.recall
+    plan = await explain(session.contexts, ConversationId(params.conversation_id), params.text, recall)
+    return _to_result(plan, context_page(plan.state, Reader(plain)) if params.with_page else None)
 
 
 async def context_at(ls: PalimpsestServer, params: ContextAtParams) -> ContextAtResult:
@@ -110,7 +119,7 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
     )
 
 
-def _to_result(plan: Plan) -> PrepareContextResult:
+def _to_result(plan: Plan, page: str | None) -> PrepareContextResult:
     needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
     too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None
     return PrepareContextResult(
@@ -126,6 +135,29 @@ def _to_result(plan: Plan) -> PrepareContextResult:
         suggestion=needed.suggestion if needed is not None else None if too_large is None else str(too_large),
         required_tokens=None if too_large is None else too_large.required_tokens,
         message_count=None if too_large is None else too_large.message_count,
+        recall=_to_report(plan.recall, plan.state.cut.estimator),
+        step_note=_to_report(plan.note, plan.state.cut.estimator),
+        page=page,
+    )
+
+
+def _to_report(report: recall_report.RecallReport | None, estimator: Estimator) -> RecallReport | None:
+    if report is None:
+        return None
+    return RecallReport(
+        terms=list(report.terms),
+        room_tokens=estimator.part(report.room_tokens),
+        tokens=estimator.part(report.tokens),
+        taken=[
+            RecallTaken(found.score, estimator.part(each.tokens), found.message_id, found.fact_id)
+            for each in report.taken
+            for found in (each.found,)
+        ],
+        left_out=[
+            RecallLeftOut(found.score, LeftOutBecause(each.because.value), found.message_id, found.fact_id)
+            for each in report.left_out
+            for found in (each.found,)
+        ],
     )
 
 

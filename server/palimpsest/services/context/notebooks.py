@@ -17,7 +17,7 @@ from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
 from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.selection import IN_BLOCK, IN_LINE, IN_LIVE
-from palimpsest.domain.context.notebook.step_note import step_note
+from palimpsest.domain.context.notebook.step_note import StepNote, step_note
 from palimpsest.domain.context.summaries.node import EXTRACTIVE, HYBRID, Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -96,18 +96,18 @@ class Notebooks:
         n_unread = state.n_messages - kept.book.n_read
         return len(kept.book.entries) + n_unread > 2 * KEPT_WHOLE
 
-    async def note(self, state: ContextState, since: int, room_tokens: int) -> str:
-        """The note for a step whose new messages are those from `since` on, in `room_tokens` (raw); empty for none."""
+    async def note(self, state: ContextState, since: int, room_tokens: int) -> StepNote:
+        """The note for a step whose new messages are those from `since` on, in `room_tokens` (raw)."""
         if self._n_unread(state) > _MANY:
             self.catch_up(state)
-            return ""
+            return StepNote()
         live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece) and piece.preview is None}
 
-        def choose(book: Notebook) -> str:
+        def choose(book: Notebook) -> StepNote:
             told = told_by(book, state.pieces, in_live=IN_LINE)
             return step_note(book, since, told, live, state.budget_raw, room_tokens)
 
-        return await self.ask(state, choose) if room_tokens > 0 else ""
+        return await self.ask(state, choose) if room_tokens > 0 else StepNote()
 
     def catch_up(self, state: ContextState) -> None:
         """Reads the messages that were not read yet in the background, so that whoever asks later need not wait."""

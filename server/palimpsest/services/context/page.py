@@ -10,6 +10,7 @@ from typing import Final
 
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
+from palimpsest.domain.context.recall_report import Found, LeftOutBecause, RecallReport
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.rules.standing import HEAD as RULES_HEAD
@@ -19,6 +20,11 @@ from palimpsest.wording import counted
 
 _MESSAGE_CHARS: Final = 200
 _LINE: Final = re.compile(r"(?P<indent>\s*)(?P<mark>#{1,6}|[-*•]|→)?\s*(?P<text>.*)")
+_REASONS: Final = {
+    LeftOutBecause.TOLD: "the context tells it already",
+    LeftOutBecause.NO_ROOM: "no room",
+    LeftOutBecause.BELOW_BAR: "too little to do with it, or too little new",
+}
 _ROLES: Final = {Role.USER: "user", Role.ASSISTANT: "assistant", Role.TOOL: "tool"}
 
 
@@ -59,6 +65,21 @@ def summary_page(piece: SummaryPiece, reader: Reader) -> str:
         lines = [*lines[:-n_more], "", f"… {counted(n_more, 'more line')}"]
     where = f"{_span(piece.start, piece.end)} ({summary.kind}, level {summary.level}, {counted(piece.tokens, 'token')})"
     return _section(f"Summary {summary.id}: {where}", lines)
+
+
+def recall_page(heading: str, report: RecallReport | None, reader: Reader) -> str:
+    """What was looked for, what was taken, and why the rest was left out; empty without a report."""
+    if report is None or not (report.terms or report.taken or report.left_out):
+        return ""
+    lines = [f"- looked for: {reader.escape(', '.join(report.terms)) or 'nothing'}"]
+    lines += [f"- told: {_named(each.found)}, {counted(each.tokens, 'token')}" for each in report.taken]
+    lines += [f"- left out: {_named(each.found)}, {_REASONS[each.because]}" for each in report.left_out]
+    return _section(f"{heading} ({report.tokens:,} of {counted(report.room_tokens, 'token')})", lines)
+
+
+def _named(found: Found) -> str:
+    what = f"fact {found.fact_id}" if found.message_id is None else f"message {found.message_id}"
+    return f"{what} (score {found.score:.2f})"
 
 
 def _head(state: ContextState, n_summaries: int, n_lives: int, reader: Reader) -> str:

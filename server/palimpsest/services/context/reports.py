@@ -8,6 +8,7 @@ from typing import Final
 
 from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
 from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.recall_report import RecallReport
 from palimpsest.domain.context.tokens import Certainty
 from palimpsest.domain.context.usage import ContextUsage
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
@@ -17,6 +18,7 @@ from palimpsest.services.context.admission import Admission, Trial
 from palimpsest.services.context.compaction_plan import leaving_out, would_summarize
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, foldable, least
+from palimpsest.services.context.recall import Recall, share_of
 from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.models.tokenizers import Tokenizer
@@ -63,6 +65,11 @@ class Plan:
     """Why it could not be sent as it stands; None when it could."""
     state: ContextState
     """The context that the request would be made of."""
+    recall: RecallReport | None
+    """What the turn would be told of earlier messages and facts, as the context is now, or was told where there is no
+    message; None where nothing is recalled. Its tokens are not among `used_tokens` of a dry run with a message."""
+    note: RecallReport | None
+    """How the newest step note was chosen; None where this process chose none, or it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,9 @@ async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -
     )
 
 
-async def explain(engine: ContextEngine, conversation_id: ConversationId, text: str | None) -> Plan:
+async def explain(
+    engine: ContextEngine, conversation_id: ConversationId, text: str | None, recall: Recall | None = None
+) -> Plan:
     """A dry run of the next request, with `text` as its message: nothing is stored or sent. What it says of the
     request's size is what admission and the turn decide by."""
     state = await engine.state(conversation_id)
@@ -133,7 +142,17 @@ async def explain(engine: ContextEngine, conversation_id: ConversationId, text: 
         would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
         problem=problem,
         state=dry,
+        recall=state.report_of(state.recalled) if text is None else await _would_recall(engine, recall, tried),
+        note=state.report_of(state.noted) if text is None else None,
     )
+
+
+async def _would_recall(engine: ContextEngine, recall: Recall | None, tried: ContextState) -> RecallReport | None:
+    asked = tried.pieces[-1] if tried.pieces else None
+    if recall is None or not isinstance(asked, MessagePiece):
+        return None
+    share = share_of(tried, is_distilled=engine.is_distilled(tried))
+    return (await recall.choose(tried, asked, share, is_dry_run=True)).report
 
 
 async def stats(engine: ContextEngine, conversation_id: ConversationId) -> ContextStats:

@@ -10,6 +10,7 @@ from palimpsest.domain.context.cut import CutCause, MessagePiece
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.notebook.step_note import NOTES_SHARE
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
+from palimpsest.domain.context.recall_report import LeftOutBecause
 from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
@@ -190,6 +191,7 @@ class Requests:
             with contextlib.suppress(knowledge.Changed):
                 if chosen.text:
                     await self._inject(context, turn_id, "recall", chosen.text, known)
+                state.recalled = (state.asked_in(turn_id).message.id, chosen.report)
                 return
 
     async def _chosen_to_tell(
@@ -205,7 +207,7 @@ class Requests:
             with contextlib.suppress(RecentMessagesTooLarge):
                 await self._compact(context, limit_tokens, 0)
             chosen = await recall.choose(state, state.asked_in(turn_id), share)  # the context holds less now
-        needed = 0
+        needed, report = 0, chosen.report
         while chosen.text and self._is_due_with(state, turn_id, chosen.text, limit_tokens):
             needed = needed or state.with_injection(turn_id, chosen.text).estimate.upper
             room = self._room(state, limit_tokens)
@@ -213,6 +215,7 @@ class Requests:
             chosen = await recall.choose(state, state.asked_in(turn_id), share)
         if needed and not chosen.text:
             self._tell_no_room(state, needed, limit_tokens)
+            return Recalled("", replace(report.with_nothing(LeftOutBecause.NO_ROOM), room_tokens=max(share, 0)))
         return chosen
 
     def _is_due_with(self, state: ContextState, turn_id: TurnId, text: str, limit_tokens: int) -> bool:
@@ -285,8 +288,9 @@ class Requests:
         most = min(limit_tokens, int(self.contexts.settings.threshold * state.budget.budget))
         given = sum(piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece))
         room = min(state.cut.estimator.raw_within(most) - state.raw_tokens, int(NOTES_SHARE * state.budget_raw) - given)
-        text = await self.contexts.notebooks.note(state, since, room - MESSAGE_OVERHEAD)
-        if not text or (with_note := state.with_note(text)).estimate.upper > most:
+        chosen = await self.contexts.notebooks.note(state, since, room - MESSAGE_OVERHEAD)
+        state.noted = (newest.message.id, chosen.report.with_nothing(LeftOutBecause.NO_ROOM))
+        if not (text := chosen.text) or (with_note := state.with_note(text)).estimate.upper > most:
             return
         noted = with_note.pieces[-1]
         assert isinstance(noted, MessagePiece)
@@ -303,6 +307,7 @@ class Requests:
             before, last_injection, note_id = written
             if note_id is not None:
                 state.pieces[-1] = replace(noted, note_id=note_id)
+                state.noted = (newest.message.id, chosen.report)
                 if state.last_injection == before:
                     state.last_injection = last_injection
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece, running_request, total_tokens
 from palimpsest.domain.context.measured import Estimate, Measured, Part
 from palimpsest.domain.context.prepared import Segment
+from palimpsest.domain.context.recall_report import RecallReport
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, segments_of
 from palimpsest.domain.context.rules.rule_set import RuleId
 from palimpsest.domain.context.rules.standing import Commands, StandingRules, render_front
@@ -75,6 +76,11 @@ class ContextState:
     """The newest of what was added behind a message, as the state knows it."""
     noted_until: int = 0
     """The messages below this id were looked at for notes."""
+    recalled: tuple[MessageId, RecallReport] | None = None
+    """How what the newest turn is told was chosen, and the message it was chosen for; None when this process did not
+    choose."""
+    noted: tuple[MessageId, RecallReport] | None = None
+    """The same of the newest step note; the message is the one that the note follows."""
     asked_by: EditorId | None = None
     """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
     offer models, its own are asked first."""
@@ -153,6 +159,11 @@ class ContextState:
     @property
     def n_blocks(self) -> int:
         return sum(isinstance(piece, SummaryPiece) for piece in self.pieces)
+
+    def report_of(self, chosen: tuple[MessageId, RecallReport] | None) -> RecallReport | None:
+        """The report of `recalled` or `noted`, as long as its message stands in the context."""
+        lives = {piece.message.id for piece in self.pieces if isinstance(piece, MessagePiece)}
+        return chosen[1] if chosen is not None and chosen[0] in lives else None
 
     @contextlib.contextmanager
     def ruled_by(self, commands: Commands | None) -> Iterator[None]:

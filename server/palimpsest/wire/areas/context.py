@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import attrs
@@ -20,6 +21,8 @@ class PrepareContextParams(Wire):
     """The conversation."""
     text: str | None = None
     """The next message. Absent: explain the context as it is."""
+    with_page: bool | None = None
+    """Whether the result has `page`. Absent: no."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -41,6 +44,61 @@ class ContextSegment(Wire):
     """The messages that the segment represents."""
     summary_id: int | None = None
     """The id of a `summary`."""
+
+
+class LeftOutBecause(enum.StrEnum):
+    """Why something that was found is not told."""
+
+    TOLD = "told"
+    """The context tells it already."""
+    NO_ROOM = "noRoom"
+    """What was better took the room."""
+    BELOW_BAR = "belowBar"
+    """It has too little to do with what was looked for, or adds too little."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class RecallTaken(Wire):
+    """A message or a fact that is told. Exactly one of the two ids is there."""
+
+    score: float
+    """Higher is better. Comparable within one report."""
+    tokens: int
+    """Tokens of its lines."""
+    message_id: int | None = None
+    """The message."""
+    fact_id: int | None = None
+    """The fact."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class RecallLeftOut(Wire):
+    """A message or a fact that was found and is not told. Exactly one of the two ids is there."""
+
+    score: float
+    """Higher is better. Comparable within one report."""
+    because: LeftOutBecause
+    """The reason."""
+    message_id: int | None = None
+    """The message."""
+    fact_id: int | None = None
+    """The fact."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class RecallReport(Wire):
+    """What a search of earlier messages and facts looked for, and what came of it. It has no word of what was found."""
+
+    terms: list[str]
+    """The words or names that were looked for."""
+    room_tokens: int
+    """How many tokens the text might take."""
+    tokens: int
+    """How many tokens it takes; 0 when nothing is told."""
+    taken: list[RecallTaken]
+    """What is told, in the order of the text."""
+    left_out: list[RecallLeftOut]
+    """What is not told, the best first, at most 20."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -71,6 +129,14 @@ class PrepareContextResult(Wire):
     """With `recentMessagesTooLarge`: the tokens that the newest messages need."""
     message_count: int | None = None
     """With `recentMessagesTooLarge`: how many messages those are."""
+    recall: RecallReport | None = None
+    """With a `text`: what would be recalled for it, as the context is now; not part of `usedTokens`. Without: how what
+    was recalled for the newest turn was chosen, if the server still knows. No model is asked."""
+    step_note: RecallReport | None = None
+    """Without a `text`: how the newest note to a step of a turn was chosen, if the server still knows."""
+    page: str | None = None
+    """With `withPage`: the context in Markdown, as `/context` shows it: the rules, what each summary says, what was
+    recalled, and the messages in short."""
 
 
 @attrs.frozen(eq=False, repr=False)

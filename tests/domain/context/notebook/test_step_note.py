@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 from tests.domain.histories import as_lives
 from tests.domain.pages import notebook_of
 
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD, step_note
+from palimpsest.domain.context.recall_report import LeftOutBecause
 from palimpsest.domain.messages import Content, MessageId, Role, ToolCallPart, tool_result
 
 BUDGET = 16_000
@@ -33,7 +35,7 @@ def book_of_work() -> tuple[Notebook, int]:
 
 def test_a_file_that_is_taken_up_again_brings_what_was_done_to_it() -> None:
     book, again = book_of_work()
-    note = step_note(book, again, {}, frozenset(), BUDGET, BUDGET)
+    note = step_note(book, again, {}, frozenset(), BUDGET, BUDGET).text
     assert note.startswith(NOTE_HEAD)
     assert "read_block" in note
     assert "skip_blank" in note
@@ -43,18 +45,35 @@ def test_a_file_that_is_taken_up_again_brings_what_was_done_to_it() -> None:
 def test_what_the_context_tells_is_not_told_again() -> None:
     book, again = book_of_work()
     told = {name: 1.0 for entry in book.entries.values() for name in entry.names}
-    assert step_note(book, again, told, frozenset(), BUDGET, BUDGET) == ""
+    assert step_note(book, again, told, frozenset(), BUDGET, BUDGET).text == ""
 
 
 def test_live_messages_and_a_step_that_names_nothing_known_bring_no_note() -> None:
     book, again = book_of_work()
     live = frozenset(MessageId(each) for each in range(again))
-    assert step_note(book, again, {}, live, BUDGET, BUDGET) == ""
-    assert step_note(book, book.n_read, {}, frozenset(), BUDGET, BUDGET) == ""
+    assert step_note(book, again, {}, live, BUDGET, BUDGET).text == ""
+    assert step_note(book, book.n_read, {}, frozenset(), BUDGET, BUDGET).text == ""
+
+
+def test_the_report_names_what_was_looked_for_and_every_message_of_the_note() -> None:
+    book, again = book_of_work()
+    note = step_note(book, again, {}, frozenset(), BUDGET, BUDGET)
+    report = note.report
+    assert report.terms == ("src/reader.py",)
+    assert report.taken[0].found.message_id == 0
+    assert [each.found.message_id for each in report.taken] == [int(id) for id in re.findall(r"\[(\d+)\]", note.text)]
+    assert sum(each.tokens for each in report.taken) <= report.tokens <= report.room_tokens
+    live = step_note(book, again, {}, frozenset((MessageId(0),)), BUDGET, BUDGET).report
+    assert 0 not in {each.found.message_id for each in live.taken}
+    assert {each.because for each in live.left_out if each.found.message_id == 0} == {LeftOutBecause.TOLD}
+    told = {name: 1.0 for entry in book.entries.values() for name in entry.names}
+    all_told = step_note(book, again, told, frozenset(), BUDGET, BUDGET).report
+    assert (all_told.taken, all_told.tokens) == ((), 0)
+    assert {each.found.message_id for each in all_told.left_out} >= {0}
 
 
 def test_a_note_keeps_to_its_room() -> None:
     book, again = book_of_work()
     for room in (0, 40, 60, 90, 400):
-        note = step_note(book, again, {}, frozenset(), BUDGET, room)
+        note = step_note(book, again, {}, frozenset(), BUDGET, room).text
         assert book.count(note) <= max(room, 1)

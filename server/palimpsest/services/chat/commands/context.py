@@ -13,7 +13,7 @@ from palimpsest.domain.models.limits import LimitsSource
 from palimpsest.services.chat.commands.markdown import minute, plain, seconds, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
 from palimpsest.services.context import reports
-from palimpsest.services.context.page import Reader, context_page, summary_page
+from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.conversation.history import Recut
 from palimpsest.wording import counted
@@ -38,6 +38,7 @@ async def context(scope: Scope, argument: str) -> Reply:
     plan = await reports.explain(scope.contexts, scope.conversation_id, None)
     if wanted is not None:
         return Reply(_one_summary(plan.state, wanted))
+    reader = Reader(plain, _MOST_LINES, _MOST_MESSAGES)
     rows = [
         (
             segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
@@ -49,7 +50,9 @@ async def context(scope: Scope, argument: str) -> Reply:
         for segment in plan.segments
     ]
     parts = [
-        context_page(plan.state, Reader(plain, _MOST_LINES, _MOST_MESSAGES)),
+        context_page(plan.state, reader),
+        recall_page("Recalled for the newest turn", plan.recall, reader),
+        recall_page("Recalled for the newest step", plan.note, reader),
         "## Parts of the request",
         table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows) if rows else "",
         f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plain(plan.model)}",
