@@ -121,7 +121,9 @@ class Setup:
     counts_as: str = "offline"
     """The model of the catalog whose tokens count, by its estimator."""
     summaries_by: Provider | None = None
-    """The model that writes summaries (`summarization.kind = hybrid`); None for none."""
+    """The service of the model that writes summaries (`summarization.kind = hybrid`); None for none."""
+    writer: Model | None = None
+    """That model; None for one that counts as the offline one."""
 
     @functools.cached_property
     def estimator(self) -> Estimator:
@@ -172,7 +174,7 @@ async def open_conversation(
     tokenizers = Tokenizers(directory / "vocabularies")
     choose_summarizer: Callable[[Model, EditorId | None], Awaitable[Summarizer]] = quoting
     if setup.summaries_by is not None:
-        writer = replace(offline, name=_WRITER, provider=setup.summaries_by.name, service_name=_WRITER)
+        writer = replace(setup.writer or offline, name=_WRITER, provider=setup.summaries_by.name)
         models = with_override(models, writer)
         models = replace(models, providers={**providers, writer.provider: setup.summaries_by})
         helpers = Helpers(models, tokenizers)

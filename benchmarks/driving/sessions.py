@@ -12,8 +12,8 @@ import asyncio
 import json
 import math
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,11 +42,23 @@ from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.services.context.admission import Admission
 from palimpsest.services.context.requests import Beginning
 from palimpsest.storage.context import summary_tree
+from palimpsest.storage.conversation import message_log
 
 Message = dict[str, Any]
 _LARGEST_BATCH: Final = 16
 """Assistant messages in a row whose calls may still be answered: parallel calls, recorded one message each."""
 _NO_RESULT: Final = "No result was recorded."
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSummary:
+    """A summary with the messages that it stands for."""
+
+    kind: str
+    """`extractive`, `llm` or `hybrid`."""
+    text: str
+    originals: tuple[MessagePiece, ...]
+    """Their sizes are not counted."""
 
 
 class SessionSystem:
@@ -82,12 +94,19 @@ class SessionSystem:
         self._budget = budget
         self._runner.run(self._conversation.switch(budget))
 
-    @property
-    def n_summaries(self) -> dict[str, int]:
-        """How many summaries were written, by kind."""
+    def summaries(self) -> list[WrittenSummary]:
+        """All that were written so far, the oldest first, whether or not the context still has them."""
         store, state = self._conversation.store, self._conversation.state
-        written = self._runner.run(store.read(summary_tree.read, state.id))
-        return dict(Counter(summary.kind for summary in written))
+
+        def read() -> list[WrittenSummary]:
+            return [
+                WrittenSummary(
+                    summary.kind, summary.text, _pieces(message_log.read(state.id, summary.start, summary.end))
+                )
+                for summary in summary_tree.read(state.id)
+            ]
+
+        return self._runner.run(store.read(read))
 
     def close(self) -> None:
         self._runner.run(self._conversation.close())
@@ -191,6 +210,10 @@ class SessionSystem:
         results = [tool_result(call, _NO_RESULT, is_error=True) for call in self._open_calls]
         self._open_calls, self._n_in_batch = [], 0
         return results
+
+
+def _pieces(messages: Sequence[StoredMessage]) -> tuple[MessagePiece, ...]:
+    return tuple(MessagePiece(message, 0) for message in messages)
 
 
 def rendered(content: Content) -> list[Message]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -106,8 +107,8 @@ def _steps(session: Session, row: Row, budget: int, most_steps: int, cost: Cost)
     system = row.make(budget)
     try:
         steps = replay(session, planned, system, raw, cost, budget if row.is_switched else None)
-        written = system.n_summaries if isinstance(system, SessionSystem) else ""
-        print(f"{session.name[:40]} {budget} {row.name.strip()} {written}", file=sys.stderr)
+        written = Counter(each.kind for each in system.summaries()) if isinstance(system, SessionSystem) else {}
+        print(f"{session.name[:40]} {budget} {row.name.strip()} {dict(written)}", file=sys.stderr)
         return steps
     finally:
         system.close()

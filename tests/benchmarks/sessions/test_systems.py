@@ -16,8 +16,8 @@ SESSION = Session("made up", tuple(made_up_session()))
 ROWS = product_rows(VARIANTS, list(SCRIPTED))
 
 
-def played(row: Row) -> tuple[list[Step], dict[str, int]]:
-    """The steps, and how many summaries were written by kind."""
+def played(row: Row) -> tuple[list[Step], set[str]]:
+    """The steps, and the kinds of the summaries that were written."""
     cost = Cost(load_tokenizer("cl100k_base", vocabularies()).count)
     raw = row.setup.raw_budget(BUDGET)
     planned = plan(SESSION, raw, 0, cost)
@@ -26,7 +26,7 @@ def played(row: Row) -> tuple[list[Step], dict[str, int]]:
     assert isinstance(system, SessionSystem)
     try:
         steps = replay(SESSION, planned, system, raw, cost, BUDGET if row.is_switched else None)
-        return steps, system.n_summaries
+        return steps, {summary.kind for summary in system.summaries()}
     finally:
         system.close()
 
