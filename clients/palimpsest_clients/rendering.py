@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Final
 
@@ -36,13 +37,25 @@ def attachment_text(part: AttachmentPart) -> str:
     return f"{fence}{label}\n{part.text}{end}{fence}"
 
 
+_REMEMBERED_CHARS: Final = 4_096
+"""Of the arguments of a call: those of longer ones are read anew for every request."""
+
+
 def call_arguments(part: ToolCallPart) -> dict[str, Any]:
     """The arguments of the call as the object that every service demands, whatever the model wrote.
 
     Text that is no JSON object stays as text under one key, so that the model sees what it wrote.
     """
-    value = foreign_json.object_in(part.arguments)
-    return {"malformed_arguments": part.arguments} if value is None else value
+    text = part.arguments
+    value = _object_in(text) if len(text) <= _REMEMBERED_CHARS else foreign_json.object_in(text)
+    return {"malformed_arguments": text} if value is None else dict(value)
+
+
+@functools.lru_cache(maxsize=2_048)
+def _object_in(text: str) -> dict[str, Any] | None:
+    """Every request of a conversation holds the calls of the one before. Whoever gets the object changes nothing in
+    it."""
+    return foreign_json.object_in(text)
 
 
 def called(part: ToolCallPart | ToolResultPart) -> str:

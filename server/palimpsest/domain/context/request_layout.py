@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from palimpsest.domain.context.apportionment import apportion
 from palimpsest.domain.context.cut import Piece, SummaryPiece
@@ -134,7 +134,20 @@ def segments_of(
     if added > 0:
         weighted.append((Segment("overhead", 0, "added by the model's service", (), is_in_prefix=is_known), added))
     sizes = apportion(whole, [weight for _, weight in weighted])
-    return tuple(replace(segment, tokens=size) for (segment, _), size in zip(weighted, sizes, strict=True))
+    return tuple(_sized(segment, size) for (segment, _), size in zip(weighted, sizes, strict=True))
+
+
+def _sized(segment: Segment, tokens: int) -> Segment:
+    """As `replace` would, which takes ten times as long for each of some hundred segments of a request."""
+    return Segment(
+        segment.type,
+        tokens,
+        segment.reason,
+        segment.contents,
+        segment.message_ids,
+        segment.summary_id,
+        segment.is_in_prefix,
+    )
 
 
 def _weighted(piece: Piece, share: float, *, is_in_prefix: bool) -> list[tuple[Segment, float]]:

@@ -234,7 +234,9 @@ def _part(piece: Piece) -> Part:
     if isinstance(piece, SummaryPiece):
         return Part(piece.start, piece.end, piece.tokens, "summary")
     content = piece.message.content
-    kind = next((f"tool {result.name}" for result in content.results), content.role.value)
+    kind = content.role.value
+    if content.role is Role.TOOL:
+        kind = next((f"tool {result.name}" for result in content.results), kind)
     return Part(piece.start, piece.end, piece.tokens, kind)
 
 
