@@ -428,4 +428,32 @@ MUTANTS: Final = (
         "                pass\n",
         profile="minds",
     ),
+    # ------------------------------------------------------------------------------------------------ past requests
+    Mutant(
+        "a past request forgets where the model was asked to go on",
+        "domain/context/sent_request.py",
+        "tuple(each for each in live if each in behind)",
+        "()",
+        profile="answers",
+    ),
+    Mutant(
+        "a past request takes a preview for its message",
+        "domain/context/sent_request.py",
+        "ChangedEntry(piece.start, piece.preview is not None,",
+        "ChangedEntry(piece.start, False,",
+    ),
+    Mutant(
+        "a past request forgets what was told behind a message",
+        "services/context/requests.py",
+        "injection_ids=(*added.injection_ids, injection_id)",
+        "injection_ids=()",
+        profile="minds",
+    ),
+    Mutant(
+        "a past request is shown with purged rules in front",
+        "services/context/past_requests.py",
+        "    if cut is None or not cut.front:\n",
+        "    if cut is None:\n",
+        profile="minds",
+    ),
 )

@@ -21,6 +21,7 @@ from palimpsest.domain.turns.recovery import GO_ON, Resolution
 from palimpsest.services.context.past_requests import PastRequest, check_requests, past_request
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.storage.context import injections
 from palimpsest.storage.sql import execute
 from palimpsest.storage.turns import sent_requests
 from palimpsest.storage.turns.sent_requests import StepRecord
@@ -99,6 +100,17 @@ async def test_what_was_recalled_and_ruled_by_command(bench: Opener) -> None:
     await _ask(b, f"{QUESTION} Again.")
     assert told
     assert any(segment.type == "pins" for segment in b.provider.seen[-1].segments)
+    await _all_again(b)
+
+
+async def test_what_is_told_no_more_stands_in_the_requests_that_told_it(bench: Opener) -> None:
+    b = await with_something_to_recall(bench)
+    await b.store.run(lambda: execute("UPDATE summary SET text = 'They talked.'"))
+    await _ask(b, QUESTION)
+    await b.store.run(injections.end_recall, b.conversation_id)  # as a roll back elsewhere does
+    await _ask(b, "And what else?")
+    told = [any("Rosalind" in content.text for content in context.messages) for context in b.provider.seen[-2:]]
+    assert told == [True, False]
     await _all_again(b)
 
 

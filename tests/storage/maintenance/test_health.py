@@ -133,6 +133,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         "UPDATE cut SET blocks = '[1, 2]'; UPDATE summary SET end_message_id = 3 WHERE id = 1",
     ),
     "a row of nobody": ("references", "PRAGMA foreign_keys = 0; DELETE FROM conversation WHERE id = 'f'"),
+    "a request without its frame": (
+        "references",
+        "PRAGMA foreign_keys = 0; INSERT INTO sent_request VALUES (1, 'x', 0, '{}', 0, 0, 'auto', 1, 1, 1, 1, 'y')",
+    ),
     "another table": ("schema", "CREATE TABLE foreign_thing (x)"),
     "another column": ("schema", "ALTER TABLE pin ADD COLUMN colour TEXT"),
     "another message in the index": (
@@ -167,6 +171,7 @@ async def test_a_damaged_file_is_a_problem_and_nothing_is_written(directory: Pat
 LEFTOVERS: dict[str, str] = {
     "token counts": "PRAGMA foreign_keys = 0; INSERT INTO token_count VALUES (999, 'bytes', 1)",
     "previews": "INSERT INTO preview VALUES ('c', 55, 1, '{}')",
+    "frames": "INSERT INTO frame VALUES ('a digest', '{}')",
     "search": "INSERT INTO message_search (message_search) VALUES ('delete-all')",
 }
 

@@ -25,6 +25,7 @@ _MENDED_BY: Final = {
     "token counts": "leftovers",
     "previews": "leftovers",
     "injections": "leftovers",
+    "frames": "leftovers",
     "search": "search",
 }
 """The repair for each check whose problems can be repaired."""
