@@ -23,6 +23,7 @@ from palimpsest.domain.context.notebook.evidence import (
     prose_and_code,
     sentences_of,
     squeeze,
+    tool_label,
 )
 from palimpsest.domain.context.notebook.fragments import DECLARES, Fragment, Kind, best_of, pieces_of
 from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_words, names_in
@@ -173,7 +174,7 @@ class Reader:
                 fragments.append(outcome)
             fragments += self._lines(best_of(pieces_of(result.text)))
         answers, path = (calls[0].message_id, calls[0].path) if calls else (None, "")
-        head = "" if calls else ", ".join(result.name for result in results)
+        head = "" if calls else ", ".join(tool_label(result.name) for result in results)
         tokens = self.count(head) + _FRAME_TOKENS
         return Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, (), tokens, path, answers), found
 
@@ -210,20 +211,20 @@ class Reader:
 
 def _head(call: ToolCallPart) -> tuple[str, str, bool]:
     """What a call is called by, the path that it is about, and whether it runs a command."""
-    arguments = arguments_of(call)
+    arguments, name = arguments_of(call), tool_label(call.name)
     command = command_in(arguments)
     if not arguments and call.arguments.strip() not in ("", "{}"):
         command = call.arguments.strip()
         if "\n" in command:  # a text that was given to the tool, such as an edit, and no command
-            return f"{call.name}: {_clip(' '.join(command[:_PROSE_CHARS].split()), _TEXT_CHARS)}", "", True
+            return f"{name}: {_clip(' '.join(command[:_PROSE_CHARS].split()), _TEXT_CHARS)}", "", True
     if command:
         plain = _CHANGED_FOLDER.sub("", " ".join(command[:_PROSE_CHARS].split()), count=1)
-        return f"{call.name}: {_clip(plain, _HEAD_CHARS)}", "", True
-    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
-    target = next((texts[name] for name in _TARGETS if texts.get(name)), "")
+        return f"{name}: {_clip(plain, _HEAD_CHARS)}", "", True
+    texts = {key: value for key, value in arguments.items() if isinstance(value, str)}
+    target = next((texts[key] for key in _TARGETS if texts.get(key)), "")
     first = target or next(iter(texts.values()), "")
     shown = _clip(" ".join(first[:_PROSE_CHARS].split()), _PATH_CHARS if target else _VALUE_CHARS)
-    return f"{call.name} {shown}".strip(), shown if "/" in target and shown == target else "", False
+    return f"{name} {shown}".strip(), shown if "/" in target and shown == target else "", False
 
 
 def _values(call: ToolCallPart) -> list[str]:

@@ -61,6 +61,11 @@ def squeeze(text: str) -> str:
     return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
 
 
+def tool_label(name: str) -> str:
+    """A tool's name comes from a model: only what names are made of may stand in a heading, or in a page."""
+    return re.sub(r"[^\w.:-]", "_", name)[:80]
+
+
 def arguments_of(call: ToolCallPart) -> Mapping[str, object]:
     """By name; empty where they are no JSON object."""
     return foreign_json.object_in(call.arguments) or {}

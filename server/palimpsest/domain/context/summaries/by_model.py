@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece
-from palimpsest.domain.context.notebook.evidence import arguments_of
+from palimpsest.domain.context.notebook.evidence import arguments_of, tool_label
 from palimpsest.domain.context.previews import shorten_text
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING
 from palimpsest.domain.context.tokens import CountText, count_bytes
@@ -168,20 +168,15 @@ def _labelled(part: Part, role: Role, message_id: MessageId, part_tokens: int) -
         case AttachmentPart():
             return [(f"{role.value} attached", f"{part.label}\n{_shorten(part.text, message_id, part_tokens)}")]
         case ToolCallPart():
-            return [(f"call of {_label(part.name)}", _shorten(part.arguments, message_id, part_tokens))]
+            return [(f"call of {tool_label(part.name)}", _shorten(part.arguments, message_id, part_tokens))]
         case ToolResultPart():
             outcome = "error" if part.is_error else "result"
-            return [(f"{outcome} of {_label(part.name)}", _shorten(part.text, message_id, part_tokens))]
+            return [(f"{outcome} of {tool_label(part.name)}", _shorten(part.text, message_id, part_tokens))]
         case ReasoningPart() | OpaquePart():
             # They belong to the model family they came from.
             return []
         case _:
             assert_never(part)
-
-
-def _label(name: str) -> str:
-    """A tool's name comes from a model: only what names are made of may stand in a heading."""
-    return re.sub(r"[^\w.:-]", "_", name)[:80]
 
 
 def _shorten(text: str, message_id: MessageId, cap_tokens: int) -> str:
