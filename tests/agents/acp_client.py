@@ -21,7 +21,7 @@ WAIT_S = 60.0
 
 @dataclass
 class Client:
-    """What an editor shows: every update, in the order it came."""
+    """An editor's view: every update, in the order of arrival."""
 
     updates: list[Any] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)

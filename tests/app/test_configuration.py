@@ -1,4 +1,4 @@
-"""What people write comes out as settings, the nearer place winning, or as sentences that name everything wrong."""
+"""Written settings are loaded, the nearer place winning, or refused with sentences that name every mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder has settings whatever lies in it and whatever an editor sends; what does not count is told."""
+"""A folder has settings whatever it holds and whatever an editor sends; notes name what is ignored."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 class Clone:
-    """What a fresh clone needs to set itself up, in a folder with a blank in its name."""
+    """A fresh clone with everything it needs to set itself up, in a folder with a blank in its name."""
 
     def __init__(self, parent: Path) -> None:
         self.path = parent / "a clone"

@@ -55,7 +55,7 @@ def context(
 
 @dataclass
 class Answer:
-    """What came out of one stream, and in which way it ended."""
+    """The events of one stream, and how it ended."""
 
     events: list[StreamEvent] = field(default_factory=list)
     error: ProviderError | None = None

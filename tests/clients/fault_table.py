@@ -62,7 +62,7 @@ BUILD: Mapping[str, Callable[[str, RetryPolicy], Client]] = {wire: partial(_buil
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What became of one call."""
+    """The outcome of one call."""
 
     kind: ErrorKind
     is_retried: bool

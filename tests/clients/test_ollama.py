@@ -1,4 +1,4 @@
-"""The Ollama client never lets the server shorten a request, and reads its lines whatever stands in them."""
+"""The Ollama client never lets the server shorten a request, and reads its lines whatever they hold."""
 
 from __future__ import annotations
 

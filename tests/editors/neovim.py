@@ -77,7 +77,7 @@ class HeldModels(FakeModels):
 
 
 class Orders:
-    """What the Lua side may ask for: `script JSON`, `hold N`, `let-go`, `kill-server`, and `tell NAME` for `told`."""
+    """The orders that the Lua side may give: `script JSON`, `hold N`, `let-go`, `kill-server`, and `tell NAME` for `told`."""
 
     def __init__(self, fake: HeldModels, process: asyncio.subprocess.Process) -> None:
         self._fake = fake
@@ -115,7 +115,7 @@ class Session:
         self.orders = orders
 
     async def passes(self) -> str:
-        """What the checks said; fails with all of it when one did not hold."""
+        """Returns the output of the checks; fails with all of it when a check fails."""
         said = bytearray()
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -143,7 +143,7 @@ class Session:
 
 
 def environment(directory: Path, fake: HeldModels | None, **more: str) -> dict[str, str]:
-    """Of Neovim, and so of its server. Without a fake the offline provider answers."""
+    """The environment of Neovim and of its server. Without a fake the offline provider answers."""
     model: Mapping[str, str] = {}
     if fake is not None:
         model = {

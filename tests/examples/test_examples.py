@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def run(example: str, folder: Path, text: str, fake: FakeProvider) -> str:
-    """What the example prints. It must end well."""
+    """Returns the output of the example, which must exit with 0."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(
         sys.executable,

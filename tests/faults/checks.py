@@ -238,7 +238,7 @@ def _check_against_deltas(name: str, deltas: Sequence[dict[str, Any]], steps: Se
 
 
 def _steps_shown(deltas: Sequence[dict[str, Any]]) -> list[_Shown]:
-    """What came of each model call; a step without a word, call or end is none."""
+    """The outcome of each model call; a step without a word, call or end does not count."""
     steps: list[_Shown] = []
     for delta in deltas:
         kind, text = delta["type"], delta.get("text", "")

@@ -65,7 +65,7 @@ class Server:
         return code
 
     async def leave(self) -> int:
-        """As an editor ends it."""
+        """Ends the session like an editor."""
         await self.editor.client.request("shutdown", timeout_s=TURN_S)
         self.editor.client.notify("exit")
         return await self.ended()

@@ -127,7 +127,7 @@ def _put_under_store(faults: _Faults) -> None:
     connection = _connections(faults)
 
     class Database(peewee.SqliteDatabase):
-        """As the store asks for it; the one that writes gets our connections."""
+        """The store's database; the one that writes gets our connections."""
 
         def __init__(self, database: str, **options: Any) -> None:
             if "uri" not in options:

@@ -18,7 +18,7 @@ from tests.lsp.rawlsp import Message, Request
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a trial found. A promise that did not hold raises `Broken`."""
+    """The result of a trial. A broken promise raises `Broken`."""
 
     was_reached: bool
     """Whether the fault came at all: the trial may have been over before."""
@@ -185,6 +185,6 @@ def verdict_of(seen: Seen) -> str:
 
 
 def sentence_of(seen: Seen) -> str:
-    """What its editor was told about how it ended."""
+    """The sentence in which the editor learned how it ended."""
     answer = seen.answer or {}
     return f"{verdict_of(seen)} ({answer.get('error', {}).get('message', 'no error')})"

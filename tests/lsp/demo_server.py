@@ -60,7 +60,7 @@ class ChatDelta(Wire):
 
 @attrs.frozen
 class ChatResult(Wire):
-    """What was streamed."""
+    """The text that was streamed."""
 
     text: str
     """All of it."""
@@ -90,7 +90,7 @@ class AnyParams(Wire):
 
 @attrs.frozen
 class Picked(Wire):
-    """What the editor chose."""
+    """The choice of the editor."""
 
     name: str
     """The name of it."""

@@ -137,7 +137,7 @@ def _is_ours(task: asyncio.Task[object]) -> bool:
 
 @functools.cache
 def _vocabularies() -> Path:
-    """Where vocabularies are unpacked, once for all tests of this process."""
+    """The folder of unpacked vocabularies, one for all tests of this process."""
     folder = tempfile.TemporaryDirectory(prefix="palimpsest-vocabularies-")
     _kept.append(folder)
     return Path(folder.name)
@@ -149,7 +149,7 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 @contextlib.contextmanager
 def _logged_to(client: RawClient) -> Iterator[None]:
-    """What a server in a process of its own would write on stderr."""
+    """The text that a server in a process of its own would write on stderr."""
 
     class Log(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -40,7 +40,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 class Writer(Protocol):
-    """What is used of an asyncio.StreamWriter."""
+    """The part of an asyncio.StreamWriter that the client uses."""
 
     def write(self, data: bytes) -> None: ...
 

@@ -1,4 +1,4 @@
-"""A key counts as soon as it is set, wherever it comes from, and stands in nothing that the server writes or says.
+"""A key counts as soon as it is set, wherever it comes from, and is in nothing that the server writes or says.
 
 A real server runs with its log at DEBUG. Its services fail in every way they know, and quote the key as they do.
 """

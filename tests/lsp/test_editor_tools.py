@@ -58,7 +58,7 @@ class Desk:
         self.fake.script += [Reply(text="", calls=(Call("c1", name, json.dumps(arguments)),)), Reply(text="Done.")]
 
     def told(self) -> str:
-        """What the model was told of its last call."""
+        """The result of the model's last call."""
         message = self.fake.requests[-1].body["messages"][-1]
         assert message["role"] == "tool"
         text: str = message["content"]

@@ -135,7 +135,7 @@ async def test_a_module_that_could_not_be_read_is_read_for_the_next_one(
 
 
 class Recording(Feature):
-    """Writes down when it is told of what."""
+    """A feature that records which hook is called when."""
 
     def __init__(self, server: PalimpsestServer, name: str, heard: list[tuple[str, str]]) -> None:
         super().__init__(server)
@@ -199,7 +199,7 @@ def test_looking_up_a_part_finds_the_same_one_each_time(server: PalimpsestServer
 
 
 class Folder:
-    """As much of an open folder as parts use."""
+    """The part of an open folder that features use."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""Who has to show a token and has not is heard for a megabyte and no longer."""
+"""A connection that must show a token and does not is read for a megabyte and no longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A count agrees with its noun, and a slip is told from another word."""
+"""A count agrees with its noun, and a typing slip differs from another word."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class RandomMessages:
         return self._shuffled({"jsonrpc": "2.0", "method": name} | self._params()), []
 
     def _cancel(self) -> tuple[Any, list[str]]:
-        """Of a request that may still be running: it is answered once all the same."""
+        """Cancels a request that may still run; it is answered once all the same."""
         message_id = self.random.choice(self._recent or [0])
         return {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": message_id}}, []
 

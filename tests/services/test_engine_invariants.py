@@ -144,7 +144,7 @@ class World:
             await pinning.withdraw(self.b.conversation_id, str(self.chance.choice(rules.whole.open_entries()).id))
 
     async def export(self) -> None:
-        """What is exported is what is there."""
+        """The export holds the conversation as it is."""
         transfers = Transfers(self.b.session.conversations)
         text = (await transfers.export(self.b.conversation_id)).text
         assert (await transfers.import_text(text)).outcome is Outcome.PRESENT

@@ -41,7 +41,7 @@ OVERLOADED = ProviderError(ErrorKind.OVERLOADED, "The model is overloaded.")
 
 
 async def talk(bench: Opener) -> Bench:
-    """Three exchanges, the first of which stands as a summary; the last answer broke off."""
+    """Three exchanges: the first is a summary, and the answer of the last broke off."""
     b = await bench([*(says(f"Answer {n}. {LONG}") for n in range(2)), [TextDelta("half"), OVERLOADED]], window=32_000)
     for number in range(3):
         await b.ask(f"Question {number}. {LONG}", f"turn {number}")
@@ -64,7 +64,7 @@ async def expand(b: Bench) -> object:
 
 
 async def give_way(b: Bench) -> object:
-    """What was expanded goes back, because no other cut makes room."""
+    """An expanded summary is taken back, because no other cut makes room."""
     await expand(b)
     async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as context:
         await (await b.session.contexts.compactor(context.state)).to_the_least(context, 20_000)
@@ -93,7 +93,7 @@ async def freed(b: Bench) -> None:
 
 
 async def check_in_step(b: Bench) -> None:
-    """What is held in memory is what a fresh load finds, and holds nothing hidden."""
+    """The state in memory equals a fresh load and holds nothing hidden."""
     page = await b.session.conversations.read(b.conversation_id, None, 1000)
     held = await b.session.contexts.state(b.conversation_id)
     assert is_partition(held.pieces, held.n_messages, page.hidden)

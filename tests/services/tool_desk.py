@@ -41,7 +41,7 @@ class ToolDesk(Bench):
     editor: TurnsEditor
 
     def results(self) -> list[tuple[str, bool]]:
-        """The results that stand in the last request, oldest first: text, and whether the call failed."""
+        """The results in the last request, oldest first: text, and whether the call failed."""
         messages = self.provider.seen[-1].messages
         return [(part.text, part.is_error) for message in messages for part in message.results]
 

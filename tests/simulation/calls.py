@@ -164,7 +164,7 @@ class Calls:
         return any(each.folder.trust.is_trusted for each in self._sessions())
 
     def _sessions(self) -> list[FolderSession]:
-        """Of the server whose code runs, also one that is being closed."""
+        """The sessions of the server whose code runs, also of one that is closing."""
         node = NODE.get(None)
         return [session for server in self.world.servers if server.node is node for session in server.sessions]
 
@@ -231,7 +231,7 @@ def key_of(program: Program) -> str:
 
 
 def _described(tool: str, words: list[str]) -> str:
-    """As users are told what a rule covers."""
+    """The description of a rule's scope that users see."""
     if tool == "run_command":
         return _BEGINNING + shlex.join(words[1:])
     return f"edits of {words[0]}" if tool == "propose_edit" else f"every call of {tool}"

@@ -287,7 +287,7 @@ def _with(text: str, edits: list[Any]) -> str:
 
 
 def _policy(world: World, kind: int) -> Policy:
-    """What the desk does not answer itself."""
+    """The answer to a request that the desk does not handle itself."""
     otherwise = policy(world, kind)
 
     def reply(method: str, params: Any) -> tuple[float, Reply]:

@@ -13,7 +13,7 @@ _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "COMMIT", "WITH")
 
 @dataclass(slots=True)
 class Disk:
-    """Of the machine all servers run on."""
+    """The disk of the machine on which all servers run."""
 
     n_until: int = 0
     """Statements that still succeed."""

@@ -107,7 +107,7 @@ class Document:
         return {"line": self.text.count("\n", 0, offset), "character": self._units(self.text[start:offset])}
 
     def offset(self, position: Message) -> int:
-        """As an editor that is lenient with what lies beyond an end."""
+        """The offset of a position, lenient like an editor with positions beyond an end."""
         lines = self.text.split("\n")
         if position["line"] >= len(lines):
             return len(self.text)
@@ -150,7 +150,7 @@ class Document:
             self.typed[word] = True
 
     def apply(self, params: Any) -> Message:
-        """What the editor makes of an edit of the server, when it comes to it."""
+        """Applies an edit of the server, once the editor gets to it."""
         self._n_asked += 1
         refused = {"result": {"applied": self.habit.lies}}
         if not self.is_open:

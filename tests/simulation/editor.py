@@ -44,7 +44,7 @@ def pieces_of(data: bytes, number: int) -> list[bytes]:
 
 @dataclass(eq=False, slots=True)
 class ToServer:
-    """What the server reads."""
+    """The stream that the server reads."""
 
     world: World
     server: Server
@@ -65,7 +65,7 @@ class ToServer:
 
 @dataclass(eq=False, slots=True)
 class ToEditor:
-    """What the editor reads: a `palimpsest.lsp.runtime.transport.Writer`."""
+    """The stream that the editor reads: a `palimpsest.lsp.runtime.transport.Writer`."""
 
     editor: Editor
     n_sent: int = 0

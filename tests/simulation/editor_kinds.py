@@ -43,7 +43,7 @@ def options(v: random.Random, world: World) -> Any:
 
 
 def policy(world: World, kind: int) -> Policy:
-    """What the editor answers, and its user."""
+    """The answer of the editor or of its user."""
     n_asked = [0]
 
     def reply(method: str, params: Any) -> tuple[float, Reply]:

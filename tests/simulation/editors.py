@@ -41,7 +41,7 @@ class Editors:
             shutil.copy(template, directory / DATABASE_NAME)
 
     def ask(self, query: str, *of: object) -> list[tuple[Any, ...]]:
-        """Of the store, in a context of no server."""
+        """Reads the store outside of every server."""
         uri = f"{(self.world.directory / DATABASE_NAME).as_uri()}?mode=ro"
         with contextlib.closing(Context().run(sqlite3.connect, uri, uri=True)) as database:
             return database.execute(query, of).fetchall()

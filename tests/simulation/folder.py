@@ -61,7 +61,7 @@ class Events:
 
 @dataclass(eq=False, slots=True)
 class Files:
-    """Of a world's folder."""
+    """The files of a world's folder."""
 
     world: World
     listening: list[Events] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Files:
     # -------------------------------------------------------------------------------------------------- what is made
 
     def name(self) -> int:
-        """Each is given out once, so that every line stands for itself."""
+        """A new name each time, so that every line is unique."""
         self._n_names += 1
         return 100 + self._n_names
 
@@ -234,7 +234,7 @@ class Files:
         return FileEvent((str(self.place(path)),), False)
 
     def _happened(self, events: Iterable[FileEvent], v: random.Random) -> None:
-        """Whoever watches is told, mostly."""
+        """Tells the watchers, most of the time."""
         self.changed = True
         told = list(events)
         for each in self.listening:

@@ -29,7 +29,7 @@ _PACKAGES = ("services", "storage", "lsp")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one seed showed."""
+    """The result of one seed."""
 
     seed: int
     n_ops: int
@@ -41,7 +41,7 @@ class Run:
 
 @dataclass(slots=True)
 class Tally:
-    """Of all seeds so far."""
+    """The counts of all seeds so far."""
 
     n_seeds: int = 0
     n_ops: int = 0

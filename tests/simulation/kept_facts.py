@@ -36,7 +36,7 @@ class _Forgotten:
 
 @dataclass(eq=False, slots=True)
 class KeptFacts:
-    """What is known of a world's facts beside its store."""
+    """The record of what a run did to facts, beside the store."""
 
     world: World
     taken: set[FactId] = field(default_factory=set)
@@ -85,7 +85,7 @@ class KeptFacts:
             self.world.do(server, self._look_at_server(server, oracle))
 
     def _wait(self, seconds: float) -> None:
-        """Until whoever looks at files now and then has looked."""
+        """Waits for the periodic look at files."""
         end_s = self.world.loop.now_s + seconds
         while self.world.loop.now_s < end_s and self.world.loop.step():
             pass
@@ -212,7 +212,7 @@ class KeptFacts:
 
 
 def _lines(text: str, start: int | None, end: int | None) -> list[str]:
-    """What stands there; of a whole file nothing that is compared."""
+    """The lines at a place that are not empty; none for a whole file, which is not compared."""
     return [] if start is None or end is None else [each for each in lines_of(text)[start - 1 : end] if each]
 
 

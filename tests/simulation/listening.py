@@ -37,7 +37,7 @@ class Listening(logging.Handler):
 
 
 def place_of(error: BaseException) -> str:
-    """Where it was raised."""
+    """The place where an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
 

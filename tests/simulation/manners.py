@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(eq=False)
 class Manners:
-    """Of one connection."""
+    """The manners of one connection."""
 
     world: World
     hears_changes: bool = False

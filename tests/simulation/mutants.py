@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A text that occurs once in a file of the product, and what stands there instead."""
+    """A text that occurs once in a file of the product, and the text that replaces it."""
 
     name: str
     file: str

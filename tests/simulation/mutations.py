@@ -32,7 +32,7 @@ _LONGEST_S: Final = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What the seeds showed of a mutant."""
+    """The result of the seeds for a mutant."""
 
     names: tuple[str, ...]
     """Of the problems of the first seed that showed any; empty: none did."""
@@ -42,7 +42,7 @@ class Sighting:
 
 
 def mutated(mutant: Mutant, source: str) -> str:
-    """The file's text with the wrong in it. Raises ValueError where what it replaces does not stand there once."""
+    """The file's text with the mutation. Raises ValueError unless the replaced text occurs exactly once."""
     for before, after in ((mutant.before, mutant.after), *([mutant.also] if mutant.also else [])):
         if source.count(before) != 1:
             raise ValueError(f"{mutant.file} holds {source.count(before)} times: {before!r}")
@@ -81,7 +81,7 @@ def try_out(mutant: Mutant, n_seeds: int) -> Sighting:
 
 
 def _seek(server: Path, seeds: range, mutant: Mutant) -> Sighting:
-    """As `seek`, in a process that takes the product's package from that folder."""
+    """The same as `seek`, in a process that imports the product from that folder."""
     path = os.pathsep.join(map(str, (server, ROOT / "clients", ROOT)))
     command = [sys.executable, "-m", "tests.simulation.mutations", "--seek", f"{seeds.start}..{seeds.stop}"]
     command += ["--profile", mutant.profile] if mutant.profile else []

@@ -30,7 +30,7 @@ class Op:
     """Of the operation in the list it was drawn in: its words and its script depend on that only."""
 
     def chance(self, of: str = "") -> random.Random:
-        """The same choices wherever the operation stands."""
+        """Random choices by the numbers of the operation, wherever it is in the list."""
         return random.Random(f"{of} {self.a} {self.b}")
 
 

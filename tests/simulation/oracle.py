@@ -42,7 +42,7 @@ _FINAL = tuple(state.value for state in FINAL_STATES)
 
 @dataclass(slots=True)
 class Oracle:
-    """Of one world."""
+    """The oracle of one world."""
 
     world: World
     view: StoreView = field(init=False)

@@ -41,7 +41,7 @@ def sent(world: World, view: StoreView, context: PreparedContext) -> None:
 
 
 def _digest(context: PreparedContext) -> str:
-    """As the documents define it."""
+    """The digest, as the documents define it."""
     tools = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in context.tools]
     values: list[Any] = [{"system": context.system}, {"tools": tools}, *(each.to_json() for each in context.messages)]
     texts = [json.dumps(each, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n" for each in values]

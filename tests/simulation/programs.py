@@ -27,7 +27,7 @@ _TERM, _KILL = 15, 9
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a program does."""
+    """The actions of a program."""
 
     acts: tuple[tuple[float, str, Any], ...]
     """Each with the seconds before it: `write` bytes, `fork` something that stays, `exit` with a status, `vanish` with
@@ -249,7 +249,7 @@ class Program:
         self.pipes[0].lose()
 
     def close(self) -> None:
-        """Of the transport: the pipes are closed, and a warden that lives is killed."""
+        """Closes the pipes of the transport and kills a living warden."""
         for pipe in self.pipes.values():
             self.tell_server(pipe.lose)
         if not self.is_warden_over:
@@ -263,7 +263,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """What a server writes to a warden."""
+    """The stream that a server writes to a warden."""
 
     program: Program
 

@@ -21,7 +21,7 @@ _PROBE: Final = 9_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     problems: tuple[tuple[str, str], ...]
     """A short name, and what was seen."""

@@ -144,7 +144,7 @@ class SimThread:
         return future
 
     def end(self, last: Callable[[], object]) -> None:
-        """All at once, as whoever ends a thread waits for it on another one."""
+        """Carries out the calls that are left, and then `last`; a real caller waits for them on another thread."""
         while self._lane.calls:
             call = self._lane.calls.popleft()
             call.carry_out()
@@ -218,7 +218,7 @@ class SimLoop(asyncio.BaseEventLoop):
     async def _make_subprocess_transport(
         self, protocol: Any, args: Any, shell: object, *_: object, **options: Any
     ) -> Any:
-        """As asyncio's own: who is cancelled before the pipes are connected leaves no program behind."""
+        """The same as asyncio's own: a cancel before the pipes are connected leaves no program behind."""
         transport, connected = self.start_program(protocol, tuple(args), options), self.create_future()
         self.call_soon(_set, connected)
         try:

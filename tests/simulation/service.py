@@ -27,7 +27,7 @@ Reply = list[StreamEvent | Exception | float]
 
 
 def raw_tokens(context: PreparedContext) -> int:
-    """Of a request, counted anew."""
+    """The raw tokens of a request, counted anew."""
     return (
         count_bytes(context.system)
         + MESSAGE_OVERHEAD
@@ -38,7 +38,7 @@ def raw_tokens(context: PreparedContext) -> int:
 
 @dataclass(slots=True)
 class Service:
-    """Of one provider, for all servers."""
+    """The service of one provider, for all servers."""
 
     truth: float
     """What it counts, for a raw token."""

@@ -101,7 +101,7 @@ class StoreView:
         return any(start <= at < end for start, end in self.hidden.get(conversation_id, ()))
 
     def purged_words(self) -> frozenset[str]:
-        """That only messages hold which are purged."""
+        """The words that only purged messages hold."""
         purged = [row for row in self.rows.values() if row.is_purged]
         return words_of(purged) - words_of(row for row in self.rows.values() if not row.is_purged) if purged else NONE
 
@@ -134,7 +134,7 @@ class StoreView:
         return found
 
     def words_out_of_sight(self) -> frozenset[str]:
-        """That only messages hold which every conversation hides that has them."""
+        """The words that only messages hold which every conversation with them hides."""
         if not any(self.hidden.values()):
             return NONE
         has = [(each, row) for each in self.parents for row in self.messages_of(each)]
@@ -142,12 +142,12 @@ class StoreView:
         return words_of(row for _, row in has) - words_of(shown)
 
     def verified_words(self) -> frozenset[str]:
-        """Of facts that a person said to hold, wherever they had come from."""
+        """The words of facts that a person confirmed, wherever they came from."""
         said = self.ask("SELECT content FROM fact WHERE verified_at IS NOT NULL")
         return frozenset(word for (content,) in said for word in WORD.findall(content))
 
     def table_of(self, word: str) -> str:
-        """Where a word stands, as far as SQLite shows it."""
+        """The table that holds a word, as far as SQLite shows it."""
         for (name,) in self.ask("SELECT name FROM sqlite_master WHERE type = 'table'"):
             with contextlib.suppress(sqlite3.Error):
                 if any(word in str(row) for row in self.ask(f"SELECT * FROM {name}")):

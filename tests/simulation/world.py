@@ -110,7 +110,7 @@ class NoEvents:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Of a store by a server."""
+    """The opening of a store by a server."""
 
     began_at: int
     """The step."""
@@ -138,7 +138,7 @@ class Server:
 
     @property
     def session(self) -> FolderSession | None:
-        """Of the folder, where it is open."""
+        """The session of the folder, where it is open."""
         opening = self.folders._sessions.get(self.root)
         if opening is None or not opening.done() or opening.cancelled() or opening.exception() is not None:
             return None
@@ -208,7 +208,7 @@ class World:
     _parts: dict[type, Any] = field(default_factory=dict)
 
     def part(self, kind: Callable[[World], S]) -> S:
-        """What an area of operations keeps of this run; made when it is first asked for."""
+        """The state of an area of operations in this run, made at its first use."""
         key: Any = kind
         if key not in self._parts:
             self._parts[key] = kind(self)
@@ -225,7 +225,7 @@ class World:
 
     @property
     def directory(self) -> Path:
-        """Of the store."""
+        """The directory of the store."""
         return store_directory(BASE / "data" / "folders", self.root)
 
     # ---------------------------------------------------------------------------------------------------------- servers

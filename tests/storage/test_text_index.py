@@ -15,7 +15,7 @@ IDENTITY = (1, 2, 3)
 
 
 def index_of(**files: str) -> TextIndex:
-    """`a_py` stands for `a.py`."""
+    """`a_py` means `a.py`."""
     index = TextIndex()
     for name, text in files.items():
         index.put(name.replace("_", "."), IDENTITY, text)

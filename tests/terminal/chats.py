@@ -170,7 +170,7 @@ class Terminal:
 
     @property
     def rest(self) -> str:
-        """What was read behind the last match, as sent."""
+        """The output behind the last match, as sent."""
         return self._raw[self.seen :]
 
     def _read(self, deadline: float) -> bool:
@@ -190,12 +190,12 @@ class Terminal:
 
 
 def left_standing(raw: str) -> list[str]:
-    """The lines as they stand in the end: of a line that was rewritten in place, what was written last."""
+    """The lines as they are in the end: a line that was rewritten in place has its last text."""
     return [line.rsplit("\r", 1)[-1] for line in _CONTROLS.sub("", raw).split("\r\n")]
 
 
 def _find(raw: str, start: int, text: str) -> int | None:
-    """Where `text` ends in the raw output; control sequences between its characters do not count."""
+    """The offset at which `text` ends in the raw output; control sequences between its characters do not count."""
     gap = r"(?:\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>])*"
     match = re.compile(gap.join(map(re.escape, text))).search(raw, start)
     return match.end() if match else None

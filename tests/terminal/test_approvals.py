@@ -1,4 +1,4 @@
-"""Who talks to the model at a terminal is asked there what a tool may do. Through pipes nobody is, and so it is no."""
+"""A user at a terminal is asked there what a tool may do. Through pipes nobody is asked, so the answer is no."""
 
 from __future__ import annotations
 

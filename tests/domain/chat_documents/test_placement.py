@@ -113,7 +113,7 @@ class Typist:
         return True
 
     def tell(self) -> list[Change]:
-        """What happened since it told the last time."""
+        """Tells the changes since the last time."""
         untold, self.untold = self.untold, []
         before, self.told = self.told, self.text
         if self.manner is Manner.WHOLE and untold:

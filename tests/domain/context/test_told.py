@@ -1,4 +1,4 @@
-"""What a context tells: whole sentences, wherever a page or a message has them, and no half ones."""
+"""The texts that a context tells: whole sentences, wherever a page or a message has them, and no half ones."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ async def state_of(b: Bench) -> ContextState:
 
 
 def fresh(b: Bench) -> Notebooks:
-    """As after a restart."""
+    """A state loaded anew, like after a restart."""
     return Notebooks(b.store, b.session.contexts.background)
 
 

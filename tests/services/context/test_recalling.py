@@ -29,7 +29,7 @@ QUESTION = "What is the pump of the greenhouse called?"
 
 
 async def with_something_to_recall(bench: Opener, window: int = 8_000) -> Bench:
-    """A conversation whose first messages stand in a summary that does not say what they said."""
+    """A conversation whose first messages are in a summary that leaves their words out."""
     b = await bench([], window=window, reserve=1_000, recalls=True)
     b.provider.replies = [says("I see.")] + [says(f"Answer {n}.") for n in range(6)]
     await b.ask(SECRET, "first")
@@ -46,7 +46,7 @@ async def with_something_to_recall(bench: Opener, window: int = 8_000) -> Bench:
 
 
 def injections(b: Bench) -> list[str]:
-    """Of the newest request, by message."""
+    """The injections in the newest request, by message."""
     return [text for content in b.provider.seen[-1].messages for text in content.text.split(HEAD)[1:]]
 
 

@@ -25,12 +25,12 @@ async def filled(bench: Opener, n_messages: int) -> Bench:
 
 
 def forget_all_but(b: Bench, message_id: int) -> None:
-    """As if one message only had been found to rule: who looks again finds the others, who remembers does not."""
+    """Stores that only one message sets a rule: a new reading finds the others, a remembered one does not."""
     RuleMark.update(message_ids=f"[{message_id}]").where(RuleMark.conversation == b.conversation_id).execute()
 
 
 async def rules_of(b: Bench, conversation_id: ConversationId) -> list[str]:
-    """As they are after a reload."""
+    """The open rules after a reload."""
     b.session.contexts.forget(conversation_id)
     rules = await read_rules(b.store, await b.session.contexts.state(conversation_id))
     return [entry.text for entry in rules.kept.open_entries()]

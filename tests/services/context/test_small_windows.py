@@ -68,7 +68,7 @@ SCHEMA = ToolSchema("read_file", "Reads a file, or some of it. " * 130, {"type":
 
 @dataclass
 class Tool:
-    """As much as the tools of a folder take in every request."""
+    """A tool whose declaration is as large as all tools of a folder."""
 
     schema: ToolSchema = SCHEMA
     is_read_only: bool = True

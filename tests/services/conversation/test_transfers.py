@@ -105,7 +105,7 @@ def of(b: Bench) -> Transfers:
 
 
 async def shown(b: Bench, conversation_id: ConversationId) -> list[object]:
-    """What a request would be made of."""
+    """The contents that a request would hold."""
     state = await b.session.contexts.state(conversation_id)
     return [(piece.start, piece.end, piece.content) for piece in state.pieces]
 

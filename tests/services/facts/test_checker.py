@@ -32,7 +32,7 @@ def text(number: int) -> str:
 
 
 def filled(root: Path, n_files: int) -> list[Link]:
-    """Links to a function of each of so many files, which stand there as they were tied to."""
+    """Links to a function in each of `n_files` files, which hold what the links are tied to."""
     links = []
     for number in range(n_files):
         path = f"part_{number}.py"

@@ -28,7 +28,7 @@ KINDS: list[Callable[[Take], FolderEvents]] = [ObserverEvents, *([InotifyEvents]
 
 @dataclass
 class Told:
-    """What a watcher has told, so that a test can wait for it."""
+    """The paths that a watcher reports, for which a test can wait."""
 
     paths: asyncio.Queue[set[str]] = field(default_factory=asyncio.Queue)
 
@@ -40,7 +40,7 @@ class Told:
             self.paths.get_nowait()
 
     async def hears(self, *wanted: str) -> bool:
-        """Whether every one of these paths is told before too long."""
+        """Whether the watcher reports all of these paths in time."""
         missing = set(wanted)
         with contextlib.suppress(TimeoutError):
             while missing:

@@ -114,7 +114,7 @@ async def test_what_another_server_changes_is_told_and_what_it_only_reads_is_not
 
 
 async def test_a_turn_of_this_server_that_has_just_begun_is_followed_to_its_end(bench: Opener) -> None:
-    """Whoever asks may see it in the store before it is among the running ones."""
+    """A caller may see the turn in the store before it is among the running ones."""
     may_go_on = asyncio.Event()
     b = await bench([[TextDelta("one "), may_go_on, TextDelta("two")]])
     running = await start(b)

@@ -31,7 +31,7 @@ DOWN = ProviderError(ErrorKind.NETWORK, "p could not be reached.")
 
 
 def kept(file: Path) -> dict[str, Any]:
-    """What the cache's only file holds; nobody else can read it."""
+    """The content of the cache's only file, which only its user can read."""
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(file.parent.iterdir()) == [file]
     providers: dict[str, Any] = json.loads(file.read_bytes())["providers"]
@@ -80,7 +80,7 @@ async def process(file: Path, clock: Clock) -> AsyncIterator[Open]:
 
 
 async def windows(limits: LiveLimits, *providers: TellingProvider, **addresses: str) -> dict[str, int]:
-    """What is known when the answers are in."""
+    """The windows that are known once the answers have come."""
     given = await limits.of({each.name: each for each in providers}, addresses)
     await limits.settle()
     return {name: each.window for name, each in given.items()}

@@ -19,7 +19,7 @@ def models(settings: Settings, provider: ScriptedProvider) -> Models:
 
 
 async def sent(settings: Settings, name: str, model: str) -> str:
-    """What the service of that model gets of a message with a key."""
+    """The text that the service of that model gets for a message with a key."""
     provider = ScriptedProvider([says("ok")], name)
     given = models(settings, provider)
     service = given.provider(given.get(model))

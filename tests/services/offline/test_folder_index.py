@@ -19,7 +19,7 @@ from palimpsest.storage.text_index import Identity, TextIndex
 
 
 def write(root: Path, **files: str) -> None:
-    """`a__b_md` stands for `a/b.md`."""
+    """`a__b_md` means `a/b.md`."""
     for name, text in files.items():
         path = root / name.replace("__", "/").replace("_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)

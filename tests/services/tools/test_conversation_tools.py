@@ -40,7 +40,7 @@ NOTES_BYTES = 1_000
 
 
 async def call(bench: Bench, tool: str, /, **arguments: object) -> str:
-    """What a tool answers in the turn that began last, or in no turn at all."""
+    """The answer of a tool in the turn that began last, or outside of turns."""
     newest = await bench.store.read(_newest_turn, bench.conversation_id)
     made = conversation_tools(bench.store)(TurnScope(bench.conversation_id, newest))
     run = next(each.run for each in made if each.schema.name == tool)

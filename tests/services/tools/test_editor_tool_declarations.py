@@ -1,4 +1,4 @@
-"""A tool that an editor brings stands in every request of the folder, so one that no request can hold is refused."""
+"""An editor's tool is in every request of the folder, so a tool that no request can hold is refused."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ async def nothing_changed(b: ToolDesk, frame: tuple[str, tuple[ToolSchema, ...]]
 
 
 async def after_a_recut(b: ToolDesk) -> str:
-    """What stands before the newest message once everything older is summarised."""
+    """The text before the newest message once everything older is summarized."""
     for n in range(4):
         b.provider.replies.append(says(f"This is answer {n}, of some length. " * 20))
         assert await b.ask(f"Question {n}?") == "committed"

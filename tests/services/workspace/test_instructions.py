@@ -1,4 +1,4 @@
-"""A folder's instruction files stand in one order, bounded, each counted, and nothing from outside the folder among
+"""A folder's instruction files are in one order, bounded, each counted, and nothing from outside the folder among
 them; the fingerprint tells whether they changed."""
 
 from __future__ import annotations

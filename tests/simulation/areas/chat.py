@@ -49,7 +49,7 @@ class Looks(list[Look]):
 
 
 class Drafts:
-    """Who writes them."""
+    """The drafts of a run: how many were begun, and which may still come."""
 
     def __init__(self, world: World) -> None:
         self.n_begun = 0
@@ -80,7 +80,7 @@ def text_of(op: Op) -> tuple[str, str]:
 
 
 def script(op: Op) -> list[Reply]:
-    """What the service answers, request by request."""
+    """The answers of the service, request by request."""
     v = op.chance("script")
     n_steps = v.choices((1, 2, 3), (6, 2, 1))[0]
     replies = [_reply(v, f"zqword{op.number:04}a{step}", is_last=step == n_steps - 1) for step in range(n_steps)]

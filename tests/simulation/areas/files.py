@@ -73,7 +73,7 @@ def _rename(files: Files, op: Op, v: random.Random) -> None:
 
 
 def _of_facts(weight: int, work: Work) -> Kind:
-    """What the fact keeper of one of the servers is asked for."""
+    """A kind of operation that has the fact keeper of one of the servers do `work`."""
 
     def begin(world: World, op: Op) -> None:
         _files(world)
@@ -135,7 +135,7 @@ async def _some_fact(keeper: FactKeeper, op: Op) -> FactId | None:
 
 
 async def _retake(world: World, keeper: FactKeeper, op: Op) -> None:
-    """What stands at its places is what it rests on from now on."""
+    """The text at the places of a fact becomes its basis."""
     if (fact := await _some_fact(keeper, op)) is not None:
         world.part(KeptFacts).taken.add(fact)
         act = {"verify": keeper.verify, "update": keeper.update, "repin": keeper.pin_again}

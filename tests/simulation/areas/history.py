@@ -35,7 +35,7 @@ class Purge:
 
 
 class Purges(list[Purge]):
-    """Those of which what was purged may still stand in the files."""
+    """The purges whose text may still be in the files."""
 
     def __init__(self, world: World) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ async def _export(world: World, request: Request, session: FolderSession, at: Co
 
 
 def _import(world: World, op: Op) -> None:
-    """What was exported, into this folder or the other one, sound or broken."""
+    """Imports an export into this folder or the other one, sound or broken."""
     elsewhere = world.part(Elsewhere)
     is_here = op.kind == "import"
 
@@ -100,7 +100,7 @@ def _broken(text: str, v: random.Random) -> str:
 
 
 async def _compare(world: World, transfers: Transfers, imported: Imported, export: Export) -> None:
-    """What came in goes out as it was."""
+    """An import is exported unchanged."""
     wanted = decode(export.text)
     n_before = len(world.problems)
     again = decode((await transfers.export(imported.record.id)).text)
@@ -115,7 +115,7 @@ async def _compare(world: World, transfers: Transfers, imported: Imported, expor
 
 
 def _said(transfer: Transfer) -> list[object]:
-    """What an import must keep, under whatever ids."""
+    """The content that an import must keep, whatever its ids."""
     of = {each.id: (each.user_message, each.started_at) for each in transfer.turns}
     return [
         [(each.id, each.created_at, each.content_digest, each.content) for each in transfer.messages],
@@ -167,7 +167,7 @@ def _move(world: World, op: Op) -> None:
 
 
 def _adopt(world: World, op: Op) -> None:
-    """What was left is brought along, now and then again."""
+    """Adopts what a moved folder left behind, now and then a second time."""
 
     async def carry_out(request: Request) -> None:
         elsewhere = world.part(Elsewhere)

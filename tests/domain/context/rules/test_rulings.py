@@ -1,4 +1,4 @@
-"""What a user rules or takes back is told from tasks, questions and reports, in each language, within bounds."""
+"""Rules and withdrawals differ from tasks, questions and reports, in each language and within bounds."""
 
 from __future__ import annotations
 

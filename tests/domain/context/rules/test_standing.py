@@ -1,4 +1,4 @@
-"""What stands in front of a conversation says each thing once, whole, and as it is now."""
+"""The rules before a conversation state each thing once, whole, and as it is now."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_line_ends_a_byte_order_mark_and_white_space_at_line_ends_are_formatting
 
 
 def _same(path: str, before: str, after: str) -> Verdict:
-    """Of the whole of `before` standing between two other lines."""
+    """The verdict on all lines of `before`, which are between two other lines."""
     n_lines = before.count("\n") + 1
     return check(path, f"first\n{before}\nlast", Span(2, 1 + n_lines), f"first\n{after}\nlast")
 
