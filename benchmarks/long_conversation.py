@@ -1,15 +1,17 @@
 """A conversation that never ends: does it fit for ever, and how do summaries, times and memory grow?
 
-    python -m benchmarks.long_conversation [TURNS] [BUDGET] [--coding] [--trace]
+    python -m benchmarks.long_conversation [TURNS] [BUDGET] [--coding] [--no-recall] [--trace]
 
 Feeds made-up turns (seeded) through the real engine and store: each begins a turn, which is told what its context
 lacks, prepares a request for it and stores an answer. --coding: with calls of tools, as in `prepare`, a request for
-each model call. At every power of ten it prints messages, summaries in the context, the fullest request so far, the
-share of prompt tokens in an unchanged prefix, the memory that came with each 10,000 messages since the first thousand,
-and the time of a request over the last tenth beside that of the first ten; at the end the time of a whole turn, which
-tells of writing too. Times are the process's CPU time on all threads, which other work on the machine does not change.
-A standing rule of the first turn must stand in every request. --trace prints which lines of code hold the most memory
-at the end; times mean nothing then.
+each model call. --no-recall: turns are told nothing, so the time is that of the contexts alone.
+
+At every power of ten it prints messages, summaries in the context, the fullest request so far, the share of prompt
+tokens in an unchanged prefix, the memory that came with each 10,000 messages since the first thousand, and the time of
+a request over the last tenth beside that of the first ten; at the end the time of a whole turn, which tells of writing
+too. Times are the process's CPU time on all threads, which other work on the machine does not change. A standing rule
+of the first turn must stand in every request. --trace prints which lines of code hold the most memory at the end; times
+mean nothing then.
 """
 
 from __future__ import annotations
@@ -143,12 +145,12 @@ async def play(conversation: Conversation, turn: Turn, figures: Figures) -> None
     figures.turns_ms.append((time.process_time() - began) * 1000)
 
 
-async def run(n_turns: int, budget: int, *, codes: bool) -> None:
+async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> None:
     chance = random.Random(SEED)
     print(f"{n_turns} turns at a budget of {budget} tokens, seed {SEED}")
     print("   turns  messages  summaries  fullest  prefix  MiB for 10,000   request, of the last tenth")
     with tempfile.TemporaryDirectory() as directory:
-        conversation = await open_conversation(Path(directory), budget, load_frame(), Setup(recalls=True))
+        conversation = await open_conversation(Path(directory), budget, load_frame(), Setup(recalls=recalls))
         figures = Figures()
         for number, turn in enumerate(itertools.islice((coding if codes else talk)(chance), n_turns), 1):
             question = user_message(f"{RULE} {turn[0].text}") if number == 1 else turn[0]
@@ -195,11 +197,12 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("turns", nargs="?", type=int, default=5_000)
     parser.add_argument("budget", nargs="?", type=int, default=16_000)
     parser.add_argument("--coding", action="store_true")
+    parser.add_argument("--no-recall", action="store_true")
     parser.add_argument("--trace", action="store_true")
     arguments = parser.parse_args(words)
     if arguments.trace:
         tracemalloc.start()
-    asyncio.run(run(arguments.turns, arguments.budget, codes=arguments.coding))
+    asyncio.run(run(arguments.turns, arguments.budget, codes=arguments.coding, recalls=not arguments.no_recall))
 
 
 if __name__ == "__main__":

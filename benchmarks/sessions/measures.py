@@ -138,7 +138,7 @@ class History:
 
 def held(names: Words, texts: Sequence[str]) -> Words:
     """Those of `names` that the texts have."""
-    return names & names_of("\n".join(texts))
+    return names & frozenset[str]().union(*map(names_of, texts))
 
 
 def kept_share(constraints: Sequence[str], texts: Sequence[str]) -> float:
