@@ -126,7 +126,9 @@ MESSAGES: tuple[Request | Notification, ...] = (
 class DemoProtocol(Protocol):
     """The base with the messages above."""
 
-    messages = MESSAGES
+    @staticmethod
+    def load_messages() -> tuple[Request | Notification, ...]:
+        return MESSAGES
 
 
 class DemoServer(BaseServer):

@@ -17,6 +17,7 @@ from tests.lsp.rawlsp import HEARS_CHANGES, RawClient
 from tests.lsp.real_server import home
 
 from palimpsest.app.compose import load_folders
+from palimpsest.domain.errors import NO_HANDLES, StoreError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp import features
 from palimpsest.lsp.features.feature import Feature
@@ -28,7 +29,7 @@ from palimpsest.services.events import ConversationChanged, FolderEvent, Listene
 from palimpsest.services.folder.folders import Folders
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.tools.editors import Editors
-from palimpsest.wire.declare import Direction
+from palimpsest.wire.declare import Direction, Notification, Request
 from palimpsest.wire.messages import MESSAGES
 
 
@@ -59,7 +60,7 @@ def test_every_message_that_an_editor_may_send_is_in_the_table() -> None:
 
 
 def test_what_is_no_method_is_a_command() -> None:
-    methods = Methods(MESSAGES)
+    methods = Methods(lambda: MESSAGES)
     unknown = [name for name in features.HANDLERS if methods.find(name) is None]
     assert unknown
     assert all("/" not in name for name in unknown)
@@ -68,7 +69,7 @@ def test_what_is_no_method_is_a_command() -> None:
 @pytest.mark.parametrize("name", features.HANDLERS)
 def test_every_entry_of_the_table_is_a_function_of_the_connection_and_what_was_said(name: str) -> None:
     handler = features.find(features.HANDLERS[name])
-    method = Methods(MESSAGES).find(name)
+    method = Methods(lambda: MESSAGES).find(name)
     if method is not None and method.is_request:
         assert inspect.iscoroutinefunction(handler)
     inspect.signature(handler).bind(*range(1 if method is None else 2))
@@ -78,7 +79,7 @@ async def test_an_editor_is_told_of_every_entry(server: PalimpsestServer, root: 
     async with served(server) as client:
         answer = await client.initialize(workspaceFolders=[{"uri": root.as_uri(), "name": "folder"}])
         able = answer["result"]["capabilities"]
-        methods = Methods(MESSAGES)
+        methods = Methods(lambda: MESSAGES)
         commands = {name for name in features.HANDLERS if methods.find(name) is None}
         assert set(able["executeCommandProvider"]["commands"]) == commands
         assert able["completionProvider"]["triggerCharacters"] == ["/", "@"]
@@ -129,6 +130,21 @@ async def test_a_module_that_could_not_be_read_is_read_for_the_next_one(
                 assert "no file handle left" in refused["error"]["message"]
         assert await client.result("palimpsest/model/list", {})
         assert "/help" in (await client.result("workspace/executeCommand", command))["text"]
+
+
+async def test_messages_whose_declarations_could_not_be_read_are_read_for_the_next_one(
+    server: PalimpsestServer, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> tuple[Request | Notification, ...]:
+        raise StoreError(NO_HANDLES)
+
+    async with served(server) as client:
+        await client.request("initialize", {"capabilities": {}, "rootUri": root.as_uri()})
+        with monkeypatch.context() as patched:
+            patched.setattr(server.protocol.methods, "_load_messages", refuse)
+            refused = await client.request("palimpsest/model/list", {})
+            assert "no file handle left" in refused["error"]["message"]
+        assert await client.result("palimpsest/model/list", {})
 
 
 # ------------------------------------------------------------------------------------------------------------ the parts

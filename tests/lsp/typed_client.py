@@ -39,7 +39,7 @@ class TypedClient(LanguageClient):
     """Keeps the partial results it gets, oldest first."""
 
     def __init__(self, messages: tuple[Request | Notification, ...]) -> None:
-        protocol_cls = type("BoundClientProtocol", (ClientProtocol,), {"messages": messages})
+        protocol_cls = type("BoundClientProtocol", (ClientProtocol,), {"load_messages": staticmethod(lambda: messages)})
         super().__init__(protocol_cls=protocol_cls, converter_factory=make_converter)
         self.partials: list[lsp.ProgressParams] = []
         features = dict(DEFAULT_CLIENT_FEATURES)

@@ -25,7 +25,7 @@ from palimpsest.lsp.features.parts.offers import Offers
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.workspace import WorkspaceServer
-from palimpsest.wire.messages import PROTOCOL_VERSION
+from palimpsest.wire.version import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from palimpsest.services.folder.folders import Folders

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from pygls.uris import to_fs_path
 
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
-from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.features import load as load_features
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.runtime.base import BaseServer
@@ -62,7 +61,8 @@ class WorkspaceServer(BaseServer):
         return known
 
     def _load(self) -> Folders:
-        load_features()  # first: objects that exist when the services are built are exempt from garbage collection
+        self.protocol.load_messages()  # first: the next message may need them
+        load_features()  # then these: objects that exist when the services are built are exempt from garbage collection
         return self._load_folders()
 
     async def folders(self) -> Folders:
@@ -142,11 +142,15 @@ class WorkspaceServer(BaseServer):
 
     async def session_of(self, conversation_id: str) -> FolderSession:
         """The session that holds the conversation. Raises NotFound."""
+        from palimpsest.domain.messages import ConversationId
+
         folders = await self.folders()
         return self._followed(await folders.with_conversation(self.roots(), ConversationId(conversation_id)))
 
     async def session_of_turn(self, turn_id: str) -> FolderSession:
         """The session that holds the turn. Raises NotFound."""
+        from palimpsest.domain.messages import TurnId
+
         folders = await self.folders()
         return self._followed(await folders.with_turn(self.roots(), TurnId(turn_id)))
 

@@ -25,7 +25,8 @@ from palimpsest.wire.areas.usage import ContextEvent
 from palimpsest.wire.codec.convert import from_json, to_json
 from palimpsest.wire.codec.framing import FrameDecoder, FramingError, encode_frame
 from palimpsest.wire.declare import Request, Wire
-from palimpsest.wire.messages import MESSAGES, PROTOCOL_VERSION
+from palimpsest.wire.messages import MESSAGES
+from palimpsest.wire.version import PROTOCOL_VERSION
 
 _METHOD_NOT_FOUND = -32601
 _NOT_ASKED = {"code": -32803, "message": "The user was not asked."}

@@ -30,8 +30,8 @@ from palimpsest.wire.areas import (
     usage,
 )
 from palimpsest.wire.declare import Notification, Request
+from palimpsest.wire.version import PROTOCOL_VERSION as PROTOCOL_VERSION
 
-PROTOCOL_VERSION = 1
 AREAS = (
     lifecycle,
     trust,

@@ -306,7 +306,7 @@ def test_a_value_of_no_declared_shape_is_one_that_every_peer_can_hold(value: Any
 def test_standard_messages_are_cleaned_and_positions_stay() -> None:
     text = "a\ud83d\ude00\ud800b"  # as an editor escapes it: a pair, and a half
     item = {"uri": "file:///a", "languageId": "x", "version": 1, "text": text}
-    method = Methods(()).find("textDocument/didOpen")
+    method = Methods(tuple).find("textDocument/didOpen")
     assert method is not None
-    read = Methods(()).read_params(method, {"textDocument": item})
+    read = Methods(tuple).read_params(method, {"textDocument": item})
     assert read.text_document.text == "a\U0001f600\ufffdb"

@@ -117,7 +117,8 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest.facts.show": "facts.actions:show_facts",
     **{f"palimpsest.command.{each}": f"commands:slash.{each}" for each in CommandName if each is not CommandName.PURGE},
 }
-"""`module:function` by method or command: a module of this package, and the function's place in it."""
+"""`module:function` by method or command: a module of this package, and the function's place in it. The name of a
+method has a slash, that of a command has none."""
 
 FACTS_SCHEME: Final = "palimpsest-facts"
 """The scheme of the document that lists a folder's facts: `palimpsest-facts:/facts.md?FOLDER-URI`."""
@@ -166,12 +167,23 @@ def find(target: str) -> Handler:
 def register(server: PalimpsestServer) -> None:
     """Registers every method and command with pygls."""
     for name, target in HANDLERS.items():
-        method = server.protocol.methods.find(name)
-        if method is None:
-            server.command(name)(_command(target))
+        if "/" in name:
+            server.feature(name, _OPTIONS.get(name))(_method(name, target))
         else:
-            handler = _request(target) if method.is_request else _notification(target)
-            server.feature(name, _OPTIONS.get(name))(handler)
+            server.command(name)(_command(target))
+
+
+def _method(name: str, target: str) -> Handler:
+    """A handler that looks up what its method is when a message comes: our own methods are not declared before
+    `initialize` is answered."""
+    request, notification = _request(target), _notification(target)
+
+    def take(ls: PalimpsestServer, params: Any) -> Any:
+        known = ls.protocol.methods.find(name)
+        is_request = known is not None and known.is_request
+        return request(ls, params) if is_request else notification(ls, params)
+
+    return take
 
 
 def _request(target: str) -> Handler:

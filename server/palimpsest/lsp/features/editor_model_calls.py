@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pygls.exceptions import JsonRpcException
 
@@ -20,7 +20,7 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.lsp.features.parts.offered_models import OfferedModels, Pieces
+from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
@@ -43,6 +43,9 @@ from palimpsest.wire.areas.editor_models import (
 from palimpsest.wire.codec.convert import from_json
 from palimpsest_clients.decoding import own_call_id
 from palimpsest_clients.rendering import call_arguments, user_texts
+
+if TYPE_CHECKING:
+    from palimpsest.lsp.features.parts.offered_models import Pieces
 
 _STOPPED: Final = {
     EditorModelStopReason.END: StopReason.END,

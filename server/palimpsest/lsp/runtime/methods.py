@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +55,14 @@ class Method:
 class Methods:
     """The methods that a connection knows. Any other method does not exist, even if a handler is registered for it."""
 
-    def __init__(self, messages: tuple[Request | Notification, ...]) -> None:
-        self._declared = {
+    def __init__(self, load_messages: Callable[[], tuple[Request | Notification, ...]]) -> None:
+        """`load_messages` imports our own messages. It is called when the first method is looked up that is not the
+        standard's, so not before `initialize` is answered, and by whichever thread does so."""
+        self._load_messages = load_messages
+
+    @functools.cached_property
+    def _declared(self) -> dict[str, Method]:
+        return {
             message.method: Method(
                 message.method,
                 isinstance(message, Request),
@@ -64,12 +70,12 @@ class Methods:
                 message.result if isinstance(message, Request) else None,
                 is_declared=True,
             )
-            for message in messages
+            for message in self._load_messages()
         }
 
     def find(self, name: str) -> Method | None:
         """The method, or None."""
-        return self._declared.get(name) or _standard(name)
+        return _standard(name) or self._declared.get(name)
 
     def read_params(self, method: Method, params: Any) -> Any:
         """The params as the method's type. JsonRpcInvalidParams names the places that do not fit. Absent params are

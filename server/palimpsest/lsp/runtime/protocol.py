@@ -18,14 +18,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import hmac
 import inspect
 import logging
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from lsprotocol import types as lsp
@@ -33,6 +32,7 @@ from pygls.exceptions import (
     FeatureNotificationError,
     FeatureRequestError,
     JsonRpcException,
+    JsonRpcInternalError,
     JsonRpcInvalidParams,
     JsonRpcInvalidRequest,
     JsonRpcMethodNotFound,
@@ -41,6 +41,7 @@ from pygls.exceptions import (
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.protocol.language_server import _prepare_command_arguments
 
+from palimpsest.domain.errors import NO_HANDLES, StoreError, is_out_of_handles
 from palimpsest.lsp.runtime.handlers import Failure, call
 from palimpsest.lsp.runtime.methods import Methods, argument_problems
 from palimpsest.lsp.runtime.outgoing import Outgoing
@@ -59,25 +60,23 @@ from palimpsest.wire.codec.jsonrpc import (
     is_message_id,
     parse,
 )
-from palimpsest.wire.declare import Notification, Request
-from palimpsest.wire.messages import MESSAGES
 
 if TYPE_CHECKING:
     from palimpsest.lsp.runtime.base import BaseServer
+    from palimpsest.wire.declare import Notification, Request
 
 log = logging.getLogger(__name__)
 
 
 class Protocol(LanguageServerProtocol):
-    """The messages of one connection. A subclass may name other custom messages than the product's."""
+    """The messages of one connection. A subclass may load other custom messages than the product's."""
 
-    messages: ClassVar[tuple[Request | Notification, ...]] = MESSAGES
     _server: BaseServer
 
     def __init__(self, server: BaseServer, converter: Any) -> None:
         super().__init__(server, converter)
         self.phase = Phase.NEW
-        self.methods = Methods(self.messages)
+        self.methods = Methods(self.load_messages)
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
         """The editor's requests that are being worked on."""
         self._background: dict[asyncio.Future[Any], None] = {}
@@ -85,6 +84,18 @@ class Protocol(LanguageServerProtocol):
         self._outgoing = Outgoing(self.methods, self._request_futures, self._on_loop, self._tell_cancelled)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
+
+    @staticmethod
+    def load_messages() -> tuple[Request | Notification, ...]:
+        """Imports our own messages, which takes long and which `initialize` does not need. Raises StoreError when no
+        file handle is left to read them; a later call may succeed."""
+        try:
+            from palimpsest.wire.messages import MESSAGES
+        except OSError as error:
+            if is_out_of_handles(error):
+                raise StoreError(NO_HANDLES) from error
+            raise
+        return MESSAGES
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -129,7 +140,10 @@ class Protocol(LanguageServerProtocol):
 
     def _begin(self, request: IncomingRequest) -> Any:
         self.phase.check(request.method)
-        method = self.methods.find(request.method)
+        try:
+            method = self.methods.find(request.method)
+        except StoreError as error:
+            raise refusal(JsonRpcInternalError, error.kind.value, str(error), retryable=error.is_retryable) from error
         if method is not None and not method.is_request:
             message = f"{method.name} is a notification, not a request."
             raise refusal(JsonRpcInvalidRequest, "invalid_request", message)
@@ -327,6 +341,8 @@ class Protocol(LanguageServerProtocol):
     def _check_token(self, params: lsp.InitializeParams) -> None:
         if self._server.token is None:
             return
+        import hmac  # with OpenSSL, which a server on stdin and stdout does not need
+
         options = params.initialization_options
         # Removed, so that no handler can log or keep it.
         given = options.pop("token", None) if isinstance(options, dict) else None

@@ -7,18 +7,62 @@ language. A pattern that a language does not need matches nothing. Every pattern
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 LONGEST_SENTENCE: Final = 1_000
 """Characters above which a sentence neither sets a rule nor takes one back, which bounds the work."""
-NOTHING: Final = re.compile(r"(?!)")
 
 
-def form(pattern: str) -> re.Pattern[str]:
+class Form:
+    """A pattern that is compiled at its first use. Most languages are never used, and compiling the patterns of all
+    would take longer than importing all other modules of the domain.
+
+    The methods are those of `re.Pattern`: each is looked up once and costs the same as the pattern's own from then on.
+    """
+
+    def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
+        self.pattern: Final = pattern
+        self._flags = flags
+
+    @functools.cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.pattern, self._flags)
+
+    @functools.cached_property
+    def search(self) -> Callable[[str], re.Match[str] | None]:
+        return self._compiled.search
+
+    @functools.cached_property
+    def match(self) -> Callable[[str], re.Match[str] | None]:
+        return self._compiled.match
+
+    @functools.cached_property
+    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
+        return self._compiled.fullmatch
+
+    @functools.cached_property
+    def finditer(self) -> Callable[[str], Iterator[re.Match[str]]]:
+        return self._compiled.finditer
+
+    @functools.cached_property
+    def sub(self) -> Callable[[str, str], str]:
+        return self._compiled.sub
+
+    @functools.cached_property
+    def split(self) -> Callable[..., list[str]]:
+        return self._compiled.split
+
+
+def form(pattern: str) -> Form:
     """A pattern that ignores case."""
-    return re.compile(pattern, re.I)
+    return Form(pattern, re.IGNORECASE)
+
+
+NOTHING: Final = form(r"(?!)")
 
 
 def words(text: str) -> frozenset[str]:
@@ -33,30 +77,30 @@ class Usage:
     that is meant.
     """
 
-    request: re.Pattern[str] = NOTHING
+    request: Form = NOTHING
     """A polite question that asks for a habit: what follows it is an order."""
-    plea: re.Pattern[str] = NOTHING
+    plea: Form = NOTHING
     """A wish, a duty of the reader or an announcement; an order follows it."""
-    assent: re.Pattern[str] = NOTHING
+    assent: Form = NOTHING
     """The message says yes to a question: a bare choice behind it is an answer."""
-    past: re.Pattern[str] = NOTHING
+    past: Form = NOTHING
     """Anywhere: the sentence tells of a time that is over, so it sets nothing."""
-    momentary: re.Pattern[str] = NOTHING
+    momentary: Form = NOTHING
     """Anywhere: the sentence is about a step that is taken now."""
-    made: re.Pattern[str] = NOTHING
+    made: Form = NOTHING
     """An order to make one thing, followed by what must hold of it."""
-    habitual: re.Pattern[str] = NOTHING
+    habitual: Form = NOTHING
     """A whole clause: a duty or a measure of a kind, or an order whose object is a kind."""
-    barred: re.Pattern[str] = NOTHING
+    barred: Form = NOTHING
     """A whole clause that forbids a kind."""
-    norms: tuple[re.Pattern[str], ...] = ()
+    norms: tuple[Form, ...] = ()
     """Ways to state without a word of duty how things are done: a kind as the subject of a verb in the present, an
     order on a condition, a ranking, a division of labor. Weak: the words of the sentence must agree."""
-    ended: tuple[re.Pattern[str], ...] = ()
+    ended: tuple[Form, ...] = ()
     """The clause gives the choice of `what` up."""
-    unneeded: tuple[re.Pattern[str], ...] = ()
+    unneeded: tuple[Form, ...] = ()
     """The clause no longer asks for `what`."""
-    freed: tuple[re.Pattern[str], ...] = ()
+    freed: tuple[Form, ...] = ()
     """The clause allows `what` from now on."""
     numbers: frozenset[str] = frozenset()
     """Small numbers in words."""
@@ -82,51 +126,51 @@ class Forms:
     """Letters that no other of the languages uses."""
 
     # -------------------------------------------------------------------------------------------- parts of a sentence
-    lead_in: re.Pattern[str] = NOTHING
+    lead_in: Form = NOTHING
     """Words that only introduce a sentence."""
-    scope: re.Pattern[str] = NOTHING
+    scope: Form = NOTHING
     """Anywhere: a scope, which says for how long or where something holds."""
-    opening_scope: re.Pattern[str] = NOTHING
+    opening_scope: Form = NOTHING
     """A scope that opens a sentence, with what separates it from the rest."""
-    scope_alone: re.Pattern[str] = NOTHING
+    scope_alone: Form = NOTHING
     """A whole sentence that is the scope of the next one."""
-    clause: re.Pattern[str] = NOTHING
+    clause: Form = NOTHING
     """Anywhere: a clause begins behind it."""
-    aside: re.Pattern[str] = NOTHING
+    aside: Form = NOTHING
     """Anywhere: an explanation begins behind it."""
 
     # ------------------------------------------------------------------------------------------------ marks of a rule
-    always: re.Pattern[str] = NOTHING
-    always_we: re.Pattern[str] = NOTHING
+    always: Form = NOTHING
+    always_we: Form = NOTHING
     """Anywhere in a sentence that is not a story."""
-    tale: re.Pattern[str] = NOTHING
+    tale: Form = NOTHING
     """Anywhere: words of a story or a complaint, in which "always" and "never" set nothing."""
-    forbid: re.Pattern[str] = NOTHING
-    forbid_we: re.Pattern[str] = NOTHING
+    forbid: Form = NOTHING
+    forbid_we: Form = NOTHING
     """Anywhere."""
-    no_kind: re.Pattern[str] = NOTHING
+    no_kind: Form = NOTHING
     """A short sentence that rules out a kind."""
-    abandoned: re.Pattern[str] = NOTHING
-    negative: re.Pattern[str] = NOTHING
+    abandoned: Form = NOTHING
+    negative: Form = NOTHING
     """Anywhere: the rule is a prohibition."""
-    condition: re.Pattern[str] = NOTHING
-    order_after_condition: re.Pattern[str] = NOTHING
-    kind: re.Pattern[str] = NOTHING
+    condition: Form = NOTHING
+    order_after_condition: Form = NOTHING
+    kind: Form = NOTHING
     """Anywhere: words for a kind of thing, of which rules speak."""
-    weak_kind: re.Pattern[str] = NOTHING
+    weak_kind: Form = NOTHING
     """Anywhere: words for a kind where the object is one."""
-    each: re.Pattern[str] = NOTHING
+    each: Form = NOTHING
     """Anywhere: words for each time that something happens."""
-    owed: re.Pattern[str] = NOTHING
+    owed: Form = NOTHING
     """Anywhere: must, should."""
-    owed_kind: re.Pattern[str] = NOTHING
+    owed_kind: Form = NOTHING
     """A subject that is a kind."""
-    owed_bare: re.Pattern[str] = NOTHING
+    owed_bare: Form = NOTHING
     """A duty without a subject; behind a task it is part of the task."""
-    decided: re.Pattern[str] = NOTHING
-    choice: re.Pattern[str] = NOTHING
+    decided: Form = NOTHING
+    choice: Form = NOTHING
     """A rule that reports a decision and gives no order."""
-    standing: re.Pattern[str] = NOTHING
+    standing: Form = NOTHING
     """A sentence that states how things are done."""
     habits: frozenset[str] = frozenset()
     """Verbs by which people order how things are done."""
@@ -136,60 +180,60 @@ class Forms:
     """Verbs of single actions: they make a rule only with "each", "before you" and the like."""
 
     # ---------------------------------------------------------------------------------------- marks of something else
-    asked: re.Pattern[str] = NOTHING
-    told: re.Pattern[str] = NOTHING
+    asked: Form = NOTHING
+    told: Form = NOTHING
     """Guesses, suppositions, reports of what somebody else says."""
-    told_within: re.Pattern[str] = NOTHING
+    told_within: Form = NOTHING
     """Anywhere: the same as `told`."""
-    task: re.Pattern[str] = NOTHING
+    task: Form = NOTHING
     """An order to make one thing. What must hold of that thing is no rule."""
-    relative: re.Pattern[str] = NOTHING
+    relative: Form = NOTHING
     """Anywhere: what must hold of that thing follows."""
-    one_thing: re.Pattern[str] = NOTHING
+    one_thing: Form = NOTHING
     """A subject that is one thing, of which the talk is."""
-    once: re.Pattern[str] = NOTHING
+    once: Form = NOTHING
     """Anywhere: the sentence holds for this time only."""
-    pointed: re.Pattern[str] = NOTHING
+    pointed: Form = NOTHING
     """The clause points at one thing that was just mentioned."""
-    specific: re.Pattern[str] = NOTHING
+    specific: Form = NOTHING
     """Anywhere: words for one thing, not a kind."""
-    determined: re.Pattern[str] = NOTHING
+    determined: Form = NOTHING
     """An order with one thing as its object."""
-    purpose: re.Pattern[str] = NOTHING
+    purpose: Form = NOTHING
     """Anywhere: the object ends, and a purpose or a place follows."""
 
     # -------------------------------------------------------------------------------------------------- changed minds
-    restated: re.Pattern[str] = NOTHING
+    restated: Form = NOTHING
     """A bare choice, which counts only in a sentence that says that it changes something."""
-    turned: re.Pattern[str] = NOTHING
+    turned: Form = NOTHING
     """A word of change followed by nothing but `what`: a choice where that names one of `rivals`."""
-    heading: re.Pattern[str] = NOTHING
+    heading: Form = NOTHING
     """An opening about how things are here, so that a later clause which names a kind wants it or rules it out."""
-    change: re.Pattern[str] = NOTHING
+    change: Form = NOTHING
     """Anywhere: the sentence replaces something said before."""
-    instead: re.Pattern[str] = NOTHING
+    instead: Form = NOTHING
     """Anywhere: the sentence replaces what was said just before, which it does not name."""
-    withdrawn: re.Pattern[str] = NOTHING
+    withdrawn: Form = NOTHING
     """The clause takes back the rule that its words are about."""
-    unnamed: re.Pattern[str] = NOTHING
+    unnamed: Form = NOTHING
     """The clause takes back what was said just before and does not name it."""
-    sweeping: re.Pattern[str] = NOTHING
+    sweeping: Form = NOTHING
     """Anywhere: the sentence waves away everything and names no subject, so it takes back nothing."""
-    passed_on: re.Pattern[str] = NOTHING
+    passed_on: Form = NOTHING
     """Anywhere before a colon: words of somebody else follow."""
-    said_myself: re.Pattern[str] = NOTHING
+    said_myself: Form = NOTHING
     """Anywhere before a colon: the user's own words follow after all."""
-    dropped: tuple[re.Pattern[str], ...] = ()
+    dropped: tuple[Form, ...] = ()
     """The clause gives up the choice that the last group names."""
-    permitted: re.Pattern[str] = NOTHING
+    permitted: Form = NOTHING
     """The clause allows something again."""
-    about: re.Pattern[str] = NOTHING
+    about: Form = NOTHING
     """Anywhere: words of a withdrawal that do not say which rule."""
-    rule_noun: re.Pattern[str] = NOTHING
+    rule_noun: Form = NOTHING
     """Anywhere: a noun for a rule, so that a rule without a name may be meant."""
-    rejected: tuple[re.Pattern[str], ...] = ()
+    rejected: tuple[Form, ...] = ()
     """Anywhere: the last group names what is turned down in favor of something else."""
-    chosen: tuple[re.Pattern[str], ...] = ()
+    chosen: tuple[Form, ...] = ()
     """Anywhere: the group `what` is chosen for the group `purpose`, which may be missing."""
     scopes: frozenset[str] = frozenset()
     """Stems of purposes for which many things can be chosen."""
@@ -205,11 +249,11 @@ class Forms:
     """Endings of inflection, the longest first."""
     doubling: frozenset[str] = frozenset()
     """Suffixes before which a consonant is doubled."""
-    participle: re.Pattern[str] | None = None
+    participle: Form | None = None
     """A whole word, a participle; the first group is its stem."""
     alike: tuple[tuple[str, str], ...] = ()
     """Pairs of the endings of stems that are spelled in two ways: an ending and the one that replaces it."""
-    enclitic: re.Pattern[str] = NOTHING
+    enclitic: Form = NOTHING
     """Anywhere in a verb: a pronoun joined to its end."""
     elided: str = ""
     """Articles and the like that an apostrophe joins to a noun, as alternatives of a pattern."""

@@ -7,15 +7,13 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.features.feature import Feature
-from palimpsest.services.events import ContextEvent, FactsChanged, FolderEvent
-from palimpsest.wire.areas.usage import ConversationChangedParams, UsageChangedParams
 
 if TYPE_CHECKING:
+    from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.events import FolderEvent
     from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
@@ -35,7 +33,9 @@ class Changes(Feature):
 
     def on_event(self, session: FolderSession, event: FolderEvent) -> None:
         # Events come from services, so these are loaded.
+        from palimpsest.domain.context.events import ContextEventType
         from palimpsest.lsp.to_wire import to_context_event
+        from palimpsest.services.events import ContextEvent, FactsChanged
 
         if not self._server.hears_changes:
             return
@@ -64,6 +64,7 @@ class Changes(Feature):
         from palimpsest.lsp.features.facts.requests import changed_params
         from palimpsest.lsp.to_wire import to_usage
         from palimpsest.services.context.reports import usage_status
+        from palimpsest.wire.areas.usage import ConversationChangedParams, UsageChangedParams
 
         server = self._server
         folders = await server.folders()

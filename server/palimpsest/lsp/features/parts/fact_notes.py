@@ -14,10 +14,10 @@ from palimpsest.lsp.abilities import refreshes_diagnostics, refreshes_lenses
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.places import kept_sessions
 from palimpsest.lsp.runtime.documents import open_document
-from palimpsest.services.events import FactsChanged, FolderEvent
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.events import FolderEvent
     from palimpsest.services.folder.session import FolderSession
 
 _DEBOUNCE_S: Final = 0.15
@@ -48,6 +48,9 @@ class FactNotes(Feature):
 
     def on_event(self, session: FolderSession, event: FolderEvent) -> None:
         """Takes a change of a folder's facts, or of the files that they depend on."""
+        # Events come from services, so these are loaded.
+        from palimpsest.services.events import FactsChanged
+
         if self._is_stopped or not isinstance(event, FactsChanged):
             return
         if not self.can_pull:

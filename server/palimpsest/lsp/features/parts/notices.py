@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.features.feature import Feature
 
 if TYPE_CHECKING:
+    from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.folder.session import FolderSession
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.machine import machine
-from palimpsest.wire.areas.editor_models import EditorModelDeltaParams, EditorModelInfo
 
 if TYPE_CHECKING:
     from palimpsest.domain.context.prepared import PreparedContext
@@ -17,11 +16,12 @@ if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.folder.folders import Folders
     from palimpsest.services.models.editor_models import EditorId, EditorModel, EditorModels
+    from palimpsest.wire.areas.editor_models import EditorModelDeltaParams, EditorModelInfo
+
+    Pieces = asyncio.Queue[EditorModelDeltaParams | None]
+    """The pieces of a call's answer that are still to be taken; None when the editor has answered the request."""
 
 _SILENCE_S: Final = 300.0
-
-Pieces = asyncio.Queue[EditorModelDeltaParams | None]
-"""The pieces of a call's answer that are still to be taken; None when the editor has answered the request."""
 
 
 class OfferedModels(Feature):

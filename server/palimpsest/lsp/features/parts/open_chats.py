@@ -12,22 +12,21 @@ from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
-from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError
-from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.abilities import can_apply, refreshes_diagnostics, refreshes_lenses
 from palimpsest.lsp.features.chat_documents.names import BEGIN, OPEN, SUFFIX
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.features.parts.fact_notes import FactNotes
 from palimpsest.lsp.questions import CannotAsk, ask_user
 from palimpsest.lsp.runtime.documents import open_document
-from palimpsest.services.events import ContextEvent, FactsChanged, FolderEvent
 
 if TYPE_CHECKING:
+    from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
     from palimpsest.lsp.features.chat_documents.remains import Remains
     from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.conversation.documents import ChatDocuments
+    from palimpsest.services.events import FolderEvent
     from palimpsest.services.folder.session import FolderSession, OpenFolder
 
 log = logging.getLogger(__name__)
@@ -197,6 +196,10 @@ class OpenChats(Feature):
         self.look_again(uri)
 
     def _hear(self, folder: OpenFolder) -> None:
+        # There is a folder, so services are loaded.
+        from palimpsest.domain.context.events import ContextEventType
+        from palimpsest.services.events import ContextEvent, FactsChanged
+
         def hear(event: FolderEvent) -> None:
             if isinstance(event, FactsChanged):
                 return
