@@ -103,9 +103,11 @@ class Notebooks:
             return StepNote()
         live = {piece.message.id for piece in state.pieces if isinstance(piece, MessagePiece) and piece.preview is None}
 
+        noted = {line for piece in state.pieces if isinstance(piece, MessagePiece) for line in piece.note.splitlines()}
+
         def choose(book: Notebook) -> StepNote:
             told = told_by(book, state.pieces, in_live=IN_LINE)
-            return step_note(book, since, told, live, state.budget_raw, room_tokens)
+            return step_note(book, since, told, live, state.budget_raw, room_tokens, noted)
 
         return await self.ask(state, choose) if room_tokens > 0 else StepNote()
 

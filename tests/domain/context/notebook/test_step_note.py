@@ -72,6 +72,16 @@ def test_the_report_names_what_was_looked_for_and_every_message_of_the_note() ->
     assert {each.found.message_id for each in all_told.left_out} >= {0}
 
 
+def test_no_line_of_an_earlier_note_is_told_again() -> None:
+    book, again = book_of_work()
+    first = step_note(book, again, {}, frozenset(), BUDGET, BUDGET).text
+    lines = first.splitlines()[1:]
+    assert len(lines) > 1
+    half = step_note(book, again, {}, frozenset(), BUDGET, BUDGET, lines[:1]).text.splitlines()[1:]
+    assert half == [line for line in lines if line not in lines[:1] or lines[1].startswith("  → ")]
+    assert step_note(book, again, {}, frozenset(), BUDGET, BUDGET, lines).text == ""
+
+
 def test_a_note_keeps_to_its_room() -> None:
     book, again = book_of_work()
     for room in (0, 40, 60, 90, 400):

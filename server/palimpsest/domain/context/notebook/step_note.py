@@ -39,6 +39,7 @@ _BEHIND, _BEFORE = 0.6, 0.5
 """How much the neighbors of a message that is found count."""
 _TOOL_WEIGHT, _HEAD_WEIGHT, _FADING = 0.6, 1.2, 0.85
 _LEAST_SCORE: Final = 1.0
+_RESULT: Final = "  → "
 _LEAST_NEW_NAMES: Final = 2
 _MOST_TERMS: Final = 20
 _LINE_ID: Final = re.compile(r"- \[(\d+)\] |  → (?:\[(\d+)\] )?")
@@ -60,10 +61,12 @@ def step_note(
     live: Collection[MessageId],
     budget_tokens: int,
     room_tokens: int,
+    noted: Collection[str] = (),
 ) -> StepNote:
     """The note for a step whose new messages are those from `since` on.
 
     `told`: how well each name is told in the context, by key. `live`: the messages that are sent whole. Tokens are raw.
+    `noted`: the lines of earlier notes that are sent.
     """
     fresh = book.within(since, book.n_read)
     if not fresh:
@@ -80,6 +83,7 @@ def step_note(
     found, passed_over = _found(book, asked, known, live)
     before = dict(told)
     lines = Selection(book, before, room, _ALSO_SHARE, dict(sorted(found.items()))).lines()
+    lines = _not_noted(lines, noted)
     n_new = sum(name not in told for name in before)
     text = "\n".join([NOTE_HEAD, *lines]) if lines else ""
     taken = _taken(book, lines, found)
@@ -99,6 +103,21 @@ def step_note(
     if n_new < _LEAST_NEW_NAMES:
         return StepNote("", report.with_nothing(LeftOutBecause.BELOW_BAR))
     return StepNote(text, report)
+
+
+def _not_noted(lines: Sequence[str], noted: Collection[str]) -> list[str]:
+    """The lines without those that stand in an earlier note. A call stays above a result that is news."""
+    kept: list[str] = []
+    call: list[str] = []
+    for line in lines:
+        if not line.startswith(_RESULT):
+            call = []
+        if line in noted:
+            call.append(line)
+        else:
+            kept += [*call, line]
+            call = []
+    return kept
 
 
 def _taken(book: Notebook, lines: Sequence[str], found: Mapping[MessageId, float]) -> tuple[Taken, ...]:
