@@ -115,7 +115,8 @@ class World:
         end = (await self.state).n_messages
         if end:
             to = MessageId(self.chance.randint(max(0, end - 12), end - 1))
-            await self.b.session.conversations.roll_back(self.b.conversation_id, to)
+            with contextlib.suppress(InvalidRequest):  # it is hidden or purged already
+                await self.b.session.conversations.roll_back(self.b.conversation_id, to)
 
     async def fork(self) -> None:
         end = (await self.state).n_messages
