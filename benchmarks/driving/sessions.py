@@ -125,7 +125,7 @@ class SessionSystem:
             else:
                 await self._conversation.append([content])
         if self._setup.summaries_by is not None and not self._open_calls:  # as behind each step of a turn
-            engine.consider_writing_ahead(state)
+            engine.consider_writing_ahead(self._conversation.context)
             await engine.background.settle(state.id)
 
     def _shortened(self, content: Content) -> Content:

@@ -67,7 +67,7 @@ async def give_way(b: Bench) -> object:
     """An expanded summary is taken back, because no other cut makes room."""
     await expand(b)
     async with b.session.contexts.writing(b.conversation_id, "a test", lambda _: None) as context:
-        await (await b.session.contexts.compactor(context.state)).to_the_least(context, 20_000)
+        await (await b.session.contexts.compactor(context)).to_the_least(context, 20_000)
     return None
 
 
@@ -134,7 +134,7 @@ async def test_what_was_expanded_stays_so_where_not_even_that_makes_room(bench: 
         state = context.state
         before = state.expansions
         with pytest.raises(RecentMessagesTooLarge):
-            await (await b.session.contexts.compactor(state)).to_the_least(context, 100)
+            await (await b.session.contexts.compactor(context)).to_the_least(context, 100)
         assert state.expansions == before == ((0, 2),)
     await check_in_step(b)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_bytes, count_content, count_tools
-from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.messages import Role
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
@@ -104,6 +104,22 @@ class Clients:
 
     async def aclose(self) -> None:
         """There is nothing to close."""
+
+
+class NoStoredKeys:
+    """Stands for `StoredKeys`: the services of this machine need no key."""
+
+    def read(self) -> Mapping[str, str]:
+        return {}
+
+    def stamp(self) -> Hashable:
+        return None
+
+    def write(self, provider: str, key: str) -> str:
+        raise InvalidRequest("This machine stores no keys.")
+
+    def remove(self, provider: str) -> bool:
+        return False
 
 
 class Bytes:

@@ -23,7 +23,7 @@ from filelock import FileLock
 from tests.simulation.disk import Disk, connections_on
 from tests.simulation.listening import Listening, place_of, unheard
 from tests.simulation.scheduler import NODE, Node, Schedule, SimLoop, SimThread
-from tests.simulation.service import LARGE, MAX_OUTPUT, SMALL, WINDOWS, Bytes, Clients, Service
+from tests.simulation.service import LARGE, MAX_OUTPUT, SMALL, WINDOWS, Bytes, Clients, NoStoredKeys, Service
 
 from palimpsest.app.compose import Composer
 from palimpsest.app.folder_settings import FolderSettings
@@ -37,6 +37,7 @@ from palimpsest.services.facts.folder_events import FolderEvents, Take
 from palimpsest.services.folder.folders import EditorsWord, Folders
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
+from palimpsest.services.models.keys import Keys
 from palimpsest.services.models.live_limits import LiveLimits
 from palimpsest.storage import server_locks
 from palimpsest.storage.directory import DATABASE_NAME
@@ -241,7 +242,7 @@ class World:
             Bytes(),
             LiveLimits(BASE / "live.json"),
             load_frame(),
-            EditorModels(table),
+            EditorModels(),
             lambda take: self.open_events(take),
         )
         composer = Composer({}, *parts)
@@ -256,7 +257,7 @@ class World:
             sessions.append(session)
             return session
 
-        folders = Folders(open_session, composer.renew, editor_models=parts[6])
+        folders = Folders(open_session, composer.renew, Keys({}, NoStoredKeys(), lambda _, __: None), parts[6])
         folders.hold(self.root, self)
         server = Server(node, folders, self.root, opened=opened, sessions=sessions)
         self.loop.nodes.append(node)

@@ -177,7 +177,7 @@ class Composer:
             folder.listeners.tell,
             SummarizerChoice(helpers, settings.context, load_prompts()).choose,
         )
-        model = _librarian_model(store, contexts, helpers, settings)
+        model = _librarian_model(folder, contexts, helpers, settings)
         places, rules = FactPlaces(store, files, folder.edits), RuleCommands(contexts).rules
         keeper = FactKeeper(store, places, model, rules, folder.facts.changed)
         folder.facts.take(
@@ -188,7 +188,7 @@ class Composer:
         return FolderSession(
             folder,
             contexts,
-            TurnEngine(services, folder.running),
+            TurnEngine(services, folder.running, folder.asked_by),
             Conversations(store, contexts, folder.listeners),
             settings,
             found.editor,
@@ -240,21 +240,22 @@ def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall |
     return Recall(store, model.order if settings.librarian.rerank else None)
 
 
-def _librarian_model(store: Store, contexts: ContextEngine, helpers: Helpers, settings: Settings) -> LibrarianModel:
+def _librarian_model(
+    folder: OpenFolder, contexts: ContextEngine, helpers: Helpers, settings: Settings
+) -> LibrarianModel:
     async def choose(conversation_id: ConversationId) -> HelpingModel | None:
-        wanted, state = settings.librarian, await contexts.state(conversation_id)
-        model = state.model
+        wanted, model = settings.librarian, (await contexts.state(conversation_id)).model
         # The user's plan at the editor is for the user's own questions.
         if wanted.daily_tokens == 0 or (model.provider in ("offline", EDITOR) and wanted.model is None):
             return None
         usual = helpers.models.table.librarian_model(model.provider)
         try:
-            return await helpers.helper(model, wanted.model, usual and usual[0], state.asked_by)
+            return await helpers.helper(model, wanted.model, usual and usual[0], folder.asked_by.get(conversation_id))
         except PalimpsestError as error:
             log.warning("no model reads for facts: %s", error.kind)
             return None
 
-    return LibrarianModel(store, choose, settings.librarian.daily_tokens)
+    return LibrarianModel(folder.store, choose, settings.librarian.daily_tokens)
 
 
 def _set_aside(root: Path, aside: Path) -> str:
@@ -282,7 +283,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     clients = ClientPool(environ, keys)
     clients.get(settings)  # here, on a thread, before anybody waits
     table = load_model_table()
-    editor_models = EditorModels(table)
+    editor_models = EditorModels()
     composer = Composer(
         environ,
         FolderSettingsReader(user_file(), environ, trusted_folders()),
@@ -296,10 +297,10 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     return Folders(
         composer.open_session,
         composer.renew,
-        [live.close, clients.aclose],
-        lambda root: (store_directory(places.stores, root) / DATABASE_NAME).is_file(),
         keys,
         editor_models,
+        [live.close, clients.aclose],
+        lambda root: (store_directory(places.stores, root) / DATABASE_NAME).is_file(),
     )
 
 

@@ -37,7 +37,7 @@ class Host:
 
 
 def models(*offered: EditorModel, **entries: Any) -> tuple[Models, EditorModels, Host]:
-    offers, host = EditorModels(load_model_table()), Host()
+    offers, host = EditorModels(), Host()
     offers.offer(host, offered)
     return Models(load_model_table(), {}, {}, Settings(model="offline"), offered=offers, **entries), offers, host
 

@@ -105,9 +105,12 @@ class ContextEngine:
         """What is written while nobody waits."""
         return self.leases.background
 
-    async def compactor(self, state: ContextState) -> Compactor:
-        """What carries out re-cuts of the state's conversation."""
-        summarizer = await self.choose_summarizer(state.model, state.asked_by)
+    async def compactor(self, context: WritableContext) -> Compactor:
+        """What compacts the conversation for the editor that asked for the work."""
+        return await self._compactor(context.state.model, context.asked_by)
+
+    async def _compactor(self, model: Model, asked_by: EditorId | None) -> Compactor:
+        summarizer = await self.choose_summarizer(model, asked_by)
         writer = SummaryWriter(self.store, summarizer, self.notebooks, self.background)
         return Compactor(self.adoption, self.settings, writer)
 
@@ -118,10 +121,10 @@ class ContextEngine:
             return context.state
         return await self._in_step(conversation_id)
 
-    async def hold(self, lease: HeldLease) -> WritableContext:
+    async def hold(self, lease: HeldLease, asked_by: EditorId | None = None) -> WritableContext:
         """The context of the lease's conversation, to be changed. Until `let_go` every reader gets its state."""
         self._written.pop(lease.conversation_id, None)
-        context = WritableContext(await self._in_step(lease.conversation_id), lease)
+        context = WritableContext(await self._in_step(lease.conversation_id), lease, asked_by)
         self._written[lease.conversation_id] = context
         return context
 
@@ -138,7 +141,11 @@ class ContextEngine:
 
     @contextlib.asynccontextmanager
     async def writing(
-        self, conversation_id: ConversationId, holder: str, changed: Callable[[ConversationId], None]
+        self,
+        conversation_id: ConversationId,
+        holder: str,
+        changed: Callable[[ConversationId], None],
+        asked_by: EditorId | None = None,
     ) -> AsyncIterator[WritableContext]:
         """The conversation's context and the right to change it, for as long as the block runs. `holder`: words for
         people, such as `a summary`. `changed`: told when the lease could be given back only later.
@@ -147,7 +154,7 @@ class ContextEngine:
         """
         async with self.leases.hold(conversation_id, holder, changed) as lease:
             try:
-                yield await self.hold(lease)
+                yield await self.hold(lease, asked_by)
             finally:
                 self.let_go(lease)
 
@@ -283,11 +290,12 @@ class ContextEngine:
         room = state.cut.estimator.raw_within(state.budget.wall) - tokens
         limit = state.cut.estimator.upper(max(room, 0))
         with contextlib.suppress(RecentMessagesTooLarge):
-            await (await self.compactor(state)).by_threshold(context, limit)
+            await (await self.compactor(context)).by_threshold(context, limit)
 
-    def consider_writing_ahead(self, state: ContextState) -> None:
+    def consider_writing_ahead(self, context: WritableContext) -> None:
         """Begins, in the background, what the next compaction will want: the notebook read, from half of the budget on,
         and once for every cut a model's summaries."""
+        state = context.state
         upper = state.estimate.upper
         if self.settings.infinity and upper >= _READING_SHARE * state.budget.budget:
             self.notebooks.catch_up(state)
@@ -297,10 +305,10 @@ class ContextEngine:
             state.written_ahead = state.cut.version
             newest = state.pieces[keep_from(state.pieces, 0, self.settings.preserve_recent) :]
             end = newest[0].start if newest else state.n_messages
-            self.background.start(state.id, self._write_ahead(state), end)
+            self.background.start(state.id, self._write_ahead(state, context.asked_by), end)
 
-    async def _write_ahead(self, state: ContextState) -> None:
-        await (await self.compactor(state)).write_ahead(state)
+    async def _write_ahead(self, state: ContextState, asked_by: EditorId | None) -> None:
+        await (await self._compactor(state.model, asked_by)).write_ahead(state)
 
     async def adopt_anew(self, context: WritableContext, cause: CutCause, *, frame_digest: str = "") -> None:
         """A cut chosen over everything visible, originals first, for the state's model and budget."""

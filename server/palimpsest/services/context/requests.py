@@ -80,14 +80,14 @@ class Requests:
         if self.contexts.is_to_be_restored(state):
             await self.contexts.adopt_anew(context, CutCause.USER)
         if is_distilled and turn_id is not None:
-            await (await self.contexts.compactor(state)).distil(context)
+            await (await self.contexts.compactor(context)).distil(context)
         if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
             # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
             state.cut = replace(state.cut, estimator=state.model.estimator)
         news = ""
         if turn_id is not None:
             news = news_of(state, await read_rules_of_turn(self.contexts.store, state))
-        if not news and (as_counted := await self._as_counted(state, limit_tokens, tool_choice)) is not None:
+        if not news and (as_counted := await self._as_counted(context, limit_tokens, tool_choice)) is not None:
             return as_counted
         news_tokens = state.tokenizer.count(news) if news else 0
         if self.contexts.is_due(state, limit_tokens, news_tokens):
@@ -114,7 +114,7 @@ class Requests:
         Raises RecentMessagesTooLarge when what must stay does not fit by what was measured.
         """
         state = context.state
-        compactor = await self.contexts.compactor(state)
+        compactor = await self.contexts.compactor(context)
         version = state.cut.version
 
         def fits() -> bool:
@@ -134,16 +134,17 @@ class Requests:
             await compactor.to_the_least(context, limit_tokens)
 
     async def _as_counted(
-        self, state: ContextState, limit_tokens: int, tool_choice: ToolChoice
+        self, context: WritableContext, limit_tokens: int, tool_choice: ToolChoice
     ) -> PreparedContext | None:
         """The request as it stands, where only the spread of the estimate speaks against it, the provider counts it as
         fitting, and a re-cut was found to gain too little."""
+        state = context.state
         mean, upper = state.estimate
         if upper <= limit_tokens or state.raw_tokens >= state.futile_above or not is_near(mean, upper, limit_tokens):
             return None
         # For the question only: what is sent carries the limit it was proven to fit.
         asked = _lay_out(state, upper, tool_choice)
-        tokens = await counted(self.contexts.models.provider(state.model, state.asked_by), asked)
+        tokens = await counted(self.contexts.models.provider(state.model, context.asked_by), asked)
         if tokens is None or tokens > limit_tokens:
             return None
         state.n_sent = len(state.pieces)

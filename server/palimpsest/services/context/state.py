@@ -23,7 +23,6 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
 from palimpsest.domain.models.limits import Budget, Model
-from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizer
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.context import injections as stored_injections
@@ -81,9 +80,6 @@ class ContextState:
     choose."""
     noted: tuple[MessageId, RecallReport] | None = None
     """The same of the newest step note; the message is the one that the note follows."""
-    asked_by: EditorId | None = None
-    """The editor that asked for what is done now, and for what that leaves to be done in the background: where editors
-    offer models, its own are asked first."""
 
     @property
     def id(self) -> ConversationId:

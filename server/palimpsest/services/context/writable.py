@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from palimpsest.domain.messages import ConversationId
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.leases import HeldLease
 
 
@@ -17,6 +18,9 @@ class WritableContext:
     state: ContextState
     """A model switch, and what was hidden with its cut, put another in its place."""
     lease: HeldLease
+    asked_by: EditorId | None = None
+    """The editor that asked for the work; None when it was not an editor. Where editors offer models, its own are asked
+    first."""
 
     @property
     def id(self) -> ConversationId:

@@ -286,8 +286,7 @@ class Conversations:
     async def regenerate(
         self, conversation_id: ConversationId, summary_id: SummaryId, asked_by: EditorId | None = None
     ) -> Recut:
-        async with self._writing(conversation_id, "a summary") as context:
-            context.state.asked_by = asked_by
+        async with self._writing(conversation_id, "a summary", asked_by) as context:
             return await self._editor.regenerate(context, summary_id)
 
     async def undo(self, conversation_id: ConversationId) -> Recut:
@@ -310,8 +309,7 @@ class Conversations:
     ) -> Summarized:
         """Summarize a range of messages. Raises ConversationBusy while a turn or another change holds the
         conversation."""
-        async with self._writing(conversation_id, "a summary") as context:
-            context.state.asked_by = asked_by
+        async with self._writing(conversation_id, "a summary", asked_by) as context:
             return await RequestedSummaries(self.contexts).summarize(context, wanted)
 
     async def switch_model(self, conversation_id: ConversationId, name: str) -> Switch:
@@ -357,6 +355,6 @@ class Conversations:
         self.listeners.tell(ConversationChanged(conversation_id))
 
     def _writing(
-        self, conversation_id: ConversationId, holder: str
+        self, conversation_id: ConversationId, holder: str, asked_by: EditorId | None = None
     ) -> contextlib.AbstractAsyncContextManager[WritableContext]:
-        return self.contexts.writing(conversation_id, holder, self.changed)
+        return self.contexts.writing(conversation_id, holder, self.changed, asked_by)

@@ -137,7 +137,7 @@ class HistoryEditor:
         pending = pending_summarization(self.engine.settings, state, made_of, state.pieces)
         state.renew_estimator()
         before = state.estimate.mean
-        if await (await self.engine.compactor(state)).write_again(context, old, pending) is None:
+        if await (await self.engine.compactor(context)).write_again(context, old, pending) is None:
             raise InvalidRequest(
                 "A new summary would not be shorter than the messages that it covers, so the old one stays."
             )

@@ -37,14 +37,14 @@ class Folders:
     open_session: Callable[[Path, EditorsWord], Awaitable[FolderSession]]
     renew: Callable[[FolderSession, EditorsWord], Awaitable[FolderSession]]
     """Makes the session for the current settings; returns the same one when nothing has changed."""
+    keys: Keys
+    """The keys of the model services."""
+    editor_models: EditorModels
+    """The models that editors offer to all folders."""
     shared: Sequence[Callable[[], Awaitable[None]]] = ()
     """Closes what the folders share, after the last folder."""
     has_store: Callable[[Path], bool] = lambda _: True
     """Whether a resolved folder has a store."""
-    keys: Keys | None = None
-    """The keys of the model services. None: keys cannot be set here."""
-    editor_models: EditorModels | None = None
-    """The models that editors offer to all folders. None: editors cannot offer any."""
     _sessions: dict[Path, asyncio.Future[FolderSession]] = field(default_factory=dict)
     _words: dict[Path, EditorsWord] = field(default_factory=dict)
     _homes: dict[ConversationId, Path] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class Folders:
 
     async def look_for_keys(self) -> None:
         """Take up keys that `palimpsest login` and `logout` have changed in another process."""
-        if self.keys is not None and await asyncio.to_thread(self.keys.reload):
+        if await asyncio.to_thread(self.keys.reload):
             await self.hear_again()
 
     async def with_conversation(self, roots: Iterable[Path], conversation_id: ConversationId) -> FolderSession:

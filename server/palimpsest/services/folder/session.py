@@ -21,6 +21,7 @@ from palimpsest.services.facts.folder_events import FolderEvents, Take, open_eve
 from palimpsest.services.facts.folder_facts import FolderFacts
 from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.leases import Leases
+from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.tools.editors import Editors
 from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.running import RunningTurn
@@ -45,6 +46,8 @@ class OpenFolder:
     """Background work."""
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
     """The running turns of this server. Each keeps the settings of its beginning."""
+    asked_by: dict[ConversationId, EditorId | None] = field(default_factory=dict)
+    """The editor that asked for the newest turn of each conversation here. Work on its facts counts as that editor's."""
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
     learned_limits: dict[str, int] = field(default_factory=dict)
     """Limits of models that errors of services named; see `Models.learned`."""

@@ -73,8 +73,8 @@ class Models:
     """Limits that errors of the providers named, by `PROVIDER/MODEL`, and that still count. `learn` adds one. The
     sessions of a folder share the dict, so the next session keeps them."""
     default_buffer: int = DEFAULT_BUFFER
-    offered: EditorModels | None = None
-    """The models of connected editors; None when editors cannot connect."""
+    offered: EditorModels = field(default_factory=EditorModels)
+    """The models of connected editors."""
 
     def get(self, name: str) -> Model:
         """The model of that name, available or not. Raises NotFound for an unknown one."""
@@ -196,7 +196,7 @@ class Models:
         """The names of all models of the table, the user, the services and the editors."""
         names = {name for name in self.table.names if not name.endswith("-")}
         names |= {*self.overrides, *self._told_names()}
-        names |= set(() if self.offered is None else self.offered.names())
+        names |= {*self.offered.names()}
         return names | {name for name in self.model_entries if self._find(name) is not None}
 
     def _told_names(self) -> list[str]:
@@ -207,15 +207,14 @@ class Models:
 
     def _service(self, model: Model) -> Provider | None:
         """The provider of the model; None when it is not available."""
-        if model.provider == EDITOR and self.offered is not None:
+        if model.provider == EDITOR:
             return self.offered if self.offered.is_offered(model) else None
         return self.providers.get(model.provider)
 
     def _find(self, name: str) -> Model | None:
         if name in self.overrides:
             return self._capped(self.overrides[name], {})
-        offered = None if self.offered is None else self.offered.find(name)
-        base = offered or self.table.find(name) or self._configured(name)
+        base = self.offered.find(name, self.table) or self.table.find(name) or self._configured(name)
         return None if base is None else self._resolve(base)
 
     def _configured(self, name: str) -> Model | None:

@@ -88,7 +88,6 @@ class ModelHost(Protocol):
 class EditorModels:
     """The `Provider` of the models that editors offer to this process."""
 
-    table: ModelTable
     _offers: dict[ModelHost, dict[str, EditorModel]] = field(default_factory=dict)
     """The editors of each model id, in the order in which they came."""
     _known: dict[str, EditorModel] = field(default_factory=dict)
@@ -118,17 +117,17 @@ class EditorModels:
     def is_offered(self, model: Model) -> bool:
         return self._host(model.service_name) is not None
 
-    def find(self, name: str) -> Model | None:
-        """The model `editor/ID`, offered or not; None for another name."""
+    def find(self, name: str, table: ModelTable) -> Model | None:
+        """The model `editor/ID`, offered or not, with what the table knows of its family; None for another name."""
         provider, _, model_id = name.partition("/")
         if provider != EDITOR or not model_id:
             return None
         host = self._host(model_id)
         known = self._known.get(model_id) if host is None else self._offers[host][model_id]
-        base = (known and self.table.find(known.family)) or self.table.find(model_id.rpartition("/")[2])
-        base = base or self.table.unknown(name)
+        base = (known and table.find(known.family)) or table.find(model_id.rpartition("/")[2])
+        base = base or table.unknown(name)
         estimator = Estimator(base.estimator.factor, max(base.estimator.sigma, _LEAST_SIGMA))
-        limits, source = self.table.unknown(name).limits, LimitsSource.DEFAULT_FALLBACK
+        limits, source = table.unknown(name).limits, LimitsSource.DEFAULT_FALLBACK
         if known is not None:
             # At most half of it is kept for the answer, whatever an editor says.
             limits = ModelLimits(known.max_input, min(known.max_output or limits.max_output, known.max_input // 2))

@@ -39,6 +39,8 @@ class TurnEngine:
 
     services: TurnServices
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
+    asked_by: dict[ConversationId, EditorId | None] = field(default_factory=dict)
+    """The editor that asked for the newest turn of each conversation."""
 
     @property
     def store(self) -> Store:
@@ -161,6 +163,7 @@ class TurnEngine:
     ) -> RunningTurn:
         running = RunningTurn(turn.id, turn.conversation_id, turn.user_message_id, asked_by, beside)
         self.running[turn.id] = running
+        self.asked_by[turn.conversation_id] = asked_by
         run = TurnRun(self.services, running, lease, reopened).run()
         running.task = asyncio.create_task(run, name=f"turn {turn.id}")
         running.task.add_done_callback(lambda task: self._forget(turn.id, lease, task))

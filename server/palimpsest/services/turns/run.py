@@ -132,7 +132,7 @@ class TurnRun:
     async def _run(self) -> TurnEnd:
         services, turn = self.services, self.turn
         turn.begin()
-        self._context = context = await services.contexts.hold(self.lease)
+        self._context = context = await services.contexts.hold(self.lease, self.turn.asked_by)
         if self.reopened is not None:
             has_hidden = self.reopened.has_hidden
             await choose_cut(services.contexts, context, turn.user_message_id, turn.beside, has_hidden=has_hidden)
@@ -201,7 +201,6 @@ class TurnRun:
         """The step's request. The budget bounds the first request with a new message. The wall bounds later ones, and
         those of a turn that continues an ended one: a message that was sent once can be sent again."""
         state, turn, contexts = context.state, self.turn, self.services.contexts
-        state.asked_by = turn.asked_by
         beginning = None if frame is None else Beginning(self._asked_in(context), frame, turn.beside)
         has_message = beginning is not None and beginning.turn_id == turn.id
         limit = fallback.limit(state.budget.budget if has_message else state.budget.wall)
@@ -265,7 +264,7 @@ class TurnRun:
 
         stored = await self.services.store.commit(write, lambda stored: contexts.appended(state, stored, accepted))
         if stored:
-            contexts.consider_writing_ahead(state)
+            contexts.consider_writing_ahead(context)
         self.services.changed(self.turn.conversation_id)
 
     async def _close(self, ending: Ending, end: TurnEnd) -> None:

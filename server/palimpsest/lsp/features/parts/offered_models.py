@@ -48,7 +48,7 @@ class OfferedModels(Feature):
 
     def on_folders(self, folders: Folders) -> None:
         """Tells the services when the models have changed."""
-        if self._models is self._told or folders.editor_models is None:
+        if self._models is self._told:
             return
         # There are folders, so services are loaded.
         from palimpsest.lsp.features.editor_model_calls import to_models

@@ -60,7 +60,7 @@ class RequestedSummaries:
             pending = self.prepare_summarization(state, [MessageId(each) for each in range(start, end)])
             if pending is None:
                 continue
-            new = await (await self.engine.compactor(state)).on_request(context, pending)
+            new = await (await self.engine.compactor(context)).on_request(context, pending)
             if new is not None:
                 said = f"Summarized messages {new.start} to {new.end - 1} into one block."
                 return Summarized(before, state.estimate.mean, new, said)
@@ -97,7 +97,7 @@ class RequestedSummaries:
         state = context.state
         if not all(piece in state.pieces for piece in pending.pieces):
             raise InvalidRequest("What this summary stands for is not in the context any more. Ask for it again.")
-        compactor = await self.engine.compactor(state)
+        compactor = await self.engine.compactor(context)
         return await compactor.complete(context, pending, Written(content, "given", generated_by))
 
 
