@@ -47,7 +47,7 @@ class OpenFolder:
     running: dict[TurnId, RunningTurn] = field(default_factory=dict)
     """The running turns of this server. Each keeps the settings of its beginning."""
     asked_by: dict[ConversationId, EditorId | None] = field(default_factory=dict)
-    """The editor that asked for the newest turn of each conversation here. Work on its facts counts as that editor's."""
+    """The editor that asked for the newest turn of each conversation here; work on its facts is for that editor."""
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
     learned_limits: dict[str, int] = field(default_factory=dict)
     """Limits of models that errors of services named; see `Models.learned`."""
