@@ -98,6 +98,11 @@ class Conversation:
 
         self.engine.appended(state, await self.store.run(write), accepted)
 
+    async def rest(self) -> None:
+        """What a server does while its model answers: the notebook is read, and summaries are written ahead."""
+        self.engine.consider_writing_ahead(self.context)
+        await self.engine.background.settle(self.state.id)
+
     async def switch(self, budget: int) -> None:
         """Goes on with a model of that budget: one that the conversation was opened for, or its first."""
         models = self.engine.models

@@ -3,10 +3,10 @@
     python -m benchmarks.prepare [MESSAGES ...]
 
 Fills a store with a made-up coding conversation (seeded) for each number of messages, through the engine as turns do:
-messages are accepted and appended, and a request is prepared, so that compaction runs where it is due. To be done in
-minutes a transaction takes 20 exchanges. Then, with the state in memory as in a running server, one exchange at a time
-is appended and a request prepared and rendered, from one re-cut to the next: the context is measured at every
-fullness it has. Prints medians, the ratio to `trim_messages` (approximate counter, the same budget, the newest
+messages are accepted and appended, what waits for them is read as while a model answers, and a request is prepared, so
+that compaction runs where it is due. To be done in minutes a transaction takes 20 exchanges. Then, with the state in
+memory as in a running server, one exchange at a time is appended and a request prepared and rendered, from one re-cut
+to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages` (approximate counter, the same budget, the newest
 messages) for the first number of messages, the ratio of the last number to the first, and what re-cuts and a cold load
 take. Requests and `trim_messages` wait for nothing, so their time is the process's CPU time, which other work on the
 machine does not change; re-cuts and loads are by the clock.
@@ -125,6 +125,7 @@ async def measure(n_messages: int, trim: Trim | None) -> Figures:
             while talk.state.n_messages < n_messages:
                 contents = [content for _ in range(_EXCHANGES_AT_ONCE) for content in next(exchanges)]
                 await talk.append(contents)
+                await talk.rest()
                 await timed_request(talk, recuts_ms)
                 if trim is not None:
                     said += contents
@@ -161,6 +162,7 @@ async def _between_recuts(
     n_pieces, n_recuts = 0, 0
     while n_recuts < 2:
         await talk.append(next(exchanges))
+        await talk.rest()
         timed = await timed_request(talk, recuts_ms)
         n_recuts += timed is None
         if timed is not None and n_recuts == 1:

@@ -125,8 +125,7 @@ class SessionSystem:
             else:
                 await self._conversation.append([content])
         if self._setup.summaries_by is not None and not self._open_calls:  # as behind each step of a turn
-            engine.consider_writing_ahead(self._conversation.context)
-            await engine.background.settle(state.id)
+            await self._conversation.rest()
 
     def _shortened(self, content: Content) -> Content:
         """A message over the budget is refused; whoever wrote it would shorten it and send it again."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from palimpsest.domain.context.measured import Part
 from palimpsest.domain.context.summaries.node import Summary, children_of, render_summary, roots
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.exchanges import exchange_starts
@@ -44,10 +45,12 @@ class SummaryPiece:
     tokens: int
     """Raw tokens as rendered."""
     content: Content = field(init=False, compare=False, repr=False)
-    """As it is sent: rendered once, because it stands in many requests."""
+    """As it is sent. Made once, like `part`, because a piece stands in many requests."""
+    part: Part = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "content", render_summary(self.summary))
+        object.__setattr__(self, "part", Part(self.start, self.end, self.tokens, "summary"))
 
     @property
     def start(self) -> MessageId:
@@ -77,6 +80,14 @@ class MessagePiece:
     note_tokens: int = 0
     note_id: int | None = None
     """The stored injection that `note` is."""
+    tokens: int = field(init=False, compare=False, repr=False)
+    """Raw tokens as it is sent, with all that is added behind it."""
+    part: Part = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        shown = self.original_tokens if self.preview is None else self.preview_tokens
+        object.__setattr__(self, "tokens", shown + self.injection_tokens + self.note_tokens)
+        object.__setattr__(self, "part", Part(self.start, self.end, self.tokens, _kind_of(self.message.content)))
 
     @property
     def start(self) -> MessageId:
@@ -92,17 +103,19 @@ class MessagePiece:
         shown = self.message.content if self.preview is None else self.preview
         return replace(shown, parts=(*shown.parts, TextPart(self.injection))) if self.injection else shown
 
-    @property
-    def tokens(self) -> int:
-        shown = self.original_tokens if self.preview is None else self.preview_tokens
-        return shown + self.injection_tokens + self.note_tokens
-
     def without_injection(self) -> MessagePiece:
         """The message without anything that was added behind it."""
         return MessagePiece(self.message, self.original_tokens, self.preview, self.preview_tokens)
 
 
 Piece = SummaryPiece | MessagePiece
+
+
+def _kind_of(content: Content) -> str:
+    """What texts like it have in common, for what a service counts: who said it, or which tool."""
+    if content.role is Role.TOOL and (results := content.results):
+        return f"tool {results[0].name}"
+    return content.role.value
 
 
 def is_partition(pieces: Sequence[Piece], n_messages: int, hidden: Collection[MessageId] = ()) -> bool:

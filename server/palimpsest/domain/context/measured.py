@@ -107,9 +107,15 @@ class Measured:
     def shares_of(self, parts: Sequence[Part], estimator: Estimator) -> list[float]:
         """What each of the parts of a request takes: as it was measured, or else as it is guessed. In the model's
         tokens, unrounded; the first part bears what a service adds to every request by itself."""
-        fresh = [part for part in parts if part not in self.shares]
-        guessed = dict(zip(fresh, self._priors(fresh, estimator), strict=True))
-        return [(self.shares.get(part) or guessed[part]).tokens for part in parts]
+        usual, factors = self._factors(estimator)
+        found = []
+        for part in parts:
+            if (share := self.shares.get(part)) is not None:
+                found.append(share.tokens)
+            else:
+                guessed = factors.get(part.kind, usual) * part.raw_tokens
+                found.append(guessed + estimator.overhead if part.start < 0 else guessed)
+        return found
 
     def observe(self, parts: Sequence[Part], estimator: Estimator, real_tokens: int) -> Self:
         """With the word of its service about a request of those parts. A service that counts far too little (only what

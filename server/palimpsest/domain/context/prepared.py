@@ -16,6 +16,7 @@ from palimpsest.domain.messages import Content, ConversationId, Digest, MessageI
 from palimpsest.domain.tools import ToolSchema
 
 ToolChoice = Literal["auto", "none"]
+SegmentType = Literal["system", "tools", "pins", "summary", "message", "preview", "injection", "overhead"]
 
 
 class OverLimit(PalimpsestError):
@@ -28,7 +29,7 @@ class OverLimit(PalimpsestError):
 class Segment:
     """One stretch of the request, in request order, and why it is there."""
 
-    type: Literal["system", "tools", "pins", "summary", "message", "preview", "injection", "overhead"]
+    type: SegmentType
     """`overhead` is what the model's service adds to every request by itself."""
     tokens: int
     """Its part of the mean estimate of the whole request, in the model's tokens: the parts add up to the whole."""

@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from palimpsest.domain.context.apportionment import apportion
 from palimpsest.domain.context.cut import Piece, SummaryPiece
 from palimpsest.domain.context.measured import Estimate
-from palimpsest.domain.context.prepared import PreparedContext, Segment, ToolChoice
+from palimpsest.domain.context.prepared import PreparedContext, Segment, SegmentType, ToolChoice
 from palimpsest.domain.context.rules.standing import render_front
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_tools
 from palimpsest.domain.conversation.chain import content_digest
-from palimpsest.domain.messages import Content, ConversationId, Digest, Role, TextPart, canonical_json
+from palimpsest.domain.messages import (
+    Content,
+    ConversationId,
+    Digest,
+    MessageId,
+    Role,
+    SummaryId,
+    TextPart,
+    canonical_json,
+)
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.wording import counted
 
@@ -123,48 +133,47 @@ def segments_of(
     raw = {"system": frame_tokens.system, "tools": frame_tokens.tools, "pins": front.tokens}
     added = min(float(overhead), head) if any(raw.values()) else head
     each_raw = (head - added) / max(sum(raw.values()), 1)
-    weighted = [(Segment("system", 0, "always first", (), is_in_prefix=True), raw["system"] * each_raw)]
+    stretches = [_Stretch(raw["system"] * each_raw, "system", "always first", is_in_prefix=True)]
     if frame.tools:
-        weighted.append((Segment("tools", 0, "always second", (), is_in_prefix=True), raw["tools"] * each_raw))
+        stretches.append(_Stretch(raw["tools"] * each_raw, "tools", "always second", is_in_prefix=True))
     if front.text:
         reason, contents = "what you pinned or took back by command", (render_front(front.text),)
-        weighted.append((Segment("pins", 0, reason, contents, is_in_prefix=is_known), raw["pins"] * each_raw))
+        stretches.append(_Stretch(raw["pins"] * each_raw, "pins", reason, contents, is_in_prefix=is_known))
     for index, (piece, share) in enumerate(zip(pieces, rest, strict=True)):
-        weighted += _weighted(piece, share, is_in_prefix=index < n_known_pieces)
+        stretches += _stretches(piece, share, is_in_prefix=index < n_known_pieces)
     if added > 0:
-        weighted.append((Segment("overhead", 0, "added by the model's service", (), is_in_prefix=is_known), added))
-    sizes = apportion(whole, [weight for _, weight in weighted])
-    return tuple(_sized(segment, size) for (segment, _), size in zip(weighted, sizes, strict=True))
+        stretches.append(_Stretch(added, "overhead", "added by the model's service", is_in_prefix=is_known))
+    sizes = apportion(whole, [each.weight for each in stretches])
+    return tuple(Segment(each[1], size, *each[2:]) for each, size in zip(stretches, sizes, strict=True))
 
 
-def _sized(segment: Segment, tokens: int) -> Segment:
-    """As `replace` would, which takes ten times as long for each of some hundred segments of a request."""
-    return Segment(
-        segment.type,
-        tokens,
-        segment.reason,
-        segment.contents,
-        segment.message_ids,
-        segment.summary_id,
-        segment.is_in_prefix,
-    )
+class _Stretch(NamedTuple):
+    """A segment before the tokens of all are apportioned: what it weighs, and the segment's other fields."""
+
+    weight: float
+    type: SegmentType
+    reason: str
+    contents: tuple[Content, ...] = ()
+    message_ids: tuple[MessageId, MessageId] | None = None
+    summary_id: SummaryId | None = None
+    is_in_prefix: bool = False
 
 
-def _weighted(piece: Piece, share: float, *, is_in_prefix: bool) -> list[tuple[Segment, float]]:
+def _stretches(piece: Piece, share: float, *, is_in_prefix: bool) -> list[_Stretch]:
     ids = (piece.start, piece.end)
     if isinstance(piece, SummaryPiece):
         reason = f"stands for {counted(piece.end - piece.start, 'older message')}"
-        return [(Segment("summary", 0, reason, (piece.content,), ids, piece.summary.id, is_in_prefix), share)]
-    if piece.preview is not None:
-        segment = Segment("preview", 0, "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)
-    else:
-        segment = Segment("message", 0, "fits as it was said", (piece.content,), ids, None, is_in_prefix)
+        return [_Stretch(share, "summary", reason, (piece.content,), ids, piece.summary.id, is_in_prefix)]
     each_raw = share / max(piece.tokens, 1)
     added, noted = piece.injection_tokens * each_raw, piece.note_tokens * each_raw
-    weighted = [(segment, share - added - noted)]
+    said = share - added - noted
+    if piece.preview is not None:
+        found = [_Stretch(said, "preview", "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)]
+    else:
+        found = [_Stretch(said, "message", "fits as it was said", (piece.content,), ids, None, is_in_prefix)]
     if piece.injection:  # its text stands behind the message's, in the same content
-        weighted.append((Segment("injection", 0, "added behind your message", (), ids, None, is_in_prefix), added))
+        found.append(_Stretch(added, "injection", "added behind your message", (), ids, None, is_in_prefix))
     if piece.note:
         note = (Content(Role.USER, (TextPart(piece.note),)),)
-        weighted.append((Segment("injection", 0, "recalled for this step", note, ids, None, is_in_prefix), noted))
-    return weighted
+        found.append(_Stretch(noted, "injection", "recalled for this step", note, ids, None, is_in_prefix))
+    return found

@@ -103,7 +103,7 @@ class ContextState:
     @property
     def parts(self) -> tuple[Part, ...]:
         """Of the next request, in its order."""
-        return (Part(-1, 0, self.fixed_tokens), *map(_part, self.pieces))
+        return (Part(-1, 0, self.fixed_tokens), *[piece.part for piece in self.pieces])
 
     @property
     def estimate(self) -> Estimate:
@@ -224,16 +224,6 @@ class ContextState:
             self.pieces.append(live(message, size, previews.get(message.id), self.tokenizer))
         if stored:
             self.record = replace(self.record, n_messages=stored[-1].id + 1)
-
-
-def _part(piece: Piece) -> Part:
-    if isinstance(piece, SummaryPiece):
-        return Part(piece.start, piece.end, piece.tokens, "summary")
-    content = piece.message.content
-    kind = content.role.value
-    if content.role is Role.TOOL:
-        kind = next((f"tool {result.name}" for result in content.results), kind)
-    return Part(piece.start, piece.end, piece.tokens, kind)
 
 
 def live(

@@ -30,6 +30,8 @@ class Use:
 
     shown: str
     """As it was first written."""
+    form: float
+    """What it is worth by its form."""
     by_assistant: int = 0
     by_user: int = 0
     by_tools: int = 0
@@ -83,7 +85,7 @@ class Notebook:
             self.first_of_file.setdefault(entry.path, id)
         for name in entry.names:
             if (use := self.uses.get(name)) is None:
-                use = self.uses[name] = Use(names[name])
+                use = self.uses[name] = Use(names[name], form_worth(name))
             match entry.role:
                 case Role.ASSISTANT:
                     use.by_assistant += 1
@@ -100,7 +102,7 @@ class Notebook:
             return 0.0
         often = use.by_assistant + _BY_USER * use.by_user + _BY_TOOL * min(use.by_tools, _MOST_PRINTED)
         age = 1 + self.n_read - use.places[-1]
-        return _SCALE * math.sqrt(_UNUSED + often) * math.pow(age, -_FADING) * form_worth(name)
+        return _SCALE * math.sqrt(_UNUSED + often) * math.pow(age, -_FADING) * use.form
 
     def shown(self, name: str) -> str:
         """The name of that key as it was first written."""

@@ -39,6 +39,8 @@ _ANSWERED_SHARE: Final = 0.2
 _LEAST_NEWS, _LEAST_HEAD = 0.25, 0.6
 _HEAD_WEIGHT, _NAMED_HEAD_WEIGHT = 0.5, 0.3
 _ARROW_TOKENS, _OLD_PATH_TOKENS = 3, 6
+_LEAST_TOKENS: Final = 2
+"""No candidate takes less."""
 _ROUNDING: Final = 1e-9
 
 _HEAD: Final = -1
@@ -83,11 +85,11 @@ class Selection:
         seen: set[str] = set()
         for id in self.weights:
             entry = self.book.entries[id]
-            self._heap += [(-self._gain(entry, each)[0], -id, i) for i, each in enumerate(entry.fragments)]
+            self._heap += self._first_gains(entry)
             if entry.head and entry.role is Role.ASSISTANT:
                 self._heap.append((-self._head_gain(entry)[0] / entry.head_tokens, -id, _HEAD))
         heapq.heapify(self._heap)
-        while self._heap:
+        while self._heap and self._used + _LEAST_TOKENS <= self.room:
             minus, minus_id, place = heapq.heappop(self._heap)
             entry = self.book.entries[MessageId(-minus_id)]
             if place >= _NAMES:
@@ -105,7 +107,11 @@ class Selection:
         return worth
 
     def _news(self, names: Iterable[str], level: float) -> float:
-        return sum(self._worth(name) * max(0.0, level - self.told.get(name, 0.0)) for name in names)
+        told, news = self.told, 0.0
+        for name in names:
+            if (missing := level - told.get(name, 0.0)) > 0.0:
+                news += self._worth(name) * missing
+        return news
 
     def _tell(self, names: Iterable[str], level: float) -> None:
         for name in names:
@@ -142,6 +148,19 @@ class Selection:
         size += fragment.tokens
         return value * self.weights[entry.id] / size, size
 
+    def _first_gains(self, entry: Entry) -> list[tuple[float, int, int]]:
+        """The fragments as the heap holds them, before any line is opened; without those that will never add enough."""
+        value, size = self._opening(entry) if entry.fragments else (0.0, 0.0)
+        weight, found = self.weights[entry.id], []
+        for place, fragment in enumerate(entry.fragments):
+            news = self._news(fragment.names, IN_LINE)
+            if fragment.weight + news >= _LEAST_NEWS:
+                if (level := self._level(entry, fragment)) != IN_LINE:
+                    news = self._news(fragment.names, level)
+                gain = (value + fragment.weight + news) * weight / (size + fragment.tokens)
+                found.append((-gain, -entry.id, place))
+        return found
+
     def _head_gain(self, entry: Entry) -> tuple[float, float]:
         value = (_HEAD_WEIGHT + self._news(entry.head_names, _IN_HEAD)) * self.weights[entry.id]
         return value, self._opening(entry)[1]
@@ -153,12 +172,12 @@ class Selection:
     def _consider_name(self, entry: Entry, place: int, expected: float) -> None:
         name, line = entry.names[place - _NAMES], self._lines[entry.id]
         missing, size = _ALSO - self.told.get(name, 0.0), self.book.name_tokens(name)
-        if missing < _LEAST_MISSING or len(line.also) >= _MOST_ALSO:
+        if missing < _LEAST_MISSING or len(line.also) >= _MOST_ALSO or self._used + size > self.room:
             return
         density = self._worth(name) * missing * self.weights[entry.id] / size
         if self._is_late(density, expected):
             heapq.heappush(self._heap, (-density, -entry.id, place))
-        elif self._used + size <= self.room and self._also + size <= self.also_share * self.room:
+        elif self._also + size <= self.also_share * self.room:
             self._used += size
             self._also += size
             line.also.append(self.book.shown(name))
@@ -179,6 +198,8 @@ class Selection:
     def _consider_fragment(self, entry: Entry, place: int, expected: float) -> bool:
         """Whether it was chosen."""
         fragment = entry.fragments[place]
+        if self._used + fragment.tokens > self.room:
+            return False
         if fragment.weight + self._news(fragment.names, IN_LINE) < _LEAST_NEWS:
             return False
         density, size = self._gain(entry, fragment)
