@@ -6,10 +6,10 @@ Fills a store with a made-up coding conversation (seeded) for each number of mes
 messages are accepted and appended, what waits for them is read as while a model answers, and a request is prepared, so
 that compaction runs where it is due. To be done in minutes a transaction takes 20 exchanges. Then, with the state in
 memory as in a running server, one exchange at a time is appended and a request prepared and rendered, from one re-cut
-to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages` (approximate counter, the same budget, the newest
-messages) for the first number of messages, the ratio of the last number to the first, and what re-cuts and a cold load
-take. Requests and `trim_messages` wait for nothing, so their time is the process's CPU time, which other work on the
-machine does not change; re-cuts and loads are by the clock.
+to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages` (approximate
+counter, the same budget, the newest messages) for the first number of messages, the ratio of the last number to the
+first, and what re-cuts and a cold load take. Requests and `trim_messages` wait for nothing, so their time is the
+process's CPU time, which other work on the machine does not change; re-cuts and loads are by the clock.
 """
 
 from __future__ import annotations
