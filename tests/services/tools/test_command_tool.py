@@ -74,6 +74,14 @@ async def test_output_of_both_kinds_and_the_exit_status_are_told(desk: Desk) -> 
     assert "ended by signal 9" in (await desk.python("import os; os.kill(os.getpid(), 9)")).text
 
 
+async def test_what_no_command_can_hold_is_cleaned_before_it_is_shown_and_runs_as_shown(desk: Desk) -> None:
+    output = await desk.python("import sys; print(ascii(sys.argv[1:]))", "a\0b", "half \ud83d")
+    assert output.text.startswith("['ab', 'half \\ufffd']")
+    assert "half \ufffd" in desk.editor.asked[0].shown
+    with pytest.raises(InvalidRequest, match="names no program"):
+        await desk.run("\0", "x")
+
+
 async def test_no_shell_reads_the_words(desk: Desk) -> None:
     words = ("$HOME", "*", "a b", "; echo no", "`id`", "'", '"', "é\u202e", "")
     output = await desk.python("import sys, json; print(json.dumps(sys.argv[1:]))", *words)

@@ -151,18 +151,14 @@ def _read(written: Mapping[str, object]) -> _Asked:
         raise InvalidRequest('The argument \'command\' must be a list of strings, such as ["git", "status"].')
     if len(command) > MAX_WORDS or sum(map(len, command)) > MAX_COMMAND_CHARACTERS:
         raise InvalidRequest(f"A command has at most {MAX_WORDS} words and {MAX_COMMAND_CHARACTERS} characters.")
-    if not command[0] or any("\0" in word or _has_surrogate(word) for word in command):
-        raise InvalidRequest("The command names no program, or holds characters that no command can hold.")
+    if not command[0]:
+        raise InvalidRequest("The command names no program: its first word is empty.")
     cwd, timeout_s = written.get("cwd"), written.get("timeout_s")
     if cwd is not None and not isinstance(cwd, str):
         raise InvalidRequest("The argument 'cwd' must be a string.")
     if timeout_s is not None and (type(timeout_s) is not int or not 1 <= timeout_s <= MAX_TIMEOUT_S):
         raise InvalidRequest(f"The argument 'timeout_s' must be an integer from 1 to {MAX_TIMEOUT_S}.")
     return _Asked(tuple(command), "." if cwd is None else cwd, TIMEOUT_S if timeout_s is None else int(timeout_s))
-
-
-def _has_surrogate(word: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in word)
 
 
 # ------------------------------------------------------------------------------------------------------------ running
