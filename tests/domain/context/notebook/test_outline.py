@@ -23,6 +23,24 @@ def test_trouble_comes_first_then_lines_with_names_then_the_names_that_are_left(
     assert "plain words" not in "\n".join(lines)
 
 
+def test_no_more_trouble_is_counted_once_the_room_for_it_is_used_up() -> None:
+    n_counted = 0
+
+    def count(text: str) -> int:
+        nonlocal n_counted
+        n_counted += "error" in text
+        return count_bytes(text)
+
+    text = "\n".join(f"error: no block in the middle of part {n}" for n in range(20_000))
+    assert outline(text, 400, (), TROUBLE, count)
+    assert n_counted < 1_000  # of those, most are lines with names
+
+
+def test_a_line_of_trouble_that_does_not_fit_gives_way_to_shorter_ones() -> None:
+    text = f"error: {'long ' * 100}\nerror: short"
+    assert "error: short" in outline(text, 60, (), TROUBLE, count_bytes)
+
+
 def test_what_is_told_already_is_left_out() -> None:
     assert outline("def read_block(source)", 100, {"read_block"}, TROUBLE, count_bytes) == []
 

@@ -14,6 +14,8 @@ from palimpsest.domain.context.tokens import CountText
 _TROUBLE_SHARE, _LINES_SHARE = 0.25, 0.7
 _LINE_CHARS: Final = 240
 _SEARCHED_CHARS: Final = 400
+_MOST_PASSED_OVER: Final = 20
+"""Lines of trouble that do not fit: after so many the room counts as used up."""
 
 
 def outline(text: str, room: int, told: Collection[str], trouble: re.Pattern[str], count: CountText) -> list[str]:
@@ -57,10 +59,16 @@ def outline(text: str, room: int, told: Collection[str], trouble: re.Pattern[str
 
 def _trouble_lines(text: str, room: float, trouble: re.Pattern[str], count: CountText) -> list[str]:
     lines: list[str] = []
+    n_passed_over = 0
     for raw in text.splitlines():
-        if trouble.search(raw[:_SEARCHED_CHARS]):
-            line = " ".join(raw.split())[:_LINE_CHARS]
-            if line not in lines and (size := count(line) + 1) <= room:
-                lines.append(line)
-                room -= size
+        if trouble.search(raw[:_SEARCHED_CHARS]) is None:
+            continue
+        line = " ".join(raw[: 4 * _LINE_CHARS].split())[:_LINE_CHARS]
+        if line in lines:
+            continue
+        if (size := count(line) + 1) <= room:
+            lines.append(line)
+            room -= size
+        elif (n_passed_over := n_passed_over + 1) == _MOST_PASSED_OVER:
+            break
     return lines
