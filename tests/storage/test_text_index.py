@@ -11,7 +11,7 @@ from palimpsest.domain.offline.places import MARK, UNMARK, without_marks
 from palimpsest.domain.offline.question import search_terms
 from palimpsest.storage.text_index import LINES, TextIndex, lines_of, marked_texts
 
-IDENTITY = (1, 2, 3)
+IDENTITY = (1, 2, 3, 4)
 
 
 def index_of(**files: str) -> TextIndex:
@@ -88,11 +88,11 @@ def test_what_matches_is_marked_inside_an_identifier_too() -> None:
 
 def test_a_file_that_is_put_again_or_removed_leaves_nothing_of_what_it_was() -> None:
     index = index_of(a_md="lantern\n" * 100, b_md="lantern")
-    index.put("a.md", (2, 2, 2), "harbor")
+    index.put("a.md", (2, 2, 2, 2), "harbor")
     index.put("c.bin", IDENTITY, None)
     assert found(index, "lantern") == ["b.md:1"]
     assert found(index, "harbor") == ["a.md:1"]
-    assert index.known() == {"a.md": ((2, 2, 2), True), "b.md": (IDENTITY, True), "c.bin": (IDENTITY, False)}
+    assert index.known() == {"a.md": ((2, 2, 2, 2), True), "b.md": (IDENTITY, True), "c.bin": (IDENTITY, False)}
     index.remove(["b.md", "never.there"])
     assert found(index, "lantern") == []
     assert index.n_texts() == 1

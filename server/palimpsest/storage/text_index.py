@@ -32,8 +32,8 @@ _INNER: Final = re.compile(
 )
 """The places between the words of an identifier, and between characters of scripts without spaces."""
 
-Identity = tuple[int, int, int]
-"""Size, time of change in ns, and inode: a file with the same three is unchanged."""
+Identity = tuple[int, int, int, int]
+"""Size, times of modification and of change in ns, and inode: a file with the same four is unchanged."""
 
 
 class TextIndex:
@@ -42,7 +42,8 @@ class TextIndex:
     def __init__(self) -> None:
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(
-            "CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, size, mtime_ns, inode, is_text)"
+            "CREATE TABLE file "
+            "(id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, size, mtime_ns, ctime_ns, inode, is_text)"
         )
         self._db.execute(f"CREATE VIRTUAL TABLE passage USING fts5 (path, words, names, tokenize = '{_TOKENIZE}')")
 
@@ -51,8 +52,10 @@ class TextIndex:
 
     def known(self) -> dict[str, tuple[Identity, bool]]:
         """The indexed files by path: their identity, and whether they are texts."""
-        found = self._db.execute("SELECT path, size, mtime_ns, inode, is_text FROM file")
-        return {path: ((size, mtime_ns, inode), bool(is_text)) for path, size, mtime_ns, inode, is_text in found}
+        found = self._db.execute("SELECT path, size, mtime_ns, ctime_ns, inode, is_text FROM file")
+        return {
+            path: ((size, mtime, ctime, inode), bool(is_text)) for path, size, mtime, ctime, inode, is_text in found
+        }
 
     def n_texts(self) -> int:
         ((n_texts,),) = self._db.execute("SELECT count(*) FROM file WHERE is_text")
@@ -62,7 +65,9 @@ class TextIndex:
         """Indexes a file in place of its earlier content. `text` is None for a file that is no text."""
         with self._db:
             self._remove(path)
-            row = self._db.execute("INSERT INTO file VALUES (NULL, ?, ?, ?, ?, ?)", (path, *identity, text is not None))
+            row = self._db.execute(
+                "INSERT INTO file VALUES (NULL, ?, ?, ?, ?, ?, ?)", (path, *identity, text is not None)
+            )
             if text is not None:
                 first = (row.lastrowid or 0) << _PASSAGE_BITS
                 self._db.executemany(

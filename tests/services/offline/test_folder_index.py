@@ -235,6 +235,20 @@ def test_a_changed_file_is_indexed_anew_and_an_unchanged_one_is_not(
     assert indexed == ["a.txt"]
 
 
+def test_a_file_that_was_rewritten_with_its_size_and_its_time_of_modification_is_indexed_anew(tmp_path: Path) -> None:
+    write(tmp_path, a_txt="the harbor")
+    before = (tmp_path / "a.txt").stat()
+    index = FolderIndex(tmp_path)
+    assert search(index, "harbor").places
+    after = before
+    while after.st_ctime_ns == before.st_ctime_ns:  # the clock of a file system may be coarse
+        (tmp_path / "a.txt").write_text("the garden", "utf-8")
+        os.utime(tmp_path / "a.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
+        after = (tmp_path / "a.txt").stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    assert [place.lines for place in search(index, "garden").places] == [("the garden",)]
+
+
 def test_files_that_go_away_are_gone(tmp_path: Path) -> None:
     write(tmp_path, a_txt="needle", b_txt="needle")
     index = FolderIndex(tmp_path)

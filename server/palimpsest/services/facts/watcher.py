@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.services.facts.folder_events import FileEvent, FolderEvents, Take, open_events
+from palimpsest.services.workspace.files import stamp_of
 from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
@@ -34,9 +35,9 @@ _AT_ONCE: Final = 3
 """Calls under way: while one checks files, another reads or writes the store."""
 _EVENTS_AT_ONCE: Final = 200
 
-Status = tuple[int, int, int] | None
-"""Modification time, size and inode of a file; None where there is none."""
-_UNKNOWN: Final = (-1, -1, -1)
+Status = tuple[int, int, int, int] | None
+"""The stamp of a file (`stamp_of`); None where there is none."""
+_UNKNOWN: Final = (-1, -1, -1, -1)
 """The status of no file: the next look takes the file for changed."""
 
 
@@ -138,7 +139,7 @@ class SourceWatcher:
                 folder, name = os.path.split(place)
                 real = os.path.join(real_folder(folder), name)
                 real = os.path.realpath(real) if os.path.islink(real) else real
-                found[path] = (status.st_mtime_ns, status.st_size, status.st_ino), real
+                found[path] = stamp_of(status), real
             except (OSError, ValueError):
                 found[path] = None, os.path.abspath(place)
         return found

@@ -13,9 +13,8 @@ from typing import Final
 from palimpsest.domain.deny_list import holds_private_key
 from palimpsest.domain.facts.retrieval.words import Terms
 from palimpsest.domain.offline.places import MOST_FILES, Found, Hit, Place, best_of_each_file, file_place, without_marks
-from palimpsest.services.workspace import files
-from palimpsest.services.workspace.files import WorkspaceFiles
-from palimpsest.storage.text_index import LINES, Identity, TextIndex, lines_of
+from palimpsest.services.workspace.files import WorkspaceFiles, stamp_of
+from palimpsest.storage.text_index import LINES, TextIndex, lines_of
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 """Larger files are left out."""
@@ -62,7 +61,7 @@ class FolderIndex:
             is_full = n_texts == MAX_FILES or n_bytes + found.status.st_size > MAX_TOTAL_BYTES
             if is_full or is_given_up.is_set():
                 break
-            path, identity = found.path, _identity(found)
+            path, identity = found.path, stamp_of(found.status)
             before, is_text = known.get(path, (None, False))
             if before != identity:
                 text = self._read(found.parts)
@@ -91,10 +90,6 @@ class FolderIndex:
         if now != [without_marks(line) for line in marked]:
             return None
         return file_place(hit, marked)
-
-
-def _identity(found: files.Found) -> Identity:
-    return found.status.st_size, found.status.st_mtime_ns, found.status.st_ino
 
 
 def _decode(data: bytes) -> str | None:

@@ -320,6 +320,12 @@ class Walk:
         return rules
 
 
+def stamp_of(status: os.stat_result) -> tuple[int, int, int, int]:
+    """The size of a file, its times of modification and of change in ns, and its inode: the same four mean the same
+    content. `cp --preserve` and `touch` can restore a time of modification, but not a time of change."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
 def _kind_of(mode: int) -> PlaceKind:
     if mode == 0:
         return PlaceKind.MISSING
