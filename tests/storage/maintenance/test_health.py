@@ -109,6 +109,8 @@ async def test_a_store_in_use_is_looked_at_beside_its_server(directory: Path) ->
     try:
         report = await examine(directory)
         assert (problems(report), report.servers) == (set(), (store.server_id,))
+        assert (directory / f"{DATABASE_NAME}-shm").stat().st_size
+        assert {each.path.name for each in report.files} <= {DATABASE_NAME, f"{DATABASE_NAME}-wal"}
         await store.run(message_log.append, C, [user_message("afterwards")], NOW)
     finally:
         await store.close()

@@ -30,10 +30,12 @@ class TextFile:
 
 
 def text_files(directory: Path) -> list[TextFile]:
-    """Every file of the store that holds text, by name: the database, its log, copies, and damaged databases."""
+    """Every file of the store that holds text, by name: the database, its log, copies, and damaged databases. Locks and
+    the index of the log (`store.db-shm`) hold none."""
     found: list[TextFile] = []
     for path, status in _everything(directory):
-        if stat.S_ISREG(status.st_mode) and path.suffix != ".lock" and status.st_size:
+        is_text = path.suffix != ".lock" and not path.name.endswith("-shm")
+        if stat.S_ISREG(status.st_mode) and is_text and status.st_size:
             found.append(TextFile(path, status.st_size))
     return found
 
