@@ -8,12 +8,10 @@ changes something is offered in trusted folders only, and the user is asked firs
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from minimal_editor import Server, chat, open_folder
+from minimal_editor import Server, arguments, chat, open_folder
 
 CLOCK = {
     "name": "clock",
@@ -35,10 +33,11 @@ class EditorWithTool(Server):
 
 
 def main() -> None:
+    folder, text = arguments()
     server = EditorWithTool()
-    open_folder(server, Path(sys.argv[1]).resolve())
+    open_folder(server, folder)
     server.request("palimpsest/tools/register", {"tools": [CLOCK]})
-    chat(server, sys.argv[2])
+    chat(server, text)
     print()
     server.close()
 

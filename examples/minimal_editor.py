@@ -86,8 +86,15 @@ def chat(server: Server, text: str) -> dict[str, Any]:
     return dict(server.request("palimpsest/chat", message))
 
 
+def arguments() -> tuple[Path, str]:
+    """The folder and the text of the command line."""
+    if len(sys.argv) != 3:
+        sys.exit(f"Usage: python {sys.argv[0]} FOLDER TEXT")
+    return Path(sys.argv[1]).resolve(), sys.argv[2]
+
+
 def main() -> None:
-    folder, text = Path(sys.argv[1]).resolve(), sys.argv[2]
+    folder, text = arguments()
     server = Server()
     open_folder(server, folder)
     result = chat(server, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,3 +54,11 @@ async def test_the_tool_of_the_editor_is_run_for_the_model(folder: Path, fake: F
     assert await run("custom_tool.py", folder, "What time is it?", fake) == "It is late.\n"
     (result,) = [each["content"] for each in fake.requests[-1].body["messages"] if each["role"] == "tool"]
     assert result.startswith("20")
+
+
+@pytest.mark.parametrize("example", ["minimal_editor.py", "custom_tool.py"])
+@pytest.mark.parametrize("arguments", [[], ["folder"]])
+def test_an_example_without_its_arguments_says_how_it_is_called(example: str, arguments: list[str]) -> None:
+    called = [sys.executable, str(EXAMPLES / example), *arguments]
+    done = subprocess.run(called, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Usage: python {called[1]} FOLDER TEXT\n")
