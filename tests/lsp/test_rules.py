@@ -28,7 +28,7 @@ async def test_rules_are_listed_pinned_and_taken_back_and_a_restart_knows_them(t
         assert 0 < listed["tokens"] < listed["capTokens"]
         pinned = await ed.client.result(PIN, this | {"text": FROZEN})
         (pin, rule) = pinned["rules"]
-        assert (pin["id"].startswith("-1."), pin["text"], pin["isPin"]) == (True, FROZEN, True)
+        assert (pin["id"].startswith("pin-"), pin["text"], pin["isPin"]) == (True, FROZEN, True)
         assert ("messageId" in pin, rule["text"]) == (False, RULE)
         assert pinned["tokens"] > listed["tokens"]
         refused = await ed.client.request(PIN, this | {"text": "Never touch the pump. " * 100_000})

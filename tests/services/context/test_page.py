@@ -11,7 +11,7 @@ from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
 from palimpsest.domain.context.request_layout import Front
 from palimpsest.domain.context.rules.standing import front_text
-from palimpsest.domain.messages import MessageId
+from palimpsest.domain.messages import MessageId, TextPart, ToolCallPart
 from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.context.page import Reader, context_page, summary_page
 from palimpsest.services.context.state import ContextState
@@ -114,3 +114,20 @@ async def test_no_text_becomes_markdown_and_what_is_left_out_is_counted(bench: O
     short = summary_page(first, Reader(most_lines=3))
     assert re.search(r"… \d+ more lines$", short)
     assert short.count("\n") < whole
+
+
+async def test_what_a_message_says_and_what_it_calls_are_two_sentences(bench: Opener) -> None:
+    b = await bench([says("Fine.")])
+    await b.ask("Go on.")
+    state = await state_of(b)
+    piece = state.pieces[-1]
+    assert isinstance(piece, MessagePiece)
+
+    def shown(text: str) -> str:
+        content = replace(piece.message.content, parts=(TextPart(text), ToolCallPart("1", "read_file", "{}")))
+        state.pieces[-1] = replace(piece, message=replace(piece.message, content=content))
+        return context_page(state, Reader()).rpartition("assistant: ")[2]
+
+    assert shown("Let me look.\n") == "Let me look. calls read_file {}"
+    assert shown("Let me look:") == "Let me look: calls read_file {}"
+    assert shown("Looking") == "Looking; calls read_file {}"

@@ -4,7 +4,7 @@ live messages in short."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ _REASONS: Final = {
     LeftOutBecause.NO_ROOM: "no room",
     LeftOutBecause.BELOW_BAR: "too little to do with it, or too little new",
 }
+_ENDS: Final = tuple(".!?…:;,。")
 _ROLES: Final = {Role.USER: "user", Role.ASSISTANT: "assistant", Role.TOOL: "tool"}
 
 
@@ -124,7 +125,16 @@ def _messages(lives: list[MessagePiece], reader: Reader) -> list[str]:
 def _message(piece: MessagePiece) -> str:
     content = piece.message.content
     shortened = "" if piece.preview is None else " (shortened)"
-    return f"[{piece.message.id}] {_ROLES[content.role]}{shortened}: {_clip('; '.join(_parts(content)))}"
+    return f"[{piece.message.id}] {_ROLES[content.role]}{shortened}: {_clip(_joined(_parts(content)))}"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """The parts with a semicolon between them, where the one before does not end a sentence or a clause."""
+    said = ""
+    for part in parts:
+        said = said.rstrip()
+        said += f"{' ' if said.endswith(_ENDS) else '; ' if said else ''}{part}"
+    return said
 
 
 def _parts(content: Content) -> Iterator[str]:

@@ -28,7 +28,7 @@ NO_MESSAGE: Final = MessageId(-1)
 """The message id of a pin that comes from no message."""
 _ITEM_OVERHEAD_TOKENS: Final = 8
 
-_ITEM = re.compile(r"- \[(-?[0-9]{1,18})\.([0-9]{1,18})(?: \+([0-9]{1,18}))?\] (.*)")
+_ITEM = re.compile(r"- \[([0-9]{1,18})\.([0-9]{1,18})(?: \+([0-9]{1,18}))?\] (.*)")
 
 
 class RuleState(StrEnum):
@@ -46,7 +46,7 @@ class RuleId:
     """The place among the rules of the message, from 0; the number of the pin where `message_id` is NO_MESSAGE."""
 
     def __str__(self) -> str:
-        return f"{self.message_id}.{self.index}"
+        return f"pin-{self.index}" if self.message_id == NO_MESSAGE else f"{self.message_id}.{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def standing_rules(rules: RuleSet, start: int, end: int) -> str:
     """The first section of a summary of the messages [start, end); empty where none of their rules is open.
 
     A rule of several lines is kept as written; its item says how many lines follow, so `split_standing_rules` reads
-    any text back. `standing_rules(rules, NO_MESSAGE, 0)` holds the pins that come from no message.
+    any text back.
     """
     items = []
     for entry in rules.open_entries(range(start, end)):
