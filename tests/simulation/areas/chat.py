@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -70,7 +71,10 @@ def text_of(op: Op) -> tuple[str, str]:
     v = op.chance("text")
     word = f"zqword{op.number:04}u"
     size = v.choices((1, 20, 200), (6, 3, 1))[0] * v.randint(1, 9) // 3
-    opening = f"Never use {word} in the Makefile of this project. " if v.random() < 0.35 else f"What about {word}? "
+    file = v.choice(_FILES)
+    opening = (
+        f"Never use {word} in the Makefile of this project. " if v.random() < 0.35 else f"What about {word} in {file}? "
+    )
     sentence = v.choice(_SENTENCES)
     if size <= 20 or v.random() < 0.3:
         return word, opening + sentence * size
@@ -89,6 +93,8 @@ def script(op: Op) -> list[Reply]:
     return replies
 
 
+_FILES: Final = tuple(f"lib/pump_{number}.py" for number in range(8))
+"""Which messages name, so that a step asks for what older ones said of them."""
 CALLS: Final = (
     ("recall", '{"query": "pump"}'),
     ("recall", '{"first_message": 0, "last_message": 9}'),
@@ -98,12 +104,12 @@ CALLS: Final = (
 
 
 def _reply(v: random.Random, word: str, *, is_last: bool) -> Reply:
-    reply: Reply = [v.choice((0.0, 0.01, 1.0)), TextDelta(f"{word} says: ")]
+    reply: Reply = [v.choice((0.0, 0.01, 1.0)), TextDelta(f"{word} says what {v.choice(_FILES)} holds: ")]
     for _ in range(v.choice((0, 1, 3))):
         reply += [v.choice((0.0, 0.01)), TextDelta(v.choice(_SENTENCES) * v.randint(0, 20))]
     match v.choices(("end", "calls", "breaks", "refuses", "hangs", "stops"), (8, 5 if is_last else 20, 2, 2, 1, 1))[0]:
         case "calls":
-            name, arguments = v.choice(CALLS)
+            name, arguments = v.choice((*CALLS, ("read_file", json.dumps({"path": v.choice(_FILES)}))))
             reply += [ToolCallStart(word, name), ToolArguments(word, arguments)]
             reply.append(Finished(StopReason.TOOL_CALLS, TokenUsage(output_tokens=9)))
         case "breaks":
