@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,3 +94,11 @@ def test_every_type_of_event_can_be_shown() -> None:
 def test_a_time_is_shown_in_the_users_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert local_time("2026-11-21T10:00:00+00:00") == local_time("2026-11-21T11:00:00+01:00")
     assert local_time("yesterday") == "yesterday"
+
+
+def test_why_a_summary_that_was_asked_for_was_not_written_is_said_by_its_answer_alone() -> None:
+    given_up = ContextEvent(
+        ConversationId("c"), ContextEventType.SUMMARIZATION_ERROR, "2026-11-21T10:00:00Z", error="It gains nothing."
+    )
+    assert lasting(attrs.evolve(given_up, strategy="manual")) is None
+    assert lasting(attrs.evolve(given_up, strategy="threshold")) == "It gains nothing."

@@ -13,7 +13,7 @@ from typing import Protocol, assert_never
 from palimpsest.printing import sanitise
 from palimpsest.terminal.calls import Event
 from palimpsest.wire.areas.turns import ChatResult, TurnStatus
-from palimpsest.wire.areas.usage import SUMMARIZING, ContextEvent, ContextEventType
+from palimpsest.wire.areas.usage import MANUAL, SUMMARIZING, ContextEvent, ContextEventType
 from palimpsest.wording import counted
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -106,6 +106,8 @@ def lasting(event: ContextEvent) -> str | None:
     if event.type is ContextEventType.SUMMARIZATION_COMPLETE and event.strategy in SUMMARIZING:
         saved = "" if event.tokens_saved is None else f": {counted(event.tokens_saved, 'token')} fewer"
         return f"Summarized {_messages(event.items_processed or event.total_items)}{saved}."
+    if event.type is ContextEventType.SUMMARIZATION_ERROR and event.strategy == MANUAL:
+        return None  # the answer to who asked for it says why
     if event.type in (ContextEventType.SUMMARIZATION_ERROR, ContextEventType.SUMMARIZATION_FALLBACK):
         return event.error or "The summary could not be written."
     if event.type is ContextEventType.NOT_RECALLED:

@@ -52,7 +52,7 @@ from palimpsest.services.context.compaction_plan import (
 )
 from palimpsest.services.context.cut_adoption import CutAdoption
 from palimpsest.services.context.fitting import foldable
-from palimpsest.services.context.operations import Operation, Operations
+from palimpsest.services.context.operations import NOT_SHORTER, Operation, Operations
 from palimpsest.services.context.previews import hand_over
 from palimpsest.services.context.rules import front_of, read_rules_of_turn
 from palimpsest.services.context.smallest_cut import smallest_cut
@@ -279,7 +279,7 @@ class Compactor:
         state = context.state
         (operation,) = operations.begun
         if new is None:
-            operation.give_up("A summary would not be shorter than what it stands for.")
+            operation.give_up(NOT_SHORTER)
             return None
         pieces = put(state.pieces, new)
         operation.changed(state.estimate_of(state.front, pieces).mean)

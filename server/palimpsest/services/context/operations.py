@@ -20,6 +20,7 @@ from palimpsest.machine import machine, utc_now
 from palimpsest.services.events import ContextEvent, EventSink
 
 NOTHING_GAINED: Final = "Nothing became smaller, so the context stays as it is."
+NOT_SHORTER: Final = "A summary would not be shorter than what it stands for."
 STOPPED: Final = "It was stopped. What was stored by then counts."
 _FAILED: Final = "It failed inside Palimpsest."
 

@@ -8,6 +8,7 @@ import attrs
 
 from palimpsest.domain.context.events import ContextEventFields
 from palimpsest.domain.context.events import ContextEventType as ContextEventType  # it is part of the protocol
+from palimpsest.domain.strategy_names import MANUAL as MANUAL
 from palimpsest.domain.strategy_names import SUMMARIZING as SUMMARIZING
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
 from palimpsest.wire.declare import Direction, Notification, Request, Wire

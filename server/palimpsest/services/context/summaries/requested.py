@@ -14,6 +14,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context.compaction_plan import pending_summarization
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.context.operations import NOT_SHORTER
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.summaries.summarizers import Written
 from palimpsest.services.context.writable import WritableContext
@@ -64,7 +65,7 @@ class RequestedSummaries:
             if new is not None:
                 said = f"Summarized messages {new.start} to {new.end - 1} into one block."
                 return Summarized(before, state.estimate.mean, new, said)
-            reason = "A summary would not be shorter than what it stands for."
+            reason = NOT_SHORTER
         return Summarized(before, before, None, reason)
 
     def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
