@@ -150,7 +150,8 @@ async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None
         assert session.conversation_id == "conversation-3"
         await commands.run("open", "conversation-1")
         assert session.conversation_id == "conversation-1"
-        with pytest.raises(CommandFailed, match=r"Several .* 1 \(Title 1\), 2 \(Title 2\), 3 \(Title 3\)"):
+        listed = r"1 \(conversa Title 1\), 2 \(conversa Title 2\), 3 \(conversa Title 3\)"
+        with pytest.raises(CommandFailed, match=rf"Several .* {listed}\. Type .* the id"):
             await commands.run("open", "title")
 
 

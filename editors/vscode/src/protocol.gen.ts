@@ -671,7 +671,7 @@ export interface ForkParams {
     conversationId: string;
     /** The last message of the fork, widened to its whole exchange. Absent: the newest message. */
     messageId?: number;
-    /** A name for the fork. Absent: the name of the original. */
+    /** A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on. */
     title?: string;
 }
 

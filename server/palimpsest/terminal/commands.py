@@ -124,8 +124,10 @@ class Commands:
         if not places:
             raise CommandFailed("Type /open N, with a number, an id or a title that /list shows.")
         if len(places) > 1:
-            meant = ", ".join(f"{place + 1} ({one_line(self._listed[place].title) or 'untitled'})" for place in places)
-            raise CommandFailed(f"Several conversations match: {meant}. Type /open N, with the number of one.")
+            meant = ", ".join(f"{place + 1} ({self._shown(place)})" for place in places)
+            raise CommandFailed(
+                f"Several conversations match: {meant}. Type /open N, with the number or the id of one."
+            )
         # Read again: messages may have come since the list was shown.
         wanted = self._listed[places[0]].conversation_id
         for conversation in await self._session.conversations():
@@ -133,6 +135,10 @@ class Commands:
                 await self.resume(conversation)
                 return
         raise CommandFailed("This conversation no longer exists. /list shows those that do.")
+
+    def _shown(self, place: int) -> str:
+        listed = self._listed[place]
+        return f"{listed.conversation_id[:SHOWN_OF_ID]} {one_line(listed.title) or 'untitled'}"
 
     async def read(self, argument: str) -> None:
         await read_messages(self._session, self._view, argument)

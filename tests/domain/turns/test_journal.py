@@ -20,7 +20,7 @@ from palimpsest.domain.turns.journal import (
     shown_text,
     to_messages,
 )
-from palimpsest.domain.turns.states import FINAL_STATES, TurnState, may_follow, title_of
+from palimpsest.domain.turns.states import FINAL_STATES, TurnState, may_follow
 from palimpsest.services.maintenance.replay import pairs_are_whole
 
 TEXT = JournalEvent(EventType.TEXT, "I will look. ")
@@ -157,12 +157,6 @@ def test_no_prepared_context_exists_over_its_limit() -> None:
         PreparedContext(ConversationId("c"), "m", "", (), (), 10, 90, 101, 100)
     assert caught.value.kind is ErrorKind.CONTEXT_TOO_LONG
     assert (caught.value.detail.limit_tokens, caught.value.detail.projected_tokens) == (100, 101)
-
-
-def test_a_title_is_the_first_line_with_text_in_it_at_most_60_characters() -> None:
-    assert title_of("\n  Fix the parser  \nmore") == "Fix the parser"
-    assert len(title_of("x" * 200)) == 60
-    assert title_of(" \n") == ""
 
 
 class Piece(str):

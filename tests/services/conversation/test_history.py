@@ -109,7 +109,8 @@ async def test_a_fork_has_the_past_and_a_future_of_its_own(bench: Opener) -> Non
     b.conversation_id = original
     assert await b.said() == before
     twice = await b.session.conversations.fork(fork.id, None, None)
-    assert twice.n_messages == 11
+    assert (twice.n_messages, twice.title) == (11, "fork (fork)")
+    assert (await b.session.conversations.fork(twice.id, None, None)).title == "fork (fork 2)"
     page = await b.session.conversations.read(twice.id, None, None)
     assert first_broken(page.messages) is None
     assert page.messages[-1].content.text == "elsewhere"

@@ -299,10 +299,15 @@ async def test_a_conversation_or_a_fork_that_is_being_written_is_not_purged(benc
 async def test_titles_and_drafts_made_of_it_go(bench: Opener) -> None:
     b = await talk(bench, [0, 7])
     fork = await b.session.conversations.fork(b.conversation_id, None, None)
+    b_title = (await b.store.read(stored.get, b.conversation_id)).title
+    second = await b.session.conversations.fork(fork.id, None, None)
     named = await b.session.conversations.fork(b.conversation_id, None, "Mine")
+    assert second.title == f"{b_title} (fork 2)"
     await purge(b, 0, 2)
-    titles = [(await b.store.read(stored.get, each)).title for each in (b.conversation_id, fork.id, named.id)]
-    assert [title[:11] for title in titles] == ["Question 1 ", "Question 1 ", "Mine"]
+    ids = (b.conversation_id, fork.id, second.id, named.id)
+    original, *titles = [(await b.store.read(stored.get, each)).title for each in ids]
+    assert original.startswith("Question 1 ")
+    assert sorted(titles) == ["Mine", f"{original} (fork 2)", f"{original} (fork)"]
     await b.session.conversations.roll_back(b.conversation_id, MessageId(14))
     await b.session.conversations.set_draft(b.conversation_id, f"edited {SECRET}")
     await purge(b, 2, 4)

@@ -406,7 +406,7 @@
 ---@class palimpsest.ForkParams
 ---@field conversationId string The conversation to fork.
 ---@field messageId? integer The last message of the fork, widened to its whole exchange. Absent: the newest message.
----@field title? string A name for the fork. Absent: the name of the original.
+---@field title? string A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on.
 
 --- Roll back the end of a conversation.
 ---@class palimpsest.RollbackParams

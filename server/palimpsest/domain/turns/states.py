@@ -50,9 +50,3 @@ ENDING_STATES: Final = {
     Ending.INTERRUPTED: TurnState.INTERRUPTED,
 }
 """The state of a turn after the ending of its last step."""
-
-
-def title_of(text: str) -> str:
-    """A conversation's title from its first message: the first line with text, at most 60 characters."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= 60 else line[:59].rstrip() + "…"

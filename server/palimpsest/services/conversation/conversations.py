@@ -11,12 +11,13 @@ from typing import Final, get_args
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.conversation.record import ConversationRecord
+from palimpsest.domain.conversation.titles import fork_title, title_of
 from palimpsest.domain.errors import ConversationBusy, ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
 from palimpsest.domain.models.limits import Model
 from palimpsest.domain.settings.settings import Layout
 from palimpsest.domain.turns.journal import shown_text
-from palimpsest.domain.turns.states import TurnState, title_of
+from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.model_switch import Switch, switch_model
@@ -237,7 +238,7 @@ class Conversations:
         self, conversation_id: ConversationId, after: MessageId | None, title: str | None
     ) -> ConversationRecord:
         """Create a conversation with the messages up to and including `after`, widened to whole exchanges; None for
-        all.
+        all. Without a title, the fork's title says what it is a fork of.
 
         Never waits: it lacks what a running turn has not committed. Raises InvalidRequest for an unknown message.
         """
@@ -256,7 +257,8 @@ class Conversations:
             nearby = message_log.read(conversation_id, start, last + MAX_PAGE)
             starts = [start + index for index in exchange_starts([message.content for message in nearby])]
             at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
-            record = conversations.fork(child, parent, at, title_of(cleaned) or parent.title, utc_now())
+            named = title_of(cleaned) or fork_title(parent.title, {each.title for each in conversations.list_all()})
+            record = conversations.fork(child, parent, at, named, utc_now())
             inheritance.inherit(child, conversation_id, at, utc_now())
             commanded_rules.inherit(child, conversation_id, at, utc_now())
             return record

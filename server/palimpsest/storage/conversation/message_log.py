@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
+from palimpsest.domain.conversation.titles import title_of
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
-from palimpsest.domain.turns.states import title_of
 from palimpsest.storage.conversation import conversations, hidden_ranges, passages, pending_work, search
 from palimpsest.storage.sql import execute, execute_many
 

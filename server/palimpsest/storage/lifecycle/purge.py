@@ -18,10 +18,10 @@ from typing import Final
 
 from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.conversation.record import ConversationRecord
+from palimpsest.domain.conversation.titles import fork_title, title_of, unforked
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
-from palimpsest.domain.turns.states import title_of
 from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, pending_work
 from palimpsest.storage.directory import DATABASE_NAME
@@ -196,12 +196,12 @@ def _n_contents(owner: str, first: int, after: int) -> int:
 
 
 def _titles(owner: str, first: int, after: int) -> set[str]:
-    """The titles that the texts of the rows may have made."""
+    """The titles that the texts of the rows may have made, as `unforked` gives them."""
     titles: set[str] = set()
     for (text,) in execute(f"SELECT content FROM {_ROWS}", owner, first, after):
         content = Content.from_json(json.loads(text))
         if content.role is Role.USER:
-            titles.add(title_of(content.text))
+            titles.add(unforked(title_of(content.text)))
     return titles - {""}
 
 
@@ -249,12 +249,17 @@ def _purge_draft(conversation_id: ConversationId, first: int, after: int, now: s
 
 def _purge_titles(titles: Collection[str], now: str) -> list[ConversationId]:
     """Renames the conversations whose titles are made of purged words, even a fork that got its parent's title and has
-    none of the messages. The new title comes from the first user message that is left. Returns the renamed
-    conversations."""
+    none of the messages. The new title comes from the first user message that is left, and says that a fork is one
+    where the old one did. Returns the renamed conversations."""
     retitled: list[ConversationId] = []
-    for record in conversations.list_all() if titles else ():
-        if record.title in titles:
+    records = conversations.list_all() if titles else []
+    taken = {record.title for record in records}
+    for record in records:
+        if (original := unforked(record.title)) in titles:
             left = message_log.read_user_messages(record.id, 0)
-            conversations.retitle(record.id, title_of(left[0].content.text) if left else "", now)
+            title = title_of(left[0].content.text) if left else ""
+            title = title if record.title == original else fork_title(title, taken)
+            taken.add(title)
+            conversations.retitle(record.id, title, now)
             retitled.append(record.id)
     return retitled

@@ -236,7 +236,7 @@ class ForkParams(Wire):
     message_id: int | None = None
     """The last message of the fork, widened to its whole exchange. Absent: the newest message."""
     title: str | None = None
-    """A name for the fork. Absent: the name of the original."""
+    """A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on."""
 
 
 @attrs.frozen(eq=False, repr=False)
