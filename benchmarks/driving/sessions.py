@@ -12,6 +12,7 @@ import asyncio
 import json
 import math
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,8 @@ class SessionSystem:
         self._n_appended = 0
         self.n_compactions = 0
         """Requests that a compaction by threshold came before."""
+        self.prepare_ms = 0.0
+        """CPU time, on all threads, of preparing the last context."""
 
     def append(self, message: Mapping[str, Any]) -> None:
         self._n_appended += 1
@@ -124,7 +127,7 @@ class SessionSystem:
                 self._turn_id = await self._conversation.ask(content)
             else:
                 await self._conversation.append([content])
-        if self._setup.summaries_by is not None and not self._open_calls:  # as behind each step of a turn
+        if not self._open_calls:  # as behind each step of a turn
             await self._conversation.rest()
 
     def _shortened(self, content: Content) -> Content:
@@ -137,10 +140,13 @@ class SessionSystem:
     async def _context(self) -> list[Message]:
         conversation, limit = self._conversation, self._budget
         version = conversation.state.cut.version
+        self.prepare_ms = 0.0
         while True:
             frame = conversation.state.frame
             beginning = None if self._turn_id is None else Beginning(self._turn_id, frame)
+            started = time.process_time()
             context = await conversation.requests.prepare(conversation.context, limit, beginning=beginning)
+            self.prepare_ms += (time.process_time() - started) * 1000
             messages = [message for content in context.messages for message in rendered(content)]
             excess = sum(map(self.cost, messages)) - self._setup.raw_budget(self._budget)
             if excess <= 0:

@@ -17,6 +17,9 @@ budget, all sessions together and session by session, and the same behind 1, 3 a
     over     of the contexts: those above the budget
     orphan   of the contexts: those with a result without its call, or a call without its recorded result
 
+Behind each table stands how long it takes to prepare a context, in CPU time on all threads, apart where a compaction
+came first. --steps 0 asks before every step, as in use; with fewer, the first of ten reads what came since.
+
 The columns are means over sessions of means over steps; `pooled` counts all names of all sessions alike, because some
 sessions have very few. The recordings and constraints are data that the repository does not hold. --references: a
 folder with `session_baselines.py`, the simple builders. --against: another checkout of this repository.
@@ -49,7 +52,7 @@ from benchmarks.sessions.systems import (
     reference_rows,
     vocabularies,
 )
-from benchmarks.sessions.tables import Steps, behind, by_session, table
+from benchmarks.sessions.tables import Steps, behind, by_session, table, times
 
 from palimpsest.services.models.tokenizers import load_tokenizer
 
@@ -158,6 +161,7 @@ def _print(budget: int, rows: Sequence[Row], found: Sequence[Steps]) -> None:
         if any(row.is_switched and row.name in here for row in rows):
             later = {name: _behind_the_switch(sessions) for name, sessions in here.items()}
             print(table(f"{said}, behind the switch", later))
+        print(times(here))
         ours = {name: s for name, s in here.items() if name not in {row.name for row in rows if row.is_reference}}
         print(f"{said}, by session\n{by_session(ours)}", flush=True)
 

@@ -42,6 +42,7 @@ class FirstAndNewest:
     contexts may be too large, and may begin with a result."""
 
     n_compactions: int | None = None
+    prepare_ms: float | None = None
 
     def __init__(self, budget: int, cost: Cost) -> None:
         self._budget = budget

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -33,6 +32,11 @@ class System(Protocol):
     @property
     def n_compactions(self) -> int | None:
         """So far; None where the system does not say."""
+        ...
+
+    @property
+    def prepare_ms(self) -> float | None:
+        """CPU time of preparing the last context; None where the system does not say."""
         ...
 
     def close(self) -> None: ...
@@ -70,7 +74,7 @@ class Step:
     n_compactions: int | None
     is_behind_switch: bool
     """Whether it comes behind those at which a system that is switched has half the budget."""
-    ms: float
+    prepare_ms: float | None
 
     @property
     def price(self) -> float | None:
@@ -121,9 +125,7 @@ def replay(
             system.switch(switched_from)
         if i in asked:
             is_small = switched_from is not None and i in plan.small
-            started = time.perf_counter()
             context = system.context()
-            ms = (time.perf_counter() - started) * 1000
             now = [(entry["role"], text_of(entry)) for entry in context]
             texts = [text for _, text in now]
             tokens = [cost(entry) for entry in context]
@@ -144,7 +146,7 @@ def replay(
                     kept=kept_share(session.constraints, texts) if session.constraints and i == plan.last else None,
                     n_compactions=system.n_compactions,
                     is_behind_switch=i >= plan.small.stop,
-                    ms=ms,
+                    prepare_ms=system.prepare_ms,
                 )
             )
             before = i, now

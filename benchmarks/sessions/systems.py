@@ -84,6 +84,7 @@ def vocabularies() -> Path:
 
 class _Reference:
     n_compactions: int | None = None
+    prepare_ms: float | None = None
 
     def __init__(self, builders: Any, kind: str, budget: int) -> None:
         self._builder = builders.make(kind, budget)
@@ -105,6 +106,7 @@ class Checkout:
     """A process of `benchmarks.system` in another checkout: with the Python of its environment, else with ours."""
 
     n_compactions: int | None = None
+    prepare_ms: float | None = None
 
     def __init__(self, checkout: Path, budget: int) -> None:
         own = checkout / ".venv" / "bin" / "python"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,6 +100,28 @@ def by_session(rows: Mapping[str, Steps]) -> str:
         lines.append(session)
         lines += [row(f"  {name}", {session: sessions[session]}) for name, sessions in rows.items()]
     return "\n".join(lines)
+
+
+def times(rows: Mapping[str, Steps]) -> str:
+    """A line for each row that says how long it prepares: milliseconds of CPU time over all steps of all sessions."""
+    lines = []
+    for name, sessions in rows.items():
+        plain: list[float] = []
+        compacting: list[float] = []
+        for steps in sessions.values():
+            for before, step in itertools.pairwise(steps):
+                if step.prepare_ms is not None:
+                    (plain if step.n_compactions == before.n_compactions else compacting).append(step.prepare_ms)
+        if plain:
+            lines.append(f"{name:{_WIDTH}.{_WIDTH}} {_spread(plain)}; with a compaction: {_spread(compacting)}")
+    return "\n".join(["milliseconds of preparing", *lines])
+
+
+def _spread(ms: Sequence[float]) -> str:
+    if len(ms) < 2:
+        return f"{len(ms)} steps"
+    most = statistics.quantiles(ms, n=100, method="inclusive")[98]
+    return f"median {statistics.median(ms):.1f}, p99 {most:.1f}, most {max(ms):.1f}"
 
 
 def behind(rows: Mapping[str, Steps], n_compactions: int) -> dict[str, Steps]:

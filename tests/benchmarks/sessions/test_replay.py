@@ -20,6 +20,8 @@ SESSION = Session("made up", tuple(TALK))
 class Newest:
     """The newest messages; says that it compacted before every fourth context."""
 
+    prepare_ms: float | None = None
+
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.budgets: list[int] = []
