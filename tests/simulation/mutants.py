@@ -292,8 +292,8 @@ MUTANTS: Final = (
     Mutant(
         "a title made of purged words stays",
         "storage/lifecycle/purge.py",
-        "    if record.title in titles:\n",
-        "    if False:\n",
+        "        if (original := unforked(record.title)) in titles:\n",
+        "        if (original := unforked(record.title)) in ():\n",
         profile="purges",
     ),
     Mutant(
