@@ -9,6 +9,7 @@ from tests.services.scripted import Opener, says
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ConversationBusy
+from palimpsest.domain.messages import MessageId
 from palimpsest.services import leases
 from palimpsest.services.events import ConversationChanged
 from palimpsest.storage.sql import execute
@@ -28,7 +29,7 @@ async def test_what_was_done_is_done_and_the_conversation_is_free_when_the_store
     await b.ask("question")
     store = b.store
     await store.run(execute, STUCK)
-    await b.session.conversations.roll_back(b.conversation_id, None)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(1))
     page = await b.session.conversations.read(b.conversation_id, None, 10)
     assert page.hidden
     with pytest.raises(ConversationBusy):

@@ -679,7 +679,7 @@ export interface ForkParams {
 export interface RollbackParams {
     /** The conversation. */
     conversationId: string;
-    /** The first message to roll back, widened to the beginning of its exchange. Absent: the newest message. */
+    /** The first message to roll back, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer. */
     messageId?: number;
 }
 

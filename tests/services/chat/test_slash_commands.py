@@ -297,5 +297,18 @@ async def test_an_answer_is_asked_for_again_and_its_turn_can_be_followed(bench: 
     assert [text for role, text, _ in await b.said() if role == "assistant"] == ["Blue.", "Red."]
 
 
+async def test_an_answer_that_was_rolled_back_is_asked_for_again_and_a_question_is_not(bench: Opener) -> None:
+    b = await bench([says("Blue."), says("Red.")])
+    await b.ask("Which color?")
+    assert "Message 1 is hidden" in await said(b, "/rollback 1")
+    reply = await run(b, "/retry")
+    assert reply.turn_id is not None
+    assert (await b.session.folder.running[reply.turn_id].wait()).state is TurnState.COMMITTED
+    rolled_back = await run(b, "/rollback")
+    assert ("Messages 0 to 2 are hidden" in rolled_back.text, rolled_back.draft) == (True, "Which color?")
+    with pytest.raises(InvalidRequest, match="rolled back"):
+        await run(b, "/retry")
+
+
 def plain_back(text: str) -> str:
     return text.replace("\\", "")

@@ -254,14 +254,33 @@ async def test_there_is_nothing_to_roll_back_or_fork_beyond_the_end(bench: Opene
         await b.session.conversations.fork(b.conversation_id, MessageId(to), None)
 
 
+async def test_without_a_number_the_newest_question_is_rolled_back_with_its_answer(bench: Opener) -> None:
+    b = await talk(bench, 3)
+    await b.session.conversations.roll_back(b.conversation_id, MessageId(5))  # an answer, which leaves its question
+    for start, end in ((4, 6), (2, 6), (0, 6)):
+        done = await b.session.conversations.roll_back(b.conversation_id, None)
+        assert (done.start, done.end, done.draft) == (start, end, f"Question {start // 2}. " * 30)
+        assert [piece.start for piece in (await state_of(b)).pieces] == list(range(start))
+    with pytest.raises(InvalidRequest, match="nothing to roll back"):
+        await b.session.conversations.roll_back(b.conversation_id, None)
+
+
+async def test_a_question_that_only_a_summary_tells_of_is_rolled_back_too(bench: Opener) -> None:
+    async def look(arguments: str) -> ToolOutput:
+        return ToolOutput("seen " * 300)
+
+    tool = Tool(ToolSchema("look", "look", {"type": "object"}), look)
+    b = await bench([*(calls((f"{n}", "look", "{}")) for n in range(9)), says("Done.")], tools=(tool,))
+    await b.ask("Look nine times.")
+    done = await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(7)))
+    assert done.block is not None
+    hidden = await b.session.conversations.roll_back(b.conversation_id, None)
+    assert (hidden.start, hidden.draft) == (0, "Look nine times.")
+    assert (await state_of(b)).pieces == []
+
+
 async def test_the_newest_message_is_rolled_back_if_it_is_still_the_newest(bench: Opener) -> None:
     b = await talk(bench, 2)
-    done = await b.session.conversations.roll_back(b.conversation_id, None)
-    assert (done.start, done.end) == (3, 4)
-    state = await state_of(b)
-    assert [piece.start for piece in state.pieces] == [0, 1, 2]
-    again = await b.session.conversations.roll_back(b.conversation_id, None)
-    assert (again.start, again.draft) == (2, "Question 1. " * 30)
     state = await state_of(b)
     editor = HistoryEditor(b.session.contexts)
     lease = await b.store.run(
@@ -271,5 +290,5 @@ async def test_the_newest_message_is_rolled_back_if_it_is_still_the_newest(bench
         "a test",
     )
     with pytest.raises(InvalidRequest, match="no longer the newest one"):
-        await editor.rollback_last_message(WritableContext(state, lease), MessageId(2))
+        await editor.roll_back_newest(WritableContext(state, lease), MessageId(2))
     await b.store.run(leases.release, lease)

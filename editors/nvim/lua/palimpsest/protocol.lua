@@ -411,7 +411,7 @@
 --- Roll back the end of a conversation.
 ---@class palimpsest.RollbackParams
 ---@field conversationId string The conversation.
----@field messageId? integer The first message to roll back, widened to the beginning of its exchange. Absent: the newest message.
+---@field messageId? integer The first message to roll back, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer.
 
 --- The effect of a roll back. The messages can still be read, and their ids are never used again.
 ---@class palimpsest.RollbackResult

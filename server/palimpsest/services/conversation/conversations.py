@@ -266,17 +266,19 @@ class Conversations:
         return await self.store.run(write)
 
     async def roll_back(self, conversation_id: ConversationId, to: MessageId | None) -> RolledBack:
-        """Hide the messages from `to` on, or the newest one for None, widened to whole exchanges. The text of the first
-        hidden user message becomes the draft.
+        """Hide the messages from `to` on, widened to whole exchanges; for None, from the user's newest message on. The
+        text of the first hidden user message becomes the draft.
         """
         pieces = (await self.contexts.state(conversation_id)).pieces
         if to is None and not pieces:
-            raise InvalidRequest("There is nothing to roll back: the conversation has no messages.")
+            raise InvalidRequest(
+                "There is nothing to roll back: every message of this conversation is hidden, or it has none."
+            )
         newest = MessageId(pieces[-1].end - 1) if pieces else MessageId(0)
         try:
             async with self._writing(conversation_id, "a roll back") as context:
                 if to is None:
-                    return await self._editor.rollback_last_message(context, newest)
+                    return await self._editor.roll_back_newest(context, newest)
                 return await self._editor.roll_back(context, to)
         finally:
             self.changed(conversation_id)  # a request that was cancelled may have hidden messages

@@ -95,15 +95,17 @@ class HistoryEditor:
         else:
             await self.engine.adoption.adopt(context, state.pieces, CutCause.ROLLBACK)
 
-    async def rollback_last_message(self, context: WritableContext, last: MessageId) -> RolledBack:
-        """Hide the newest message, widened to its exchange.
+    async def roll_back_newest(self, context: WritableContext, last: MessageId) -> RolledBack:
+        """Hide the user's newest message with everything after it; where no message of the user is visible, the newest
+        message, widened to its exchange.
 
         Raises InvalidRequest when `last` is no longer the newest one, because somebody else has written.
         """
         state = context.state
         if not state.pieces or last != state.pieces[-1].end - 1:
             raise InvalidRequest(f"Message {last} is no longer the newest one. Read the conversation again.")
-        return await self.roll_back(context, last)
+        asked = await self.engine.store.read(message_log.newest_of_user, state.id)
+        return await self.roll_back(context, last if asked is None else asked)
 
     async def expand(self, context: WritableContext, summary_id: SummaryId) -> Recut:
         """Replace a summary by its lower summaries, or, when it has none, by the original messages.

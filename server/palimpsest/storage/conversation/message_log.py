@@ -156,6 +156,20 @@ def read_user_messages(
     ]
 
 
+def newest_of_user(conversation_id: ConversationId) -> MessageId | None:
+    """The newest visible message of the user; None where there is none."""
+    end = conversations.get(conversation_id).n_messages
+    while end > 0:
+        start = max(0, end - _LOOKED_AT)
+        if found := read_user_messages(conversation_id, start, end):
+            return found[-1].id
+        end = start
+    return None
+
+
+_LOOKED_AT: Final = 100
+"""Messages that are searched at once for the user's newest one."""
+
 _OF_USER: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"') ORDER BY message_id"""
 """Selects by a quick look at the canonical JSON, so it may find other messages that quote such a role."""
 

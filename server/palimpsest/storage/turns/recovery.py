@@ -83,7 +83,7 @@ def last_turn(conversation_id: ConversationId) -> TurnId:
                 continue
             if (is_own or row.asked >= first) and not _is_hidden(conversation_id, row.asked):
                 return row.id
-    raise InvalidRequest("Nothing was asked in this conversation yet, so there is nothing to go on from.")
+    raise InvalidRequest("Nothing was asked in this conversation, or it was rolled back: there is nothing to answer.")
 
 
 def behind_which_turns_go_on(conversation_id: ConversationId) -> frozenset[MessageId]:

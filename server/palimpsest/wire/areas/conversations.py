@@ -246,7 +246,8 @@ class RollbackParams(Wire):
     conversation_id: str
     """The conversation."""
     message_id: int | None = None
-    """The first message to roll back, widened to the beginning of its exchange. Absent: the newest message."""
+    """The first message to roll back, widened to the beginning of its exchange. Absent: the user's newest message,
+    which goes with its answer."""
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -40,7 +40,7 @@ COMMANDS: Final = (
     SlashCommand(CommandName.REGENERATE, "N", "Write summary N again."),
     SlashCommand(CommandName.UNDO, "", "Undo the last change of summaries. Repeat it to undo the change before."),
     SlashCommand(CommandName.REDO, "", "Redo the change of summaries that you undid last."),
-    SlashCommand(CommandName.ROLLBACK, "[N]", "Hide the newest message, or all from N on. You can still read them."),
+    SlashCommand(CommandName.ROLLBACK, "[N]", "Hide your newest message with its answer, or all from message N on."),
     SlashCommand(CommandName.PURGE, "[A-B] [yes]", "Show what a purge would delete. With `yes`, delete it for good."),
     SlashCommand(CommandName.FORK, "[N]", "Continue in a new conversation that has the messages up to N."),
     SlashCommand(CommandName.RETRY, "", "Answer the last message again."),
