@@ -271,7 +271,7 @@ def report(figures: Figures) -> str:
     errors = sorted(figures.errors)
     median, p95 = statistics.median(errors), errors[int(0.95 * (len(errors) - 1))]
     return (
-        f"{figures.wire:10} {len(figures.requests):8} {figures.n_cuts:7} {median:9.2%} {p95:9.2%} {figures.n_over:6} "
+        f"{figures.wire:10} {len(figures.requests):8} {figures.n_cuts:12} {median:9.2%} {p95:9.2%} {figures.n_over:6} "
         f"{figures.n_over_after_learning:14} {len(figures.failed):8}"
     )
 
@@ -281,7 +281,7 @@ def main(n_turns: int = 200, wires: Sequence[str] = NAMES) -> None:
     print(
         f"targets: median under {MEDIAN_TARGET:.0%}, 95th percentile under {P95_TARGET:.0%}, none over after the first"
     )
-    print("format     requests re-cuts    median       p95   over  over afterwards  failed")
+    print("format     requests  compactions    median       p95   over  over afterwards  failed")
     for wire in wires:
         figures = asyncio.run(talk(wire, n_turns))
         print(report(figures), flush=True)

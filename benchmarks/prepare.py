@@ -5,11 +5,11 @@
 Fills a store with a made-up coding conversation (seeded) for each number of messages, through the engine as turns do:
 messages are accepted and appended, what waits for them is read as while a model answers, and a request is prepared, so
 that compaction runs where it is due. To be done in minutes a transaction takes 20 exchanges. Then, with the state in
-memory as in a running server, one exchange at a time is appended and a request prepared and rendered, from one re-cut
-to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages` (approximate
-counter, the same budget, the newest messages) for the first number of messages, the ratio of the last number to the
-first, and what re-cuts and a cold load take. Requests and `trim_messages` wait for nothing, so their time is the
-process's CPU time, which other work on the machine does not change; re-cuts and loads are by the clock.
+memory as in a running server, one exchange at a time is appended and a request prepared and rendered, from one
+compaction to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages`
+(approximate counter, the same budget, the newest messages) for the first number of messages, the ratio of the last
+number to the first, and what compactions and a cold load take. Requests and `trim_messages` wait for nothing, so their
+time is the process's CPU time, which other work on the machine does not change; compactions and loads are by the clock.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ def coding_exchanges(chance: random.Random) -> Iterator[list[Content]]:
         yield [Content(Role.ASSISTANT, (TextPart(text(chance, chance.randint(20, 120)) + "."),))]
 
 
-async def timed_request(talk: Conversation, recuts_ms: list[float]) -> tuple[float, float, float] | None:
-    """CPU milliseconds of preparing, of building the request's body and of making bytes of it; None for a re-cut, whose
-    time by the clock is added to `recuts_ms`."""
+async def timed_request(talk: Conversation, compactions_ms: list[float]) -> tuple[float, float, float] | None:
+    """CPU milliseconds of preparing, of building the request's body and of making bytes of it; None for a compaction,
+    whose time by the clock is added to `compactions_ms`."""
     version = talk.state.cut.version
     clock, started = time.perf_counter(), time.process_time()
     context = await talk.requests.prepare(talk.context, BUDGET)
     prepared = time.process_time()
     if talk.state.cut.version != version:
-        recuts_ms.append((time.perf_counter() - clock) * 1000)
+        compactions_ms.append((time.perf_counter() - clock) * 1000)
         return None
     body = request_body(context)
     rendered = time.process_time()
@@ -102,9 +102,9 @@ class Figures:
     n_measured: int
     n_pieces: int
     """In the fullest request measured."""
-    recut_ms: float
-    slowest_recut_ms: float
-    n_recuts: int
+    compaction_ms: float
+    slowest_compaction_ms: float
+    n_compactions: int
     load_ms: float
     trim_ms: float | None
     """None where it was not measured."""
@@ -115,7 +115,7 @@ class Figures:
 
 
 async def measure(n_messages: int, trim: Trim | None) -> Figures:
-    recuts_ms: list[float] = []
+    compactions_ms: list[float] = []
     said: list[Content] = []
     exchanges = coding_exchanges(random.Random(SEED))
     with tempfile.TemporaryDirectory() as directory:
@@ -126,13 +126,13 @@ async def measure(n_messages: int, trim: Trim | None) -> Figures:
                 contents = [content for _ in range(_EXCHANGES_AT_ONCE) for content in next(exchanges)]
                 await talk.append(contents)
                 await talk.rest()
-                await timed_request(talk, recuts_ms)
+                await timed_request(talk, compactions_ms)
                 if trim is not None:
                     said += contents
             fill_s = time.perf_counter() - started
             trim_runs = (lambda: []) if trim is None else trim(said[:n_messages])
             trims = trim_runs()
-            times, n_pieces = await _between_recuts(talk, exchanges, recuts_ms)
+            times, n_pieces = await _between_compactions(talk, exchanges, compactions_ms)
             trims += trim_runs()
             loads = [await _load(talk) for _ in range(_LOADS)]
         finally:
@@ -146,26 +146,26 @@ async def measure(n_messages: int, trim: Trim | None) -> Figures:
         bytes_ms,
         len(times),
         n_pieces,
-        statistics.median(recuts_ms),
-        max(recuts_ms),
-        len(recuts_ms),
+        statistics.median(compactions_ms),
+        max(compactions_ms),
+        len(compactions_ms),
         statistics.median(loads),
         statistics.median(trims) if trims else None,
     )
 
 
-async def _between_recuts(
-    talk: Conversation, exchanges: Iterator[list[Content]], recuts_ms: list[float]
+async def _between_compactions(
+    talk: Conversation, exchanges: Iterator[list[Content]], compactions_ms: list[float]
 ) -> tuple[list[tuple[float, float, float]], int]:
-    """Times of the requests between the next re-cut and the one after it, and the pieces of the fullest."""
+    """Times of the requests between the next compaction and the one after it, and the pieces of the fullest."""
     times: list[tuple[float, float, float]] = []
-    n_pieces, n_recuts = 0, 0
-    while n_recuts < 2:
+    n_pieces, n_compactions = 0, 0
+    while n_compactions < 2:
         await talk.append(next(exchanges))
         await talk.rest()
-        timed = await timed_request(talk, recuts_ms)
-        n_recuts += timed is None
-        if timed is not None and n_recuts == 1:
+        timed = await timed_request(talk, compactions_ms)
+        n_compactions += timed is None
+        if timed is not None and n_compactions == 1:
             times.append(timed)
             n_pieces = max(n_pieces, len(talk.state.pieces))
     return times, n_pieces
@@ -219,13 +219,13 @@ def load_trim() -> Trim | None:
 
 
 def report(figures: Figures) -> None:
-    print(f"{figures.n_messages:,} messages, filled in {figures.fill_s:.0f} s with {figures.n_recuts} re-cuts")
+    print(f"{figures.n_messages:,} messages, filled in {figures.fill_s:.0f} s with {figures.n_compactions} compactions")
     print(
         f"  a request     {figures.total_ms:7.2f} ms: prepare {figures.prepare_ms:.2f}, request body "
         f"{figures.body_ms:.2f} (its JSON text {figures.bytes_ms:.2f} ms more); "
         f"{figures.n_measured} requests of up to {figures.n_pieces} pieces"
     )
-    print(f"  a re-cut      {figures.recut_ms:7.0f} ms, the slowest {figures.slowest_recut_ms:.0f} ms")
+    print(f"  a compaction  {figures.compaction_ms:7.0f} ms, the slowest {figures.slowest_compaction_ms:.0f} ms")
     print(f"  a cold load   {figures.load_ms:7.0f} ms")
     if figures.trim_ms is not None:
         print(f"  trim_messages {figures.trim_ms:7.2f} ms")

@@ -53,11 +53,11 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         ENGINE,
     ),
     "A compaction makes the context smaller": (
-        "services/context/test_contexts.py::test_a_recut_makes_the_context_smaller_or_changes_nothing",
+        "services/context/test_contexts.py::test_a_compaction_makes_the_context_smaller_or_changes_nothing",
         ENGINE,
     ),
     "A request begins with the one before": (
-        "services/context/test_contexts.py::test_between_recuts_a_request_begins_with_the_one_before",
+        "services/context/test_contexts.py::test_between_compactions_a_request_begins_with_the_one_before",
         "services/maintenance/test_replay.py::test_a_long_turn_replays_without_a_broken_invariant",
         ENGINE,
     ),

@@ -164,7 +164,7 @@ async def test_a_failed_turn_is_an_error_with_its_kind_and_keeps_the_text(
         assert [m["text"] for m in (await ed.read(info["conversationId"]))["messages"]] == ["question"]
 
 
-async def test_older_messages_are_summarised_with_progress_and_stay_readable(
+async def test_older_messages_are_summarized_with_progress_and_stay_readable(
     tmp_path: Path, folder: Path, fake: FakeProvider
 ) -> None:
     async with editor(tmp_path, folder, **on_fake(fake.url), PALIMPSEST_CONTEXT_MAX_TOKENS="5000") as ed:
@@ -184,11 +184,11 @@ async def test_older_messages_are_summarised_with_progress_and_stay_readable(
             "context_summarization_start",
             "context_summarization_progress",
             "context_summarization_progress",
-            "context_recut",
+            "context_compaction",
             "context_summarization_complete",
         ]
-        recut = next(e for e in ed.client.received("palimpsest/contextEvent") if e["type"] == "context_recut")
-        assert recut["cause"] == "threshold"
+        compaction = next(e for e in ed.client.received("palimpsest/contextEvent") if e["type"] == "context_compaction")
+        assert compaction["cause"] == "threshold"
         usage = await ed.client.result("palimpsest/usage", {"conversationId": conversation_id})
         assert usage["summaryCount"] >= 1
         assert f"[{usage['summaryCount']}S]" in usage["compact"]
@@ -285,7 +285,7 @@ async def test_the_past_can_be_forked_rolled_back_expanded_undone_and_redone_fro
 
         done = await ask("summarize", range={"start": 0, "end": 6})
         expanded = await ask("summary/expand", summaryId=done["summaryId"])
-        # About: the fake's usage is not the tokenizer's, and each re-cut takes up what was learned from it.
+        # About: the fake's usage is not the tokenizer's, and each compaction takes up what was learned from it.
         assert expanded["tokensBefore"] == pytest.approx(done["tokensAfter"], rel=0.05)
         assert expanded["tokensAfter"] == pytest.approx(done["tokensBefore"], rel=0.05)
         assert (await ask("summary/undo"))["tokensAfter"] == pytest.approx(done["tokensAfter"], rel=0.05)

@@ -62,7 +62,7 @@ async def test_statistics_say_what_a_summary_on_request_saved(tmp_path: Path, fo
         empty = await ed.client.result("palimpsest/stats", this)
         (request,) = empty.pop("moments")
         assert (sorted(request), request["tokens"] > 0) == (["timestamp", "tokens"], True)
-        assert empty == {"strategies": [], "recuts": [], "durationMs": 0, "summaries": []}
+        assert empty == {"strategies": [], "compactions": [], "durationMs": 0, "summaries": []}
         for _ in range(3):
             await ed.chat("And when does it stop? " * 40, conversationId=conversation_id)
         done = await ed.client.result("palimpsest/summarize", this)
@@ -71,6 +71,6 @@ async def test_statistics_say_what_a_summary_on_request_saved(tmp_path: Path, fo
         (strategy,) = found["strategies"]
         saved = done["tokensBefore"] - done["tokensAfter"]
         assert strategy == {"strategy": "manual", "timesFired": 1, "tokensSaved": saved}
-        assert [(each["cause"], each["count"]) for each in found["recuts"]] == [("user", 1)]
+        assert [(each["cause"], each["count"]) for each in found["compactions"]] == [("user", 1)]
         (cost,) = found["summaries"]
         assert (cost["kind"], cost["inputTokens"], cost["outputTokens"]) == ("extractive", 0, 0)

@@ -59,7 +59,7 @@ class World:
     chance: random.Random
     n_asked: int = 0
     requests: list[tuple[PreparedContext, int]] = field(default_factory=list)
-    """Every request, with the number of re-cuts before it."""
+    """Every request, with the number of compactions before it."""
     digests: dict[tuple[ConversationId, MessageId], tuple[Digest, Digest]] = field(default_factory=dict)
     forest: dict[SummaryId, Summary] = field(default_factory=dict)
     is_purged: bool = False
@@ -71,11 +71,11 @@ class World:
     def state(self) -> Awaitable[ContextState]:
         return self.b.session.contexts.state(self.b.conversation_id)
 
-    def count_recuts(self) -> int:
-        return sum(isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT for e in self.b.events)
+    def count_compactions(self) -> int:
+        return sum(isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION for e in self.b.events)
 
     def saw(self, context: PreparedContext) -> None:
-        self.requests.append((context, self.count_recuts()))
+        self.requests.append((context, self.count_compactions()))
 
     # What may be done.
 
@@ -216,14 +216,14 @@ async def a_restart_shows_the_same(world: World) -> None:
 
 
 async def compaction_makes_smaller(world: World) -> None:
-    """7: a re-cut that summarised something made the context strictly smaller, unless it was written again."""
-    reports = await world.b.store.read(statistics.recut_reports, world.b.conversation_id)
+    """7: a compaction that summarized something made the context strictly smaller, unless it was written again."""
+    reports = await world.b.store.read(statistics.compaction_reports, world.b.conversation_id)
     made = [report for cause, report in reports if report.saved and not (cause is CutCause.USER and world.regenerated)]
     assert all(report.tokens_after < report.tokens_before for report in made)
 
 
 async def prefixes_hold(world: World) -> None:
-    """8: between re-cuts a request begins with the one before it."""
+    """8: between compactions a request begins with the one before it."""
     for (before, n_before), (after, n_after) in itertools.pairwise(world.requests):
         if before.conversation_id == after.conversation_id and n_before == n_after:
             lines = before.lines()

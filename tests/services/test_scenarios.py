@@ -87,7 +87,7 @@ TOOLS_FIRST = {"strategies": ("tool_calls", "threshold", "goal_batch")}
 
 
 def aim_high(b: Bench) -> None:
-    """Summaries take much of their originals, so that the older ones have to be merged after a few re-cuts."""
+    """Summaries take much of their originals, so that the older ones have to be merged after a few compactions."""
     engine = b.session.contexts
     engine.settings = replace(engine.settings, target_ratio=0.4)
 
@@ -97,12 +97,12 @@ def happened(b: Bench, type: ContextEventType) -> list[ContextEvent]:
 
 
 def strategies(b: Bench) -> set[str | None]:
-    """Those that a completed re-cut followed."""
+    """Those that a completed compaction followed."""
     return {event.strategy for event in happened(b, ContextEventType.SUMMARIZATION_COMPLETE)}
 
 
-def threshold_recuts(b: Bench) -> int:
-    return sum(event.cause == CutCause.THRESHOLD for event in happened(b, ContextEventType.RECUT))
+def threshold_compactions(b: Bench) -> int:
+    return sum(event.cause == CutCause.THRESHOLD for event in happened(b, ContextEventType.COMPACTION))
 
 
 def text_of(context: PreparedContext) -> str:
@@ -152,7 +152,7 @@ async def test_long_coding_session(bench: Opener) -> None:
             said += [("assistant", ""), ("tool", output)]
         said.append(("assistant", answer))
     assert_sound(b.provider.seen)
-    assert threshold_recuts(b) > 1
+    assert threshold_compactions(b) > 1
     assert [(role, text) for role, text, _ in await b.said()] == said
     await assert_verifies(b)
     last_edits = range(n_turns - 40, n_turns)
@@ -212,7 +212,7 @@ async def test_large_file_operations(bench: Opener, window: int) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS)
 async def test_repeated_tool_calls(bench: Opener, window: int) -> None:
-    """One tool, called again and again in a debugging loop: pairs stay whole, the old ones are summarised as tool work,
+    """One tool, called again and again in a debugging loop: pairs stay whole, the old ones are summarized as tool work,
     and nobody's words are."""
     n_runs = 30 * window // 8_000
 
@@ -282,35 +282,37 @@ async def with_history(bench: Opener, window: int, *, threshold: float, n_turns:
     for number in range(n_turns):
         b.provider.replies = [says(f"{number}." + words(state, state.budget.budget // 25))]
         assert await b.ask(f"{number}." + words(state, state.budget.budget // 25)) == "committed"
-    assert threshold_recuts(b) == 0
+    assert threshold_compactions(b) == 0
     return b
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize(("beyond", "n_recuts"), [(-1, 0), (0, 0), (1, 1)])
+@pytest.mark.parametrize(("beyond", "n_compactions"), [(-1, 0), (0, 0), (1, 1)])
 async def test_token_threshold_edge_cases_at_the_threshold(
-    bench: Opener, window: int, beyond: int, n_recuts: int
+    bench: Opener, window: int, beyond: int, n_compactions: int
 ) -> None:
     """A request of exactly 80 % of the budget is sent as it is; one token more, and a new cut is chosen first."""
     b = await with_history(bench, window, threshold=0.80)
     edge = (await state_of(b)).budget.budget * 80 // 100
     b.provider.replies = [says("Yes.")]
     assert await b.ask(await question_for(b, edge + beyond)) == "committed"
-    assert threshold_recuts(b) == n_recuts
-    assert (b.provider.seen[-1].estimated_tokens == edge + beyond) == (n_recuts == 0)
+    assert threshold_compactions(b) == n_compactions
+    assert (b.provider.seen[-1].estimated_tokens == edge + beyond) == (n_compactions == 0)
     assert_sound(b.provider.seen)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize(("beyond", "n_recuts"), [(-1, 0), (0, 0), (1, 1)])
-async def test_token_threshold_edge_cases_at_the_budget(bench: Opener, window: int, beyond: int, n_recuts: int) -> None:
+@pytest.mark.parametrize(("beyond", "n_compactions"), [(-1, 0), (0, 0), (1, 1)])
+async def test_token_threshold_edge_cases_at_the_budget(
+    bench: Opener, window: int, beyond: int, n_compactions: int
+) -> None:
     """With a threshold of 100 % a request may fill the whole budget, and not one token more."""
     b = await with_history(bench, window, threshold=1.0)
     budget = (await state_of(b)).budget.budget
     b.provider.replies = [says("Yes.")]
     assert await b.ask(await question_for(b, budget + beyond)) == "committed"
-    assert threshold_recuts(b) == n_recuts
-    assert (b.provider.seen[-1].upper_tokens == budget + beyond) == (n_recuts == 0)
+    assert threshold_compactions(b) == n_compactions
+    assert (b.provider.seen[-1].upper_tokens == budget + beyond) == (n_compactions == 0)
     assert_sound(b.provider.seen)
 
 
@@ -404,7 +406,7 @@ async def piece_of(b: Bench, message_id: int) -> Piece:
     ("window", "is_written_by_model"), [(8_000, False), (16_000, True)], ids=["quotes", "vague model"]
 )
 async def test_summarization_quality(bench: Opener, window: int, is_written_by_model: bool) -> None:
-    """Old content can still be referred to, even where the model that summarises has nothing to say: rules stand in
+    """Old content can still be referred to, even where the model that summarizes has nothing to say: rules stand in
     each request verbatim, and every exact word comes back when it is wanted."""
     b = await bench([], window=window, reserve=RESERVE)
     aim_high(b)
@@ -454,7 +456,7 @@ async def test_tui_responsiveness(bench: Opener) -> None:
     for question in ("Look at the valves.", "Look again."):
         b.provider.replies = [*(calls((f"{question}{n}", "look", "{}")) for n in range(10)), says("Open.")]
         assert await b.ask(question) == "committed"
-    assert threshold_recuts(b) == 0
+    assert threshold_compactions(b) == 0
     let_write(b, [says(VAGUE), [is_slow.set, may_go_on, *says(VAGUE)]], "llm")
     n_before = len((await promptly(b.session.conversations.read(b.conversation_id, 0, 1000))).messages)
 
@@ -501,10 +503,10 @@ async def test_tui_responsiveness_a_slow_summary_can_be_cancelled(bench: Opener)
     await promptly(is_slow.wait())
     running.cancel()
     assert (await promptly(running.wait())).state == "cancelled"
-    assert threshold_recuts(b) == 0
+    assert threshold_compactions(b) == 0
     assert (await b.said())[-1][:2] == ("user", question)
     let_write(b, [says(VAGUE)] * 9, "llm")
     b.provider.replies = [says("Now.")]
     assert await promptly(b.ask("And now?")) == "committed"
-    assert threshold_recuts(b) == 1
+    assert threshold_compactions(b) == 1
     assert_sound(b.provider.seen)

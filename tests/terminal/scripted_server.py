@@ -289,7 +289,7 @@ class Server:
         def work(**value: Any) -> None:
             self.send({"method": "$/progress", "params": {"token": token, "value": value}})
 
-        work(kind="begin", title="Summarising")
+        work(kind="begin", title="Summarizing")
         event("summarization_start", strategy="threshold", totalItems=8)
         event("summarization_progress", strategy="threshold", itemsProcessed=4, totalItems=8)
         work(kind="report", message="half way", percentage=50)

@@ -76,7 +76,7 @@ async def test_progress_of_a_summary_is_seen_with_the_turn_that_waits_for_it(cha
     assert [type(event) for event in events] == [
         TurnDelta, WorkDone, ContextEvent, ContextEvent, WorkDone, ContextEvent, WorkDone, TurnDelta,
     ]  # fmt: skip
-    assert events[4] == WorkDone("Summarising: half way", 50, False)
+    assert events[4] == WorkDone("Summarizing: half way", 50, False)
 
 
 async def test_requests_of_the_server_are_answered_unknown_ones_with_an_error(chats: Chats) -> None:

@@ -88,7 +88,7 @@ def test_every_type_of_event_can_be_shown() -> None:
             left_out=[MessageRange(0, 4)],
         )
         told |= {kind} if passing(event) or lasting(event) else set()
-    assert told == set(ContextEventType) - {ContextEventType.RECUT}
+    assert told == set(ContextEventType) - {ContextEventType.COMPACTION}
 
 
 def test_a_time_is_shown_in_the_users_zone(monkeypatch: pytest.MonkeyPatch) -> None:

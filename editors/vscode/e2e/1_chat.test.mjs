@@ -1,4 +1,4 @@
-/** A conversation in a real VS Code: said, streamed, stopped, kept when the panel or the server goes away, summarised. */
+/** A conversation in a real VS Code: said, streamed, stopped, kept when the panel or the server goes away, summarized. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 
@@ -140,8 +140,8 @@ test("/summarize says what it does, and a summary can be expanded, which is undo
     await window.shot("context");
     const moments = context.getByTestId("timeline").getByRole("listitem");
     assert.ok(await moments.filter({ hasText: "Request" }).count() > 1, "each request is on the time line");
-    const recuts = await moments.filter({ hasText: "Re-cut" }).allTextContents();
-    assert.match(recuts.at(-1), /because you asked for it, [\d,]+ to [\d,]+ tokens/);
+    const compactions = await moments.filter({ hasText: "Compaction" }).allTextContents();
+    assert.match(compactions.at(-1), /because you asked for it, [\d,]+ to [\d,]+ tokens/);
     await moments.last().scrollIntoViewIfNeeded();
     await window.shot("timeline");
     const segments = await context.getByTestId("segment").count();

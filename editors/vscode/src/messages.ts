@@ -19,7 +19,7 @@ const says = <N extends string, F extends v.ObjectEntries>(type: N, fields: F) =
 export const chip = v.object({ id, label: v.string(), tokens: number, problem: v.exactOptional(v.string()), isSelection: v.boolean() });
 export type Chip = v.InferOutput<typeof chip>;
 
-/** A request, a re-cut or a summary of a conversation, on its time line; `tokens` of a request. */
+/** A request, a compaction or a summary of a conversation, on its time line; `tokens` of a request. */
 export const contextEvent = v.object({ at: v.string(), what: v.string(), detail: v.string(), tokens: v.exactOptional(v.number()) });
 export type ContextEventLine = v.InferOutput<typeof contextEvent>;
 

@@ -113,7 +113,7 @@ export type ContextEventType =
     /** A model's summary could not be used, and a summary by rules takes its place. The operation goes on. */
     | "context_summarization_fallback"
     /** A compaction, or another change of the summaries, took effect. The next request no longer begins with the previous one. */
-    | "context_recut"
+    | "context_compaction"
     /** Summaries are switched off, and the oldest messages are no longer sent. They stay stored. */
     | "context_left_out"
     /** The standing rules take too much of the budget. The oldest count as ordinary text from now on; pins never do. */
@@ -828,7 +828,7 @@ export interface SummaryParams {
 }
 
 /** The effect of a change of the context. No message and no summary was deleted. */
-export interface RecutResult {
+export interface CompactionResult {
     /** Tokens of the context before. */
     tokensBefore: number;
     /** Tokens of the context after. */
@@ -852,7 +852,7 @@ export interface StrategyStats {
 }
 
 /** How often the context changed for one cause. */
-export interface RecutCount {
+export interface CompactionCount {
     /** The cause, as in a context event. */
     cause: string;
     /** How often. */
@@ -890,7 +890,7 @@ export interface StatsResult {
     /** In the order of their names. */
     strategies: Array<StrategyStats>;
     /** One for each cause. */
-    recuts: Array<RecutCount>;
+    compactions: Array<CompactionCount>;
     /** The time for all changes of the context, in milliseconds. */
     durationMs: number;
     /** One for each kind. */
@@ -1938,16 +1938,16 @@ export const StatsRequest = new lc.RequestType<ConversationParams, StatsResult, 
 export const SummarizeRequest = new lc.RequestType<SummarizeParams, SummarizeResult, void>("palimpsest/summarize");
 
 /** Replace a summary in the context by what it was made of: other summaries, or the original messages. */
-export const SummaryExpandRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/expand");
+export const SummaryExpandRequest = new lc.RequestType<SummaryParams, CompactionResult, void>("palimpsest/summary/expand");
 
 /** Write a summary again. */
-export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, RecutResult, void>("palimpsest/summary/regenerate");
+export const SummaryRegenerateRequest = new lc.RequestType<SummaryParams, CompactionResult, void>("palimpsest/summary/regenerate");
 
 /** Undo the last change of the summaries in the context. Each further request undoes one more change, up to the last roll back. */
-export const SummaryUndoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/undo");
+export const SummaryUndoRequest = new lc.RequestType<ConversationParams, CompactionResult, void>("palimpsest/summary/undo");
 
 /** Redo the change that was undone last, as long as the summaries were not changed otherwise since. */
-export const SummaryRedoRequest = new lc.RequestType<ConversationParams, RecutResult, void>("palimpsest/summary/redo");
+export const SummaryRedoRequest = new lc.RequestType<ConversationParams, CompactionResult, void>("palimpsest/summary/redo");
 
 /** Tell how full the context of a conversation is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");

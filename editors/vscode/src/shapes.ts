@@ -205,7 +205,7 @@ export const plan = shape<p.PrepareContextResult>()(
 export const stats = shape<p.StatsResult>()(
     v.object({
         strategies: v.array(v.object({ strategy: text, timesFired: count, tokensSaved: count })),
-        recuts: v.array(v.object({ cause: text, count })),
+        compactions: v.array(v.object({ cause: text, count })),
         durationMs: count,
         summaries: v.array(v.object({ kind: text, count, inputTokens: count, outputTokens: count, durationMs: count })),
         moments: v.array(v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count) })),

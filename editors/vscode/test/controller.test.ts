@@ -158,7 +158,7 @@ test("what goes wrong is told as the server said it", async () => {
 test.each(["undo", "redo"] as const)("%s of a change of summaries is told with what it did, and the context shown anew", async (type) => {
     const done = { reason: "It is done.", tokensBefore: 12_000, tokensAfter: 900, covers: { start: 0, end: 4 }, usage: USAGE };
     const plan = { status: "ready", model: "m", usedTokens: 900, upperTokens: 900, limitTokens: 2000, segments: [], wouldSummarize: [] };
-    const stats = { strategies: [], summaries: [], recuts: [], moments: [], durationMs: 0 };
+    const stats = { strategies: [], summaries: [], compactions: [], moments: [], durationMs: 0 };
     const { server, controller, of } = await panel({ ...stored(2), [`summary/${type}`]: () => done, prepareContext: () => plan, stats: () => stats });
     await controller.handle({ type });
     expect(server.asked.find((each) => each.method === `summary/${type}`)?.params).toEqual({ conversationId: "c" });

@@ -43,7 +43,7 @@ test("the time line shows how full each request was, and why a cut was taken ane
     render(<App state={told(READY, OPENED, context, { type: "show", page: "context" })} />, root);
     const lines = [...(byId("timeline")?.children ?? [])];
     expect(lines.map((line) => line.querySelector<HTMLElement>(".use span")?.style.width)).toEqual(["25%", undefined, "100%"]);
-    expect(lines[1]?.textContent).toContain("Re-cut because the context was too full, 12,000 to 900 tokens");
+    expect(lines[1]?.textContent).toContain("Compaction because the context was too full, 12,000 to 900 tokens");
     render(<App state={told(READY, OPENED, context, { type: "show", page: "context" }, { type: "progress", text: "2 of 6 messages" })} />, root);
     expect(byId("progress")?.textContent).toBe("2 of 6 messages");
 });

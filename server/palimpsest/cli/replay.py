@@ -244,9 +244,9 @@ def _print_sums(reports: Sequence[ReplayReport]) -> None:
 
 def _print_figures(name: str, reports: Sequence[ReplayReport]) -> None:
     """Print one row: the sums of the reports."""
-    recuts = Counter[str]()
+    compactions = Counter[str]()
     for report in reports:
-        recuts.update(report.recuts)
+        compactions.update(report.compactions)
     prompt, unchanged = (sum(getattr(each, f"{kind}_tokens") for each in reports) for kind in ("prompt", "unchanged"))
     price, newest_first = sum(each.price for each in reports), sum(each.newest_first_price for each in reports)
     _print_row(
@@ -255,7 +255,7 @@ def _print_figures(name: str, reports: Sequence[ReplayReport]) -> None:
         f"{sum(each.tokens for each in reports)}",
         f"{sum(each.n_requests for each in reports)}",
         f"{max(each.highest_use for each in reports):.1%}",
-        ", ".join(f"{cause} {count}" for cause, count in sorted(recuts.items())) or "none",
+        ", ".join(f"{cause} {count}" for cause, count in sorted(compactions.items())) or "none",
         f"{unchanged / prompt if prompt else 1:.1%}",
         f"{price:.0f}",
         f"{newest_first:.0f}",

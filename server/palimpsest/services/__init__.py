@@ -1,1 +1,1 @@
-"""Use cases. What happens when somebody chats, summarises, switches a model, or comes back after a crash."""
+"""Use cases. What happens when somebody chats, summarizes, switches a model, or comes back after a crash."""

@@ -100,7 +100,7 @@ def test_cutting_again_and_again_covers_every_message_once_and_splits_no_pair(
     for exchange in history:
         pieces += as_lives(exchange, n_messages)
         n_messages += len(exchange)
-        if data.draw(st.booleans(), "re-cut"):
+        if data.draw(st.booleans(), "compaction"):
             protected = running_request(pieces)
             boundary = keep_from(pieces, data.draw(st.integers(0, 500), "keep"), 2)
             for first, after in reversed(runs_to_summarize(pieces, boundary, protected, data.draw(st.integers(0, 99)))):

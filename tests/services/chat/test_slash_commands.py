@@ -103,7 +103,7 @@ async def test_usage_names_the_setting_that_caps_a_request(bench: Opener) -> Non
     assert "`context.max_tokens` allows at most 8,000 tokens" in await said(b, "/usage")
 
 
-async def test_a_range_is_summarised_and_then_in_the_stats(bench: Opener) -> None:
+async def test_a_range_is_summarized_and_then_in_the_stats(bench: Opener) -> None:
     b = await bench([says("The gate is blue. " * 200) for _ in range(6)])
     for number in range(6):
         await b.ask(f"Question {number}: which color has the gate?")

@@ -1,4 +1,4 @@
-"""What a model writes while nobody waits: begun once for each cut, adopted by a re-cut only, dropped when what it
+"""What a model writes while nobody waits: begun once for each cut, adopted by a compaction only, dropped when what it
 speaks of was hidden meanwhile, and never in the way of closing."""
 
 from __future__ import annotations
@@ -89,17 +89,17 @@ async def settled(b: Bench) -> None:
     await asyncio.wait_for(b.session.folder.background.settle(b.conversation_id), WAIT_S)
 
 
-async def until_recut(b: Bench) -> None:
-    before = n_recuts(b)
+async def until_compaction(b: Bench) -> None:
+    before = n_compactions(b)
     for _ in range(20):
-        if n_recuts(b) > before:
+        if n_compactions(b) > before:
             return
         await ask(b)
-    raise AssertionError("no re-cut came")
+    raise AssertionError("no compaction came")
 
 
-def n_recuts(b: Bench) -> int:
-    return sum(isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT for e in b.events)
+def n_compactions(b: Bench) -> int:
+    return sum(isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION for e in b.events)
 
 
 async def written(b: Bench) -> list[Summary]:
@@ -111,7 +111,7 @@ async def blocks(b: Bench) -> list[Summary]:
     return [piece.summary for piece in state.pieces if isinstance(piece, SummaryPiece)]
 
 
-async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_by_the_recut_alone(
+async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_by_the_compaction_alone(
     bench: Opener,
 ) -> None:
     b = await bench([], window=4_000, reserve=500)
@@ -122,14 +122,14 @@ async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_b
     await settled(b)
     state = await b.session.contexts.state(b.conversation_id)
     assert state.cut.estimator.upper(state.raw_tokens) >= AHEAD_SHARE * state.budget.budget
-    assert (model.n_begun, n_recuts(b)) == (1, 0)
+    assert (model.n_begun, n_compactions(b)) == (1, 0)
     (ahead,) = await written(b)
-    assert await blocks(b) == [], "what was written ahead was adopted without a re-cut"
-    while n_recuts(b) == 0:
+    assert await blocks(b) == [], "what was written ahead was adopted without a compaction"
+    while n_compactions(b) == 0:
         await ask(b)
-        if n_recuts(b) == 0:
+        if n_compactions(b) == 0:
             assert model.n_begun == 1, "it was written twice for one cut"
-    assert model.n_begun == 1, "the re-cut asked the model again"
+    assert model.n_begun == 1, "the compaction asked the model again"
     assert [each.id for each in await blocks(b)] == [ahead.id]
     assert TEXT in b.provider.seen[-1].messages[0].text
     await until_ahead(b)
@@ -141,12 +141,12 @@ async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_b
 async def test_no_message_is_summarized_twice_however_far_what_was_written_ahead_reaches(
     bench: Opener, n_words: int
 ) -> None:
-    """Where turns are large beside the window, what is written ahead covers only a part of what a re-cut wants."""
+    """Where turns are large beside the window, what is written ahead covers only a part of what a compaction wants."""
     b = await bench([], window=6_000, reserve=500, context={"strategies": ("threshold",)})
     model = Slow()
     model.may_write.set()
     let_write(b, model)
-    while n_recuts(b) < 5:
+    while n_compactions(b) < 5:
         b.provider.replies = [says("The pump is on. " * n_words)]
         assert await b.ask(f"Question {len(b.provider.seen)}. " + "It is wet. " * n_words) == "committed"
         await settled(b)
@@ -172,7 +172,7 @@ async def test_what_a_summary_cost_stands_on_it_and_in_the_statistics(bench: Ope
     (cost,) = (await stats(b.session.contexts, b.conversation_id)).summaries
     assert (cost.kind, cost.n_summaries, cost.input_tokens, cost.output_tokens) == ("llm", 1, 100, 7)
     assert cost.duration_ms >= 0
-    await until_recut(b)
+    await until_compaction(b)
     (again,) = (await stats(b.session.contexts, b.conversation_id)).summaries
     assert again == cost, "adopting it cost something"
 
@@ -214,17 +214,17 @@ async def test_what_a_model_took_for_texts_that_were_refused_is_in_the_account(b
     else:
         await until_ahead(b)
         let_write(b, LlmSummarizer(helper, load_prompts()))
-        await until_recut(b)
+        await until_compaction(b)
     await settled(b)
     cost = (await stats(b.session.contexts, b.conversation_id)).summaries[-1]
     assert (cost.kind, cost.n_summaries, cost.input_tokens, cost.output_tokens) == ("refused", 1, 100, 6)
 
 
-async def test_a_text_that_came_too_late_stands_in_its_place_after_the_next_recut(bench: Opener) -> None:
+async def test_a_text_that_came_too_late_stands_in_its_place_after_the_next_compaction(bench: Opener) -> None:
     b = await bench([], window=4_000, reserve=500)
     model = Slow()
     let_write(b, model, wait_s=0.01)
-    await until_recut(b)
+    await until_compaction(b)
     (quoted,) = await blocks(b)
     assert (quoted.kind, quoted.author) == ("extractive", "palimpsest")
     notes = [e.error or "" for e in b.events if isinstance(e, ContextEvent) and e.error]
@@ -233,8 +233,8 @@ async def test_a_text_that_came_too_late_stands_in_its_place_after_the_next_recu
     await settled(b)
     late = [each for each in await written(b) if each.author == "slow" and each.end == quoted.end]
     assert late
-    assert [each.id for each in await blocks(b)] == [quoted.id], "a text was adopted between re-cuts"
-    await until_recut(b)
+    assert [each.id for each in await blocks(b)] == [quoted.id], "a text was adopted between compactions"
+    await until_compaction(b)
     first = (await blocks(b))[0]
     assert (first.start, first.end, first.author) == (quoted.start, quoted.end, "slow")
     assert quoted.id in {each.id for each in await written(b)}, "a summary was deleted"
@@ -245,7 +245,7 @@ async def test_a_text_about_what_was_rolled_back_meanwhile_is_dropped(bench: Ope
     b = await bench([], window=4_000, reserve=500)
     model = Slow()
     let_write(b, model, wait_s=0.01)
-    await (until_ahead(b) if is_ahead else until_recut(b))
+    await (until_ahead(b) if is_ahead else until_compaction(b))
     await asyncio.wait_for(model.has_begun.wait(), WAIT_S)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(1))
     model.may_write.set()
@@ -272,7 +272,7 @@ async def test_closing_stops_what_is_being_written_before_the_store_closes(tmp_p
     b = await open_bench(tmp_path, [], window=4_000, reserve=500)
     model = Slow()
     let_write(b, model, wait_s=0.01)
-    await (until_ahead(b) if is_ahead else until_recut(b))
+    await (until_ahead(b) if is_ahead else until_compaction(b))
     await asyncio.wait_for(model.has_begun.wait(), WAIT_S)
     await asyncio.wait_for(b.session.folder.close(), WAIT_S)
     assert (model.n_ended, model.n_begun > 0) == (model.n_begun, True), "something still runs"
@@ -339,5 +339,5 @@ async def test_with_summaries_switched_off_nothing_is_written_ahead(bench: Opene
     let_write(b, model)
     await ask(b, 16)
     assert (model.n_begun, await written(b)) == (0, [])
-    causes = (await stats(b.session.contexts, b.conversation_id)).recuts
+    causes = (await stats(b.session.contexts, b.conversation_id)).compactions
     assert causes[0][0] is CutCause.THRESHOLD

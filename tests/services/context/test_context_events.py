@@ -87,7 +87,7 @@ async def assert_adds_up(b: Bench) -> None:
     for request in b.provider.seen:
         assert sum(segment.tokens for segment in request.segments) == request.estimated_tokens
     found = await stats(b.session.contexts, b.conversation_id)
-    reports = await b.store.read(statistics.recut_reports, b.conversation_id)
+    reports = await b.store.read(statistics.compaction_reports, b.conversation_id)
     for cause, each in reports:
         if each.saved or cause in (CutCause.THRESHOLD, CutCause.LAYOUT):
             assert sum(each.saved.values()) == each.tokens_before - each.tokens_after

@@ -1,4 +1,4 @@
-"""The context engine: requests fit, prefixes hold, re-cuts make room, switches restore."""
+"""The context engine: requests fit, prefixes hold, compactions make room, switches restore."""
 
 from __future__ import annotations
 
@@ -40,30 +40,30 @@ async def long_talk(bench: Opener, n_turns: int, window: int = 4_000, seed: int 
     return b
 
 
-def recuts(b: Bench) -> list[ContextEvent]:
-    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT]
+def compactions(b: Bench) -> list[ContextEvent]:
+    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION]
 
 
-async def test_between_recuts_a_request_begins_with_the_one_before(bench: Opener) -> None:
+async def test_between_compactions_a_request_begins_with_the_one_before(bench: Opener) -> None:
     b = await long_talk(bench, 60)
     requests: list[PreparedContext] = b.provider.seen
     n_broken = 0
     for before, after in itertools.pairwise(requests):
         assert after.upper_tokens <= after.limit_tokens
         n_broken += after.lines()[: len(before.lines())] != before.lines()
-    assert 0 < n_broken <= len(recuts(b))
-    assert all(event.cause == "threshold" for event in recuts(b))
+    assert 0 < n_broken <= len(compactions(b))
+    assert all(event.cause == "threshold" for event in compactions(b))
 
 
 async def test_blocks_are_appended_and_older_ones_stay_byte_identical(bench: Opener) -> None:
     b = await long_talk(bench, 40)
     with_blocks = [[m for m in c.messages if m.text.startswith(OPENING)] for c in b.provider.seen]
     grown = [(x, y) for x, y in itertools.pairwise(with_blocks) if len(y) > len(x) > 0]
-    assert grown, "no re-cut added a block behind another"
+    assert grown, "no compaction added a block behind another"
     assert all(y[: len(x)] == x for x, y in grown)
 
 
-async def test_a_recut_makes_the_context_smaller_or_changes_nothing(bench: Opener) -> None:
+async def test_a_compaction_makes_the_context_smaller_or_changes_nothing(bench: Opener) -> None:
     b = await long_talk(bench, 60)
     done = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.SUMMARIZATION_COMPLETE]
     assert done
@@ -74,7 +74,9 @@ async def test_a_recut_makes_the_context_smaller_or_changes_nothing(bench: Opene
     assert max(s.level for s in summaries) >= 2, "blocks were never merged"
 
 
-async def test_another_frame_is_a_recut_only_for_a_conversation_that_was_sent_under_the_first(bench: Opener) -> None:
+async def test_another_frame_is_a_compaction_only_for_a_conversation_that_was_sent_under_the_first(
+    bench: Opener,
+) -> None:
     b = await bench([says("One."), says("Two.")])
     await b.session.contexts.state(b.conversation_id)
     frame = b.frame
@@ -82,7 +84,7 @@ async def test_another_frame_is_a_recut_only_for_a_conversation_that_was_sent_un
         frame = b.frame = replace(frame, system=frame.system + " Be brief.")
         assert await b.ask(text) == "committed"
         assert b.provider.seen[-1].system == frame.system
-        assert [event.cause for event in recuts(b)] == (["frame"] if text == "Second?" else [])
+        assert [event.cause for event in compactions(b)] == (["frame"] if text == "Second?" else [])
 
 
 async def test_a_restart_continues_with_the_same_context(bench: Opener) -> None:
@@ -154,7 +156,7 @@ async def test_a_switch_up_restores_originals_and_a_switch_down_still_fits(bench
     b.provider.replies = [says("here")]
     assert await b.ask("still there?") == "committed"
     assert pairs_are_whole(b.provider.seen[-1].messages)
-    causes = [event.cause for event in recuts(b)]
+    causes = [event.cause for event in compactions(b)]
     assert causes.count("model") == 2
     assert (await b.session.conversations.read(b.conversation_id, None, None)).record.model == "offline"
 
@@ -180,7 +182,7 @@ async def test_what_the_user_ruled_stays_in_every_request_verbatim(bench: Opener
     assert max(summary.level for summary in summaries) >= 2, "the rules were never merged"
 
 
-async def test_what_answers_teach_about_counting_is_kept_and_taken_up_at_the_next_recut(bench: Opener) -> None:
+async def test_what_answers_teach_about_counting_is_kept_and_taken_up_at_the_next_compaction(bench: Opener) -> None:
     b = await bench([])
     stream = b.provider.stream
 

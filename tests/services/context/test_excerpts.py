@@ -190,7 +190,7 @@ async def test_a_turn_of_hundreds_of_steps_stays_answerable(
     assert_sound(report, requests, recording)
     assert report.n_requests == n_steps
     assert report.tokens > 2 * window
-    assert report.recuts.keys() == {"threshold"}
+    assert report.compactions.keys() == {"threshold"}
     b.provider.replies = [says("Every module is moved.")]
     assert await b.ask("And, are you done?") == "committed"
     final = b.provider.seen[-1]

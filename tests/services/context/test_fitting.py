@@ -85,12 +85,12 @@ async def check(b: Bench, message: str) -> str:
     sent = b.provider.seen[n_sent]
     assert message in [each.text for each in sent.messages]
     assert sent.upper_tokens <= sent.limit_tokens
-    was_recut = (await contexts.state(b.conversation_id)).cut.version > version
+    was_compacted = (await contexts.state(b.conversation_id)).cut.version > version
     if plan.problem is None:
-        return "recut" if was_recut else "whole"
+        return "cut anew" if was_compacted else "whole"
     assert isinstance(plan.problem, SummarizationNeeded)
     assert plan.problem.messages_to_summarize
-    assert was_recut
+    assert was_compacted
     return "compacted"
 
 
@@ -109,7 +109,7 @@ async def test_every_size_of_message_is_sent_or_refused_as_the_dry_run_said(
     kept = found[: found.index("refused")]
     assert set(found[len(kept) :]) == {"refused"}
     if not setting.get("infinity", True):
-        assert set(kept) <= {"whole", "recut"}
+        assert set(kept) <= {"whole", "cut anew"}
     else:
         assert "compacted" in kept
 
@@ -153,7 +153,7 @@ async def test_what_is_free_for_a_message_does_not_depend_on_its_length(bench: O
 async def test_two_large_messages_after_each_other_are_both_sent(bench: Opener) -> None:
     b = await bench([], window=6_000, reserve=500)
     for number in range(4):
-        assert await check(b, f"{number} " + "the " * 4_400) in ("whole", "recut", "compacted")
+        assert await check(b, f"{number} " + "the " * 4_400) in ("whole", "cut anew", "compacted")
     assert await check(b, "the " * 5_200) == "refused"
     assert await check(b, "And a small one.") != "refused"
 

@@ -92,10 +92,10 @@ async def test_over_the_threshold_the_oldest_exchanges_are_left_out_down_to_the_
     assert event.left_out == state.cut.left_out
     ((start, end),) = state.cut.left_out
     assert (start, end) == (0, state.pieces[0].start)
-    (recut,) = events(b, ContextEventType.RECUT)
+    (compaction,) = events(b, ContextEventType.COMPACTION)
     budget = state.budget.budget
-    assert recut.new_token_count is not None
-    assert recut.new_token_count <= 0.5 * budget
+    assert compaction.new_token_count is not None
+    assert compaction.new_token_count <= 0.5 * budget
     assert b.provider.seen[-2].estimated_tokens > 0.5 * budget
     before = await b.store.read(message_log.read, b.conversation_id, 0)
     assert await b.store.read(summary_tree.read, b.conversation_id) == []
@@ -103,7 +103,7 @@ async def test_over_the_threshold_the_oldest_exchanges_are_left_out_down_to_the_
     assert len(before) == state.n_messages
 
 
-async def test_nothing_is_summarised_nor_deleted_however_long_it_goes_on(bench: Opener) -> None:
+async def test_nothing_is_summarized_nor_deleted_however_long_it_goes_on(bench: Opener) -> None:
     b = await opened(bench, 24)
     state = await checked(b)
     told = events(b, ContextEventType.LEFT_OUT)
@@ -118,7 +118,7 @@ async def test_nothing_is_summarised_nor_deleted_however_long_it_goes_on(bench: 
     assert len(await b.said()) == state.n_messages
 
 
-async def test_prefixes_hold_between_recuts_and_the_newest_are_always_sent(bench: Opener) -> None:
+async def test_prefixes_hold_between_compactions_and_the_newest_are_always_sent(bench: Opener) -> None:
     b = await opened(bench, 18)
     said = await b.store.read(message_log.read, b.conversation_id, 0)
     n_broken = 0
@@ -126,7 +126,7 @@ async def test_prefixes_hold_between_recuts_and_the_newest_are_always_sent(bench
         assert after.upper_tokens <= after.limit_tokens
         assert pairs_are_whole(after.messages)
         n_broken += after.lines()[: len(before.lines())] != before.lines()
-    assert 0 < n_broken == len(events(b, ContextEventType.RECUT))
+    assert 0 < n_broken == len(events(b, ContextEventType.COMPACTION))
     for context in b.provider.seen:
         sent = {s.message_ids[0] for s in context.segments if s.message_ids is not None}
         last = max(sent)

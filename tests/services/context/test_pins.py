@@ -44,18 +44,18 @@ async def ask(b: Bench, *texts: str) -> None:
         assert await b.ask(text, f"request {len(b.provider.seen)}") == "committed"
 
 
-async def until_recut(b: Bench) -> None:
-    """Goes on until the context was summarised once more."""
-    before = len(recuts(b))
+async def until_compaction(b: Bench) -> None:
+    """Goes on until the context was summarized once more."""
+    before = len(compactions(b))
     for number in range(20):
-        if len(recuts(b)) > before:
+        if len(compactions(b)) > before:
             return
         await ask(b, f"Question {number}. " + "It is wet. " * 20)
-    raise AssertionError("no re-cut came")
+    raise AssertionError("no compaction came")
 
 
-def recuts(b: Bench) -> list[ContextEvent]:
-    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT]
+def compactions(b: Bench) -> list[ContextEvent]:
+    return [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION]
 
 
 def text_of(context: PreparedContext) -> str:
@@ -84,7 +84,7 @@ async def withdraw(b: Bench, text: str) -> None:
     await RuleCommands(b.session.contexts).withdraw(b.conversation_id, await rule_id(b, text))
 
 
-async def test_a_pin_is_told_to_the_next_turn_and_stands_in_front_after_the_next_recut(bench: Opener) -> None:
+async def test_a_pin_is_told_to_the_next_turn_and_stands_in_front_after_the_next_compaction(bench: Opener) -> None:
     b = await bench([], window=4_000, reserve=500)
     await ask(b, "Hello.")
     await pin(b, PIN)
@@ -96,7 +96,7 @@ async def test_a_pin_is_told_to_the_next_turn_and_stands_in_front_after_the_next
     assert later.lines()[: len(told.lines())] == told.lines(), "the pin changed what was sent"
     assert text_of(later).count(PIN) == 1
     n_before = len(b.provider.seen)
-    await until_recut(b)
+    await until_compaction(b)
     assert all(text_of(context).count(PIN) == 1 for context in b.provider.seen[n_before:])
     assert front_of(b.provider.seen[-1]) == f"{HEAD}\n- {PIN}"
     assert [s.type for s in b.provider.seen[-1].segments][1] == "pins"
@@ -116,7 +116,7 @@ async def test_a_pin_survives_a_restart_between_any_two_turns(tmp_path: Path) ->
         await ask(again, "Second.")
         told, later = again.provider.seen[-2:]
         assert later.lines()[: len(told.lines())] == told.lines()
-        await until_recut(again)
+        await until_compaction(again)
         again.session.contexts.forget(again.conversation_id)
         await ask(again, "Third.")
         before, after = again.provider.seen[-2:]
@@ -136,7 +136,7 @@ async def test_a_pin_holds_in_the_other_conversations_of_the_folder(bench: Opene
     b.conversation_id = other
     await ask(b, "Go on.")
     assert text_of(b.provider.seen[-1]).count(PIN) == 1
-    await until_recut(b)
+    await until_compaction(b)
     assert PIN in front_of(b.provider.seen[-1])
     b.conversation_id = (await b.session.conversations.create("bench", None)).id
     await ask(b, "And from the beginning.")
@@ -171,7 +171,7 @@ async def test_a_fork_is_not_told_what_was_taken_back_behind_it(bench: Opener) -
     rule = "Never use tabs in this project."
     await ask(b, "Hello.", rule)
     await withdraw(b, rule)
-    await until_recut(b)
+    await until_compaction(b)
     assert f"- {GONE}{rule}" in front_of(b.provider.seen[-1])
     whole = (await b.session.conversations.fork(b.conversation_id, None, None)).id
     b.conversation_id = (await b.session.conversations.fork(b.conversation_id, MessageId(1), None)).id
@@ -219,11 +219,11 @@ async def test_a_switch_to_a_model_the_pins_do_not_fit_changes_nothing(bench: Op
     await ask(b, "Go on.")
 
 
-async def test_a_pin_that_was_taken_back_is_told_so_and_is_gone_after_the_next_recut(bench: Opener) -> None:
+async def test_a_pin_that_was_taken_back_is_told_so_and_is_gone_after_the_next_compaction(bench: Opener) -> None:
     b = await bench([], window=4_000, reserve=500)
     await pin(b, PIN)
     await ask(b, "Hello.")
-    await until_recut(b)
+    await until_compaction(b)
     assert PIN in front_of(b.provider.seen[-1])
     await withdraw(b, PIN)
     await ask(b, "Go on.", "And on.")
@@ -231,7 +231,7 @@ async def test_a_pin_that_was_taken_back_is_told_so_and_is_gone_after_the_next_r
     assert told.messages[-1].text.endswith(f"{NEWS_HEAD}\n- {GONE}{PIN}")
     assert later.lines()[: len(told.lines())] == told.lines(), "it was told twice"
     assert text_of(later).count(GONE) == 1
-    await until_recut(b)
+    await until_compaction(b)
     assert front_of(b.provider.seen[-1]) == ""
     assert f"- {PIN}" not in text_of(b.provider.seen[-1])
 
@@ -257,7 +257,7 @@ async def test_a_text_that_is_pinned_again_holds_again(bench: Opener) -> None:
     assert b.provider.seen[-2].messages[-1].text.endswith(f"- {PIN}")
     assert text_of(b.provider.seen[-1]).count(f"- {PIN}") == 2
     assert await rule_states(b) == [(PIN, RuleState.OPEN)]
-    await until_recut(b)
+    await until_compaction(b)
     assert front_of(b.provider.seen[-1]) == f"{HEAD}\n- {PIN}"
 
 
@@ -269,7 +269,7 @@ async def test_a_pin_whose_text_was_typed_stands_in_its_message_and_in_front_els
     await ask(b, "Please use tabs from now on.", "Go on.")
     assert text_of(b.provider.seen[-1]).count(rule) == 1
     assert (rule, RuleState.OPEN) in await rule_states(b), "a sentence superseded a pin"
-    await until_recut(b)
+    await until_compaction(b)
     assert rule not in front_of(b.provider.seen[-1])
     assert rule in text_of(b.provider.seen[-1])
     await withdraw(b, rule)
@@ -284,7 +284,7 @@ async def test_a_rule_taken_back_by_command_is_told_and_then_stands_in_front_as_
     await withdraw(b, rule)
     await ask(b, "Go on.")
     assert b.provider.seen[-1].messages[-1].text.endswith(f"- {GONE}{rule}")
-    await until_recut(b)
+    await until_compaction(b)
     assert front_of(b.provider.seen[-1]) == f"{HEAD}\n- {GONE}{rule}"
     await ask(b, rule)
     assert (rule, RuleState.OPEN) in await rule_states(b), "a rule said again holds again"
@@ -296,13 +296,13 @@ async def test_a_rule_that_holds_again_after_a_roll_back_stands_in_its_block_aga
     b = await bench([], window=4_000, reserve=500)
     old, new = "Use tabs for indentation.", "Use spaces for indentation."
     await ask(b, old)
-    await until_recut(b)
+    await until_compaction(b)
     state = await b.session.contexts.state(b.conversation_id)
     n_before = state.n_messages
     await ask(b, new)
     assert dict(await rule_states(b)) == {old: RuleState.SUPERSEDED, new: RuleState.OPEN}
-    await until_recut(b)
-    await until_recut(b)
+    await until_compaction(b)
+    await until_compaction(b)
     state = await b.session.contexts.state(b.conversation_id)
     assert isinstance(state.pieces[0], SummaryPiece)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(n_before))
@@ -318,8 +318,8 @@ async def test_over_the_cap_the_oldest_rules_become_ordinary_text_and_the_user_i
     b = await bench([], window=4_000, reserve=500)
     rules = [f"Always check the valve number {n} before you touch the pump with the number {n}." for n in range(24)]
     await ask(b, "\n".join(rules))
-    await until_recut(b)
-    await until_recut(b)
+    await until_compaction(b)
+    await until_compaction(b)
     (told,) = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RULES_CAP]
     state = await b.session.contexts.state(b.conversation_id)
     found = await read_rules(b.store, state)

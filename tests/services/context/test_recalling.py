@@ -200,7 +200,7 @@ async def test_a_report_is_gone_with_the_message_that_it_is_about(bench: Opener)
     assert (await explain(b.session.contexts, b.conversation_id, None)).recall is None
 
 
-async def test_after_a_recut_it_is_told_again_because_the_context_does_not_hold_it_any_more(bench: Opener) -> None:
+async def test_after_a_compaction_it_is_told_again_because_the_context_does_not_hold_it_any_more(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     await ask(b, QUESTION)
     engine = b.session.contexts
@@ -238,19 +238,19 @@ def heard(b: Bench, type: ContextEventType) -> list[ContextEvent]:
     return [event for event in b.events if isinstance(event, ContextEvent) and event.type is type]
 
 
-async def test_where_a_recut_is_due_with_what_is_told_it_comes_first(bench: Opener) -> None:
+async def test_where_a_compaction_is_due_with_what_is_told_it_comes_first(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     await fill(b, 0.8, left=10, question=QUESTION)
-    n_recuts = len(heard(b, ContextEventType.RECUT))
+    n_compactions = len(heard(b, ContextEventType.COMPACTION))
     await ask(b, QUESTION)
-    assert [event.cause for event in heard(b, ContextEventType.RECUT)[n_recuts:]] == ["threshold"]
+    assert [event.cause for event in heard(b, ContextEventType.COMPACTION)[n_compactions:]] == ["threshold"]
     state = await b.session.contexts.state(b.conversation_id)
     assert state.estimate.upper < 0.8 * state.budget.budget
     sent = "".join(content.text for content in b.provider.seen[-1].messages)
     assert "Rosalind" in sent
 
 
-async def test_near_the_threshold_it_takes_the_room_that_is_left_and_makes_no_recut_due(bench: Opener) -> None:
+async def test_near_the_threshold_it_takes_the_room_that_is_left_and_makes_no_compaction_due(bench: Opener) -> None:
     b = await with_something_to_recall(bench)
     for number in range(12):
         text = f"The pump of greenhouse number {number} is painted in the color {number} and it is not very loud."
@@ -259,9 +259,9 @@ async def test_near_the_threshold_it_takes_the_room_that_is_left_and_makes_no_re
     await fill(b, 0.8, left=10, question=QUESTION)
     asked = state.tokenizer.count(QUESTION)
     state.futile_above = state.raw_tokens + asked + 130
-    n_recuts = len(heard(b, ContextEventType.RECUT))
+    n_compactions = len(heard(b, ContextEventType.COMPACTION))
     await ask(b, QUESTION)
-    assert len(heard(b, ContextEventType.RECUT)) == n_recuts
+    assert len(heard(b, ContextEventType.COMPACTION)) == n_compactions
     told = "".join(injections(b))
     assert "pump" in told
     assert 60 < state.tokenizer.count(HEAD + told) < 130
@@ -273,9 +273,9 @@ async def test_where_nothing_can_be_freed_it_is_told_within_the_limit(bench: Ope
     state = await b.session.contexts.state(b.conversation_id)
     await fill(b, 0.8, left=10, question=QUESTION)
     state.futile_above = state.raw_tokens * 2
-    n_recuts = len(heard(b, ContextEventType.RECUT))
+    n_compactions = len(heard(b, ContextEventType.COMPACTION))
     await ask(b, QUESTION)
-    assert len(heard(b, ContextEventType.RECUT)) == n_recuts
+    assert len(heard(b, ContextEventType.COMPACTION)) == n_compactions
     assert "Rosalind" in "".join(injections(b))
 
 

@@ -1,5 +1,5 @@
 """Days of talk with a small local model whose window nobody told: its service refuses once, and from then on no message
-is refused, every request fits, and re-cuts are rare."""
+is refused, every request fits, and compactions are rare."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ async def behind(b: Bench, window: int) -> SmallService:
     return service
 
 
-def was_recut(b: Bench, seen: int) -> bool:
-    return any(isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT for e in b.events[seen:])
+def was_compacted(b: Bench, seen: int) -> bool:
+    return any(isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION for e in b.events[seen:])
 
 
 @pytest.mark.parametrize(
@@ -104,21 +104,21 @@ async def test_a_hundred_turns_with_a_window_that_only_a_refusal_told(
 ) -> None:
     b = await bench([], tools=(Tool(),))
     service = await behind(b, window)
-    rng, recut_turns = random.Random(3), list[int]()
+    rng, compacted_turns = random.Random(3), list[int]()
     for number in range(100):
         seen = len(b.events)
         running = await b.session.turns.start(b.conversation_id, f"r{number}", user_message(talk(rng, 40)))
         assert not isinstance(running, str)
         end = await running.wait()
         assert end.state.value == "committed", end.error_message
-        if was_recut(b, seen):
-            recut_turns.append(number)
+        if was_compacted(b, seen):
+            compacted_turns.append(number)
     state = await b.session.contexts.state(b.conversation_id)
     assert (state.model.source, state.model.limits.window) == (LimitsSource.LEARNED, window)
     assert service.n_refused == 1
     assert all(request.upper_tokens <= request.limit_tokens for request in service.taken)
-    assert recut_turns
-    assert min((b - a for a, b in itertools.pairwise(recut_turns)), default=100) >= least_apart
+    assert compacted_turns
+    assert min((b - a for a, b in itertools.pairwise(compacted_turns)), default=100) >= least_apart
 
 
 async def test_a_request_that_fits_by_what_was_measured_is_reported_by_no_guard(bench: Opener) -> None:

@@ -59,34 +59,34 @@ async def test_what_each_strategy_saved_is_the_sum_of_what_its_events_told(bench
     assert all((event.tokens_saved or 0) > 0 for event in done), "a strategy that did nothing is said to have fired"
 
 
-async def test_recuts_are_counted_by_their_cause_and_take_what_their_summaries_saved(bench: Opener) -> None:
+async def test_compactions_are_counted_by_their_cause_and_take_what_their_summaries_saved(bench: Opener) -> None:
     b = await session(bench)
     found = await stats_of(b)
-    causes = [event.cause for event in events(b, ContextEventType.RECUT)]
-    assert dict(found.recuts) == {
+    causes = [event.cause for event in events(b, ContextEventType.COMPACTION)]
+    assert dict(found.compactions) == {
         CutCause.THRESHOLD: causes.count("threshold"),
         CutCause.USER: causes.count("user"),
     }
-    reports = [report for _, report in await b.store.read(statistics.recut_reports, b.conversation_id)]
+    reports = [report for _, report in await b.store.read(statistics.compaction_reports, b.conversation_id)]
     assert [report.tokens_after for report in reports] == [
-        event.new_token_count for event in events(b, ContextEventType.RECUT)
+        event.new_token_count for event in events(b, ContextEventType.COMPACTION)
     ]
     for report in reports:
         assert report.tokens_before - report.tokens_after == sum(report.saved.values())
     assert found.duration_ms == sum(report.duration_ms for report in reports)
 
 
-async def test_the_time_line_has_each_request_and_each_recut_behind_what_led_to_it(bench: Opener) -> None:
+async def test_the_time_line_has_each_request_and_each_compaction_behind_what_led_to_it(bench: Opener) -> None:
     b = await session(bench)
     found = (await stats_of(b)).moments
     assert [each.at for each in found] == sorted(each.at for each in found)
-    recuts = [each for each in found if each.cause is not None]
-    reports = await b.store.read(statistics.recut_reports, b.conversation_id)
-    assert [(each.cause, each.tokens_before, each.tokens) for each in recuts] == [
+    compactions = [each for each in found if each.cause is not None]
+    reports = await b.store.read(statistics.compaction_reports, b.conversation_id)
+    assert [(each.cause, each.tokens_before, each.tokens) for each in compactions] == [
         (cause, report.tokens_before, report.tokens_after) for cause, report in reports
     ]
     requests = [each for each in found if each.cause is None]
-    assert len(requests) == len(b.provider.seen) > len(recuts) > 0
+    assert len(requests) == len(b.provider.seen) > len(compactions) > 0
     assert all(each.tokens > 0 and each.tokens_before is None for each in requests)
     assert await b.store.read(statistics.moments, b.conversation_id, 5) == list(found[-5:])
 
@@ -100,7 +100,7 @@ async def test_every_summary_is_in_the_costs_of_its_kind(bench: Opener) -> None:
     assert [(each.input_tokens, each.output_tokens) for each in found.summaries] == [(0, 0)]
 
 
-async def test_a_conversation_that_was_never_recut_has_only_its_requests_to_tell(bench: Opener) -> None:
+async def test_a_conversation_that_was_never_compacted_has_only_its_requests_to_tell(bench: Opener) -> None:
     b = await bench([says("Hello.")])
     await b.ask("Hello")
     found = await stats_of(b)

@@ -99,8 +99,8 @@ async def test_notes_add_up_keep_to_their_share_and_make_no_compaction_due(bench
     assert NOTES_SHARE * state.budget_raw >= sum(
         piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece)
     )
-    for recut in (e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT):
-        assert recut.cause == CutCause.THRESHOLD
+    for compaction in (e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION):
+        assert compaction.cause == CutCause.THRESHOLD
 
 
 async def test_nothing_purged_is_told_in_a_note(bench: Opener) -> None:

@@ -63,10 +63,10 @@ def test_a_long_turn_replays_without_a_broken_invariant(
     assert (report["n_recorded"], report["n_messages"], report["n_requests"]) == (361, 361, 120)
     assert report["is_verified"] is True
     assert 0 < report["highest_use"] <= 1
-    assert report["recuts"]["threshold"] > 0
+    assert report["compactions"]["threshold"] > 0
     assert report["prefix_share"] > 0.5
     assert report["n_exchanges"] == 121
-    assert 0 < len(report["breaks"]) <= sum(report["recuts"].values())
+    assert 0 < len(report["breaks"]) <= sum(report["compactions"].values())
     assert all(each["cause"] == "threshold" for each in report["breaks"])
     assert all(0 < each["kept_tokens"] < each["total_tokens"] for each in report["breaks"])
     changed = report["prompt_tokens"] - report["unchanged_tokens"]
@@ -127,7 +127,7 @@ def test_the_context_before_a_message_is_shown_as_a_page(tmp_path: Path, capsys:
     assert "Give one file" in capsys.readouterr().err
 
 
-async def test_a_prefix_that_breaks_without_a_recut_is_a_violation(bench: Opener) -> None:
+async def test_a_prefix_that_breaks_without_a_compaction_is_a_violation(bench: Opener) -> None:
     session = (opened := await bench([])).session
     store, engine = session.folder.store, session.contexts
     lease = await store.run(leases.acquire, store.writer(utc_now()), opened.conversation_id, "a test")

@@ -70,12 +70,12 @@ async def open_steps(b: Bench) -> int:
 
 
 async def check_requests(b: Bench) -> None:
-    """Every request fits, and begins with the one before it unless a re-cut came between."""
+    """Every request fits, and begins with the one before it unless a compaction came between."""
     requests = b.provider.seen
     n_broken = sum(y.lines()[: len(x.lines())] != x.lines() for x, y in itertools.pairwise(requests))
-    n_recuts = sum(isinstance(e, ContextEvent) and e.type is ContextEventType.RECUT for e in b.events)
+    n_compactions = sum(isinstance(e, ContextEvent) and e.type is ContextEventType.COMPACTION for e in b.events)
     assert all(request.upper_tokens <= request.limit_tokens for request in requests)
-    assert n_broken <= n_recuts
+    assert n_broken <= n_compactions
     assert await journal_size(b) == await open_steps(b) == 0
 
 

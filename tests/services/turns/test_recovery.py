@@ -440,7 +440,7 @@ async def test_a_turn_stopped_while_it_prepares_keeps_the_message(bench: Opener)
     assert await goes_on(b)
 
 
-async def test_a_turn_stopped_while_older_messages_are_summarised_keeps_everything(bench: Opener) -> None:
+async def test_a_turn_stopped_while_older_messages_are_summarized_keeps_everything(bench: Opener) -> None:
     b = await bench([says("word " * 700) for _ in range(5)], window=10_000, reserve=1_000)
     reached = asyncio.Event()
 

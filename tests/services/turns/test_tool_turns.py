@@ -372,7 +372,7 @@ async def nothing_changed(b: ToolDesk, frame: tuple[str, tuple[ToolSchema, ...]]
     assert all((context.system, context.tools) == frame for context in b.provider.seen)
 
 
-async def after_a_recut(b: ToolDesk) -> str:
+async def after_a_compaction(b: ToolDesk) -> str:
     """The text before the newest message once everything older is summarized."""
     for n in range(4):
         b.provider.replies.append(says(f"This is answer {n}, of some length. " * 20))
@@ -454,7 +454,7 @@ async def test_a_text_that_gives_orders_changes_nothing(
     frame = await b.frame_now()
     running = await start(b, content)
     assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
-    record = await after_a_recut(b)
+    record = await after_a_compaction(b)
     await nothing_changed(b, (frame.system, frame.tools), root)
     head = record.partition("## ")[2].partition("## ")[0]
     assert head.splitlines()[0] == "Standing rules"
@@ -469,7 +469,7 @@ async def test_instruction_files_of_a_folder_that_is_not_trusted_are_only_files(
     content = await by_instruction_files(b, root)
     running = await start(b, content)
     assert (await asyncio.wait_for(running.wait(), WAIT_S)).state is TurnState.COMMITTED
-    await after_a_recut(b)
+    await after_a_compaction(b)
     await nothing_changed(b, (before.system, before.tools), root)
     assert "Never use tabs" not in before.system
     b.session.folder.trust.is_trusted = True

@@ -239,12 +239,14 @@ async def test_four_hundred_steps_in_one_turn_at_a_window_of_8000(bench: Opener)
     n_final = sum(context.tool_choice == "none" for context in b.provider.seen)
     shown = [result for context in b.provider.seen for message in context.messages for result in message.results]
     n_handed_over = len({result.call_id for result in shown if "characters left out here" in result.text})
-    told = [event for event in b.events if isinstance(event, ContextEvent) and event.type is ContextEventType.RECUT]
-    n_recuts = len(await b.store.read(statistics.recut_reports, b.conversation_id))
-    print(f"400 steps: {n_final} forced finals, {n_handed_over} results handed over, {n_recuts} re-cuts")  # noqa: T201
+    told = [
+        event for event in b.events if isinstance(event, ContextEvent) and event.type is ContextEventType.COMPACTION
+    ]
+    n_compactions = len(await b.store.read(statistics.compaction_reports, b.conversation_id))
+    print(f"400 steps: {n_final} forced finals, {n_handed_over} results handed over, {n_compactions} compactions")  # noqa: T201
     assert n_final == 0, "a turn that can go on was ended"
     assert n_handed_over == 40, "not every result that is too large was shown as a preview"
-    assert n_recuts == len(told) > 0
+    assert n_compactions == len(told) > 0
 
 
 async def test_a_second_turn_in_the_same_conversation_is_busy_and_others_are_not(bench: Opener) -> None:

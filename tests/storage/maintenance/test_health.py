@@ -31,7 +31,7 @@ from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.services.maintenance.health import Report, examine, repair
 from palimpsest.storage import backups, leases
 from palimpsest.storage.context import cuts, inheritance, summary_tree
-from palimpsest.storage.context.cuts import CutRecord, RecutReport
+from palimpsest.storage.context.cuts import CompactionReport, CutRecord
 from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
 from palimpsest.storage.conversation.message_log import Counts
@@ -53,7 +53,7 @@ def fill(store: Store) -> None:
     summary_tree.write(C, summary(2, 4), NOW)
     lease = leases.acquire(store.writer(NOW), C, "a test")
     cut = CutRecord(1, CutCause.USER, "offline", Estimator(), "", MessageId(8), (first.id,))
-    cuts.write_cut(lease, cut, {MessageId(3): user_message("u…")}, RecutReport(), NOW)
+    cuts.write_cut(lease, cut, {MessageId(3): user_message("u…")}, CompactionReport(), NOW)
     leases.release(lease)
     hidden_ranges.add(C, MessageId(6), MessageId(8), NOW)
     conversations.fork(F, conversations.get(C), MessageId(5), "a fork", NOW)

@@ -70,7 +70,7 @@
 ---| "context_summarization_complete" # The work is done and counts in the next request.
 ---| "context_summarization_error" # The work was given up, failed or was stopped. The context stays as it is.
 ---| "context_summarization_fallback" # A model's summary could not be used, and a summary by rules takes its place. The operation goes on.
----| "context_recut" # A compaction, or another change of the summaries, took effect. The next request no longer begins with the previous one.
+---| "context_compaction" # A compaction, or another change of the summaries, took effect. The next request no longer begins with the previous one.
 ---| "context_left_out" # Summaries are switched off, and the oldest messages are no longer sent. They stay stored.
 ---| "context_rules_cap" # The standing rules take too much of the budget. The oldest count as ordinary text from now on; pins never do.
 ---| "context_not_recalled" # The search found text for the message that is not in the context, and there was no room to add it.
@@ -496,7 +496,7 @@
 ---@field summaryId integer The summary.
 
 --- The effect of a change of the context. No message and no summary was deleted.
----@class palimpsest.RecutResult
+---@class palimpsest.CompactionResult
 ---@field tokensBefore integer Tokens of the context before.
 ---@field tokensAfter integer Tokens of the context after.
 ---@field covers palimpsest.MessageRange The messages that the change is about.
@@ -510,7 +510,7 @@
 ---@field tokensSaved integer How many tokens it removed from the context in all of them: the sum of its complete events.
 
 --- How often the context changed for one cause.
----@class palimpsest.RecutCount
+---@class palimpsest.CompactionCount
 ---@field cause string The cause, as in a context event.
 ---@field count integer How often.
 
@@ -532,7 +532,7 @@
 --- The tokens that were saved, and what that cost.
 ---@class palimpsest.StatsResult
 ---@field strategies palimpsest.StrategyStats[] In the order of their names.
----@field recuts palimpsest.RecutCount[] One for each cause.
+---@field compactions palimpsest.CompactionCount[] One for each cause.
 ---@field durationMs integer The time for all changes of the context, in milliseconds.
 ---@field summaries palimpsest.SummaryCost[] One for each kind.
 ---@field moments palimpsest.ContextMoment[] The newest 200 requests and changes, oldest first.

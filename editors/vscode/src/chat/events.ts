@@ -3,14 +3,14 @@ import { describeCause } from "../causes";
 import type { ContextEventLine } from "../messages";
 import type { ContextEvent, ContextMoment } from "../protocol.gen";
 
-/** What the server has stored: requests and re-cuts. */
+/** What the server has stored: requests and compactions. */
 export function describeMoment({ timestamp, tokens, cause, tokensBefore }: ContextMoment): ContextEventLine {
     return cause === undefined
         ? { at: timestamp, what: "Request", detail: `${tokens.toLocaleString("en")} tokens`, tokens }
-        : { at: timestamp, what: "Re-cut", detail: `because ${describeCause(cause)}, ${(tokensBefore ?? tokens).toLocaleString("en")} to ${tokens.toLocaleString("en")} tokens` };
+        : { at: timestamp, what: "Compaction", detail: `because ${describeCause(cause)}, ${(tokensBefore ?? tokens).toLocaleString("en")} to ${tokens.toLocaleString("en")} tokens` };
 }
 
-/** Undefined for what is only progress, and for re-cuts, which are stored. */
+/** Undefined for what is only progress, and for compactions, which are stored. */
 export function describeEvent(event: ContextEvent): ContextEventLine | undefined {
     const at = event.timestamp;
     const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? `${event.tokensSaved.toLocaleString("en")} tokens saved` : "";
@@ -18,7 +18,7 @@ export function describeEvent(event: ContextEvent): ContextEventLine | undefined
     switch (event.type) {
         case "context_summarization_start":
         case "context_summarization_progress":
-        case "context_recut":
+        case "context_compaction":
             return undefined;
         case "context_summarization_complete":
             return line(event.totalItems === undefined ? "Context made smaller" : "Summary written", event.strategy ?? "", saved);

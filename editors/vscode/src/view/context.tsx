@@ -89,10 +89,10 @@ export function Explain({ state }: { readonly state: State }) {
                 <>
                     <h3>In all</h3>
                     <ul class="stats" aria-label="Effects of summarizing">
-                        {stats.recuts.map((each) => <li key={each.cause}>Re-cut because {visible(describeCause(each.cause))}: {times(each.count)}</li>)}
+                        {stats.compactions.map((each) => <li key={each.cause}>Compaction because {visible(describeCause(each.cause))}: {times(each.count)}</li>)}
                         {stats.strategies.map((each) => <li key={each.strategy}>{each.strategy}: {times(each.timesFired)}, {tokens(each.tokensSaved)} tokens saved</li>)}
                         {stats.summaries.map((each) => <li key={each.kind}>{each.count === 1 ? "1 summary" : `${each.count} summaries`} ({each.kind}) took {tokens(each.inputTokens + each.outputTokens)} tokens and {(each.durationMs / 1000).toFixed(1)} s</li>)}
-                        {stats.recuts.length === 0 && <li>Nothing has been summarised yet.</li>}
+                        {stats.compactions.length === 0 && <li>Nothing has been summarized yet.</li>}
                     </ul>
                 </>
             )}

@@ -1,4 +1,4 @@
-"""The instructions that models get when they summarise: one file each, read once."""
+"""The instructions that models get when they summarize: one file each, read once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The cut: which representation stands for each part of the history now.
 
 A cut is a list of pieces that partition the history, oldest first: blocks (summaries) and live messages. Between
-re-cuts messages are only appended to it, so a request begins with the previous one. Nothing here writes
-a summary; these functions say what to summarise, and put a written summary in its place.
+compactions messages are only appended to it, so a request begins with the previous one. Nothing here writes
+a summary; these functions say what to summarize, and put a written summary in its place.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class MessagePiece:
     preview: Content | None = None
     preview_tokens: int = 0
     injection: str = ""
-    """What is added behind the message until the next re-cut, and is no part of it."""
+    """What is added behind the message until the next compaction, and is no part of it."""
     injection_tokens: int = 0
     injection_ids: tuple[int, ...] = ()
     """The stored injections that `injection` was joined of."""

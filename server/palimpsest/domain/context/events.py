@@ -23,7 +23,7 @@ class ContextEventType(StrEnum):
     """The work was given up, failed or was stopped. The context stays as it is."""
     SUMMARIZATION_FALLBACK = "context_summarization_fallback"
     """A model's summary could not be used, and a summary by rules takes its place. The operation goes on."""
-    RECUT = "context_recut"
+    COMPACTION = "context_compaction"
     """A compaction, or another change of the summaries, took effect. The next request no longer begins with the
     previous one."""
     LEFT_OUT = "context_left_out"

@@ -19,7 +19,7 @@ class Shrinking:
     old_budget: int
     new_budget: int
     needs_summarization: bool
-    """Whether older messages have to be summarised before the next request."""
+    """Whether older messages have to be summarized before the next request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Expanding:
     old_budget: int
     new_budget: int
     can_restore: int
-    """Summarised messages that stand as originals again."""
+    """Summarized messages that stand as originals again."""
 
 
 ContextAdaptation = NoChange | Shrinking | Expanding

@@ -65,7 +65,7 @@ class PreparedContext:
     """The model's window, request and answer together, for a service that loads a model with the window it is told. 0:
     the limit and the reserve."""
     n_stable_messages: int = 0
-    """How many leading messages will not change before the next re-cut: where a cache marker belongs."""
+    """How many leading messages will not change before the next compaction: where a cache marker belongs."""
     tool_choice: ToolChoice = "auto"
 
     def __post_init__(self) -> None:

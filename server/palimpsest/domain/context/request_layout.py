@@ -56,7 +56,7 @@ class Frame:
         return cls(value["system"], tuple(ToolSchema(**tool) for tool in value["tools"]))
 
     def digest(self) -> Digest:
-        """Tells whether the frame changed (cause (e) of a re-cut)."""
+        """Tells whether the frame changed (cause (e) of a compaction)."""
         tools = "\n".join(f"{tool.name}\0{tool.description}\0{sorted(tool.parameters.items())}" for tool in self.tools)
         return content_digest(Content(Role.USER, (TextPart(self.system), TextPart(tools))))
 

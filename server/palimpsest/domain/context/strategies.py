@@ -1,4 +1,4 @@
-"""Strategies: which stretches of a context become summaries at a re-cut. They plan; `compaction` writes.
+"""Strategies: which stretches of a context become summaries at a compaction. They plan; `compaction` writes.
 
 A strategy is a function from the pieces to stretches [i, j), oldest first. Their order is a setting. The first whose
 plan brings the context down to the target is carried out, so tool calls are compressed before anybody's words are;
@@ -90,7 +90,7 @@ EVERY_NAME: Final = SUMMARIZING | {LEAVING_OUT, DISTILLING, HANDING_OVER, REFRES
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The strategy a re-cut follows."""
+    """The strategy a compaction follows."""
 
     name: str
     stretches: list[Stretch]

@@ -166,7 +166,7 @@ class Rules:
         position = 0
         for block in line.blocks:
             if not 0 <= block < len(self.lines[SummaryLine]):
-                raise Fault("messages are summarised in the cut by a summary that is not in the file")
+                raise Fault("messages are summarized in the cut by a summary that is not in the file")
             summary = self.lines[SummaryLine][block]
             if summary.start < position:
                 raise Fault("the summaries of the cut overlap or are not in order")

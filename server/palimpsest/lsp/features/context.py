@@ -19,6 +19,7 @@ from palimpsest.services.context.page import Reader, context_page
 from palimpsest.services.context.past_requests import past_request
 from palimpsest.services.context.reports import Plan, explain, usage_status
 from palimpsest.wire.areas.context import (
+    CompactionCount,
     ContextAtParams,
     ContextAtResult,
     ContextMoment,
@@ -29,7 +30,6 @@ from palimpsest.wire.areas.context import (
     RecallLeftOut,
     RecallReport,
     RecallTaken,
-    RecutCount,
     SentTool,
     StatsResult,
     StrategyStats,
@@ -106,7 +106,7 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
     found = await context_reports.stats(session.contexts, ConversationId(params.conversation_id))
     return StatsResult(
         strategies=[StrategyStats(each.name, each.n_fired, each.tokens_saved) for each in found.strategies],
-        recuts=[RecutCount(cause.value, count) for cause, count in found.recuts],
+        compactions=[CompactionCount(cause.value, count) for cause, count in found.compactions],
         duration_ms=found.duration_ms,
         summaries=[
             SummaryCost(each.kind, each.n_summaries, each.input_tokens, each.output_tokens, each.duration_ms)

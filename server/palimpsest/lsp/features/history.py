@@ -7,9 +7,9 @@ from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_conversation, to_usage
 from palimpsest.services.context.reports import usage_status
-from palimpsest.services.conversation.history import Recut
+from palimpsest.services.conversation.history import Compaction
 from palimpsest.services.folder.session import FolderSession
-from palimpsest.wire.areas.context import RecutResult, SummaryParams
+from palimpsest.wire.areas.context import CompactionResult, SummaryParams
 from palimpsest.wire.areas.conversations import (
     ArchiveParams,
     ConversationInfo,
@@ -65,14 +65,14 @@ async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResu
     return RollbackResult(MessageRange(done.start, done.end), done.draft, usage)
 
 
-async def expand(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
+async def expand(ls: PalimpsestServer, params: SummaryParams) -> CompactionResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     done = await session.conversations.expand(conversation_id, SummaryId(params.summary_id))
     return await _to_result(session, conversation_id, done)
 
 
-async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> RecutResult:
+async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> CompactionResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     done = await session.conversations.regenerate(
@@ -81,20 +81,22 @@ async def regenerate(ls: PalimpsestServer, params: SummaryParams) -> RecutResult
     return await _to_result(session, conversation_id, done)
 
 
-async def undo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
+async def undo(ls: PalimpsestServer, params: ConversationParams) -> CompactionResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     done = await session.conversations.undo(conversation_id)
     return await _to_result(session, conversation_id, done)
 
 
-async def redo(ls: PalimpsestServer, params: ConversationParams) -> RecutResult:
+async def redo(ls: PalimpsestServer, params: ConversationParams) -> CompactionResult:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     done = await session.conversations.redo(conversation_id)
     return await _to_result(session, conversation_id, done)
 
 
-async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Recut) -> RecutResult:
+async def _to_result(session: FolderSession, conversation_id: ConversationId, done: Compaction) -> CompactionResult:
     usage = to_usage(await usage_status(session.contexts, conversation_id))
-    return RecutResult(done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason)
+    return CompactionResult(
+        done.tokens_before, done.tokens_after, MessageRange(done.start, done.end), usage, done.reason
+    )

@@ -63,10 +63,10 @@ from palimpsest.services.context.writable import WritableContext
 from palimpsest.wording import counted
 
 AHEAD_SHARE: Final = 0.60
-"""Of the budget: from here on a model may write what the next re-cut will want."""
+"""Of the budget: from here on a model may write what the next compaction will want."""
 ENOUGH_SHARE: Final = 0.78
-"""Of the budget: a re-cut by threshold that leaves more is put off while the request fits, because another would follow
-soon (what is newest is too large, and will not be the newest for long)."""
+"""Of the budget: a compaction by threshold that leaves more is put off while the request fits, because another would
+follow soon (what is newest is too large, and will not be the newest for long)."""
 
 LEFT_SHARE: Final = 0.25
 """Of a stretch of which the rest stands in summaries written ahead: up to this much of it stays live."""
@@ -88,27 +88,27 @@ class Compactor:
         """
         state = context.state
 
-        async def recut() -> None:
+        async def compact() -> None:
             if self.settings.infinity:
                 await self._by_summaries(context, limit_tokens, more_tokens)
             else:
                 await self._by_leaving_out(context, limit_tokens)
 
         try:
-            await recut()
+            await compact()
         except RecentMessagesTooLarge:
             if not state.expansions:
                 raise
             with _collapsed(state):
-                await recut()
+                await compact()
 
     async def _by_summaries(self, context: WritableContext, limit_tokens: int, more_tokens: int) -> None:
         state = context.state
         raw_before = state.raw_tokens + more_tokens
         with self.adoption.operations(state, limit_tokens) as operations:
-            await self._recut(context, limit_tokens, raw_before, operations)
+            await self._compact(context, limit_tokens, raw_before, operations)
 
-    async def _recut(
+    async def _compact(
         self, context: WritableContext, limit_tokens: int, raw_before: int, operations: Operations
     ) -> None:
         state = context.state
@@ -213,7 +213,7 @@ class Compactor:
                 await self.adoption.adopt(context, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
 
     async def write_ahead(self, state: ContextState) -> None:
-        """Has a model write what a re-cut at the threshold would want, as far as that is known now.
+        """Has a model write what a compaction at the threshold would want, as far as that is known now.
 
         Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
         """

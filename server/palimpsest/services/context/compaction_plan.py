@@ -16,7 +16,7 @@ from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
 
 ISOLATED_SHARE: Final = 0.05
-"""Of the budget: live messages between blocks are summarised only when they take more."""
+"""Of the budget: live messages between blocks are summarized only when they take more."""
 _TURN: Final = 2
 """Messages of most: a question and its answer."""
 
@@ -84,7 +84,7 @@ def situation_of(
 
 
 def would_summarize(settings: ContextSettings, state: ContextState) -> list[tuple[int, int]]:
-    """The stretches of pieces that a re-cut now would make into summaries first."""
+    """The stretches of pieces that a compaction now would make into summaries first."""
     if not settings.infinity:
         return []
     target = int(settings.target * state.budget_raw) - state.fixed_tokens
@@ -95,7 +95,7 @@ def would_summarize(settings: ContextSettings, state: ContextState) -> list[tupl
 def leaving_out(
     settings: ContextSettings, state: ContextState, rules: StandingRules, limit_tokens: int
 ) -> tuple[list[Piece], list[Piece], Ranges]:
-    """The pieces now, those that a re-cut without summaries would keep, and all that would be left out then."""
+    """The pieces now, those that a compaction without summaries would keep, and all that would be left out then."""
     current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
     fixed, gone, kept = state.frame_tokens.total, state.cut.left_out, current
     for _ in range(2):  # what is left out may hold rules, which then stand in front and take room

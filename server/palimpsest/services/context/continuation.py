@@ -23,7 +23,7 @@ class Continuation:
     behind: frozenset[MessageId]
 
     def tokens(self, state: ContextState) -> int:
-        """What they add to the next request at most, in the model's tokens, also after a re-cut."""
+        """What they add to the next request at most, in the model's tokens, also after a compaction."""
         n_live = sum(isinstance(piece, MessagePiece) and piece.message.id in self.behind for piece in state.pieces)
         return n_live * max(_each(state, state.cut.estimator), _each(state, state.model.estimator))
 

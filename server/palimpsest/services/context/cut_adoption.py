@@ -22,7 +22,7 @@ from palimpsest.services.context.summaries.rule_heads import with_rules
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent, EventSink
 from palimpsest.storage.context import cuts
-from palimpsest.storage.context.cuts import CutRecord, RecutReport
+from palimpsest.storage.context.cuts import CompactionReport, CutRecord
 from palimpsest.storage.store import Store
 
 
@@ -81,7 +81,7 @@ class CutAdoption:
             tuple(left_out),
         )
         previews = {p.message.id: p.preview for p in plain if isinstance(p, MessagePiece) and p.preview is not None}
-        report = RecutReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
+        report = CompactionReport(operations.saved(after), operations.tokens_before, after, operations.duration_ms)
         has_left_out_others = cut.left_out != state.cut.left_out
         expansions = state.expansions if expanded is None else (*state.expansions, expanded)
 
@@ -94,7 +94,7 @@ class CutAdoption:
             state.n_sent = min(state.n_sent, common)
             state.cut, state.front, state.pieces, state.futile_above = cut, front, plain, 0
             state.expansions = expansions
-            self._emit(state, ContextEventType.RECUT, cause=cause.value, new_token_count=after)
+            self._emit(state, ContextEventType.COMPACTION, cause=cause.value, new_token_count=after)
             if has_left_out_others and cause is not CutCause.LAYOUT:  # which there is every turn, as the user chose
                 self._emit(state, ContextEventType.LEFT_OUT, strategy=LEAVING_OUT, left_out=cut.left_out)
             operations.complete()

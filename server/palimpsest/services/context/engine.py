@@ -231,7 +231,7 @@ class ContextEngine:
 
     async def observe(self, state: ContextState, raw_tokens: int, usage: TokenUsage) -> None:
         """Learns from what a provider says a request of `raw_tokens` took. The cut keeps its estimator until the
-        next re-cut. A provider that says nothing teaches nothing."""
+        next compaction. A provider that says nothing teaches nothing."""
         estimate = state.estimate
         context_debug.request_metrics(
             raw_tokens=raw_tokens,
@@ -340,7 +340,7 @@ class ContextEngine:
         return leave_out(pieces, target, self.settings.preserve_recent, running_request(shown))
 
     def is_due(self, state: ContextState, limit_tokens: int, more_tokens: int = 0) -> bool:
-        """Whether a re-cut comes before the next request, with `more_tokens` (raw) added to it."""
+        """Whether a compaction comes before the next request, with `more_tokens` (raw) added to it."""
         upper = state.with_more(more_tokens).estimate.upper
         if upper > limit_tokens:
             return True

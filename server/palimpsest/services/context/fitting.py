@@ -42,7 +42,7 @@ class Fit(Enum):
     WHOLE = auto()
     """As it stands."""
     COMPACTED = auto()
-    """After a re-cut."""
+    """After a compaction."""
     NEVER = auto()
     """Not even in its smallest form."""
 

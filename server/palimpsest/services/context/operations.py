@@ -100,8 +100,8 @@ class Operation:
 
 @dataclass(slots=True)
 class Operations:
-    """Those of one re-cut, in their order: each begins with the tokens that the one before it left, so what they save
-    adds up to what the re-cut saves."""
+    """Those of one compaction, in their order: each begins with the tokens that the one before it left, so what they
+    save adds up to what the compaction saves."""
 
     emit: EventSink
     conversation_id: ConversationId
@@ -147,7 +147,7 @@ class Operations:
         return {each.strategy: each.tokens_before - (each.tokens_after or 0) for each in changed}
 
     def complete(self) -> None:
-        """The re-cut stands."""
+        """The compaction took effect."""
         for each in self.begun:
             if each.tokens_after is None:
                 each.give_up(NOTHING_GAINED)

@@ -1,4 +1,4 @@
-"""What people may ask about a context: how full it is, what the next request would be, what summarising has brought."""
+"""What people may ask about a context: how full it is, what the next request would be, what compaction has brought."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Plan:
     segments: tuple[Segment, ...]
     """In the request's order, also where it could not be sent; they add up to `used_tokens`."""
     would_summarize: tuple[tuple[MessageId, MessageId], ...]
-    """[start, end) of what a turn would summarise first."""
+    """[start, end) of what a turn would summarize first."""
     problem: ContextError | None
     """Why it could not be sent as it stands; None when it could."""
     state: ContextState
@@ -87,14 +87,14 @@ class ContextStats:
 
     strategies: tuple[StrategyStats, ...]
     """By name."""
-    recuts: tuple[tuple[CutCause, int], ...]
+    compactions: tuple[tuple[CutCause, int], ...]
     """How many for each cause, by cause."""
     duration_ms: int
-    """Of all re-cuts."""
+    """Of all compactions."""
     summaries: tuple[SummaryCost, ...]
     """By kind."""
     moments: tuple[ContextMoment, ...]
-    """The newest requests and re-cuts, oldest first."""
+    """The newest requests and compactions, oldest first."""
 
 
 async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
@@ -158,10 +158,10 @@ async def _would_recall(engine: ContextEngine, recall: Recall | None, tried: Con
 async def stats(engine: ContextEngine, conversation_id: ConversationId) -> ContextStats:
     """How often which strategy fired, and tokens saved against cost. Raises NotFound."""
     await engine.state(conversation_id)
-    recuts = await engine.store.read(statistics.recut_reports, conversation_id)
+    compactions = await engine.store.read(statistics.compaction_reports, conversation_id)
     fired: dict[str, StrategyStats] = {}
     causes: dict[CutCause, int] = {}
-    for cause, report in recuts:
+    for cause, report in compactions:
         causes[cause] = causes.get(cause, 0) + 1
         for name, tokens in report.saved.items():
             known = fired.get(name, StrategyStats(name, 0, 0))
@@ -169,7 +169,7 @@ async def stats(engine: ContextEngine, conversation_id: ConversationId) -> Conte
     return ContextStats(
         tuple(fired[name] for name in sorted(fired)),
         tuple(sorted(causes.items())),
-        sum(report.duration_ms for _, report in recuts),
+        sum(report.duration_ms for _, report in compactions),
         tuple(await engine.store.read(statistics.summary_costs, conversation_id)),
         tuple(await engine.store.read(statistics.moments, conversation_id, _MOST_MOMENTS)),
     )
@@ -196,7 +196,7 @@ async def _without_what_is_left_out(engine: ContextEngine, trial: Trial) -> Cont
 
 
 async def _runs(engine: ContextEngine, state: ContextState) -> list[tuple[int, int]]:
-    """The stretches of pieces that a re-cut now would make into summaries."""
+    """The stretches of pieces that a compaction now would make into summaries."""
     return would_summarize(engine.settings, state)
 
 

@@ -30,7 +30,7 @@ from palimpsest.storage.context import injections, knowledge
 from palimpsest.storage.conversation import hidden_ranges
 
 _PLANS: Final = 3
-"""Re-cuts that are tried for one request before it counts as too large."""
+"""Compactions that are tried for one request before it counts as too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ class Requests:
         return prepared
 
     async def _compact(self, context: WritableContext, limit_tokens: int, more_tokens: int) -> None:
-        """A re-cut, planned by the estimator and held against what was measured; planned smaller where that says more,
-        and as small as can be where nothing else makes room. `more_tokens` (raw) are told beside the request unless a
-        new cut puts them to its front.
+        """A compaction, planned by the estimator and held against what was measured; planned smaller where that says
+        more, and as small as can be where nothing else makes room. `more_tokens` (raw) are told beside the request
+        unless a new cut puts them to its front.
 
         Raises RecentMessagesTooLarge when what must stay does not fit by what was measured.
         """
@@ -137,7 +137,7 @@ class Requests:
         self, context: WritableContext, limit_tokens: int, tool_choice: ToolChoice
     ) -> PreparedContext | None:
         """The request as it stands, where only the spread of the estimate speaks against it, the provider counts it as
-        fitting, and a re-cut was found to gain too little."""
+        fitting, and a compaction was found to gain too little."""
         state = context.state
         mean, upper = state.estimate
         if upper <= limit_tokens or state.raw_tokens >= state.futile_above or not is_near(mean, upper, limit_tokens):
@@ -162,7 +162,7 @@ class Requests:
 
     async def _take_up_frame(self, context: WritableContext, frame: Frame) -> None:
         """Where the system prompt, the instructions or the tools have changed, the turn that begins is the first to see
-        it. Where it is the conversation's first, nobody has seen others, and nothing is re-cut."""
+        it. Where it is the conversation's first, nobody has seen others, and nothing is compacted."""
         state, digest = context.state, frame.digest()
         if state.frame != frame:
             count = state.tokenizer.count
@@ -180,8 +180,8 @@ class Requests:
         """Tells the turn what its context does not hold, once; chosen anew where the folder knows something else when
         it is stored: what is hidden, purged or forgotten meanwhile is not told.
 
-        What is told is part of the request, so where a re-cut is due with it, it comes first; where that would free too
-        little, the rest of the limit is there for it. When not even that is enough, the editor is told.
+        What is told is part of the request, so where a compaction is due with it, it comes first; where that would free
+        too little, the rest of the limit is there for it. When not even that is enough, the editor is told.
         """
         state = context.state
         if HEAD in state.asked_in(turn_id).injection:
@@ -254,8 +254,8 @@ class Requests:
         text: str,
         known: knowledge.Version | None = None,
     ) -> None:
-        """Adds the text behind the turn's own message, until the next re-cut. `known`: what it was chosen from; raises
-        knowledge.Changed when that is another by now, and nothing is added."""
+        """Adds the text behind the turn's own message, until the next compaction. `known`: what it was chosen from;
+        raises knowledge.Changed when that is another by now, and nothing is added."""
         state = context.state
         index, version = state.asked_at(turn_id), state.cut.version
         added = state.with_injection(turn_id, text).asked_in(turn_id)

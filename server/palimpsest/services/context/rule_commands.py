@@ -1,6 +1,6 @@
 """What the user rules by command: pins, which hold in every conversation of the folder, and rules taken back.
 
-The next turn is told; the next re-cut puts it in front of the conversation.
+The next turn is told; the next compaction puts it in front of the conversation.
 """
 
 from __future__ import annotations

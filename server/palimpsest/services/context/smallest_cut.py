@@ -1,6 +1,6 @@
 """The smallest cut: nothing stands verbatim but the running request, and what was said last as far as it fits.
 
-For a request that no usual re-cut makes room for. It is quoted, not written by a model, so it takes no time and its
+For a request that no usual compaction makes room for. It is quoted, not written by a model, so it takes no time and its
 size is certain: what `fitting` found to fit comes out no larger here.
 """
 

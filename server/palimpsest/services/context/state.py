@@ -56,7 +56,7 @@ class ContextState:
     n_sent: int = 0
     """How many leading pieces stood unchanged in the last request."""
     futile_above: int = 0
-    """Raw tokens under which another re-cut by threshold is not tried: the last one gained too little."""
+    """Raw tokens under which another compaction by threshold is not tried: the last one gained too little."""
     demoted: frozenset[RuleId] = frozenset()
     """Standing rules over their share of the budget, as they were last told."""
     rules: StandingRules | None = None
@@ -68,7 +68,7 @@ class ContextState:
     measured: Measured = field(default_factory=Measured)
     """What the model's service said of the last request."""
     _estimated: tuple[tuple[object, ...], Estimate] | None = None
-    """The newest estimate, and what it was made of: between re-cuts pieces are only appended or added to."""
+    """The newest estimate, and what it was made of: between compactions pieces are only appended or added to."""
     last_hidden: int = 0
     """The newest of what was rolled back or purged, as the state knows it."""
     last_injection: int = 0
@@ -138,7 +138,7 @@ class ContextState:
         )
 
     def renew_estimator(self) -> None:
-        """Counts by what is known of the model now: a cut freezes its estimator, and a re-cut takes it anew."""
+        """Counts by what is known of the model now: a cut freezes its estimator, and a compaction takes it anew."""
         self.cut = replace(self.cut, estimator=self.model.estimator)
 
     @property
@@ -148,7 +148,7 @@ class ContextState:
 
     @property
     def kept(self) -> frozenset[MessageId]:
-        """Messages that no re-cut summarises: the running turn's request, and what the user expanded."""
+        """Messages that no compaction summarizes: the running turn's request, and what the user expanded."""
         expanded = (MessageId(each) for start, end in self.expansions for each in range(start, end))
         return running_request(self.pieces).union(expanded)
 
@@ -362,7 +362,7 @@ def first_state(
 
 
 def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
-    """The cut of a conversation that was never re-cut: nothing is summarised. Version 0 is not stored."""
+    """The cut of a conversation that was never compacted: nothing is summarized. Version 0 is not stored."""
     return CutRecord(0, CutCause.FIRST, model.name, model.estimator, frame_digest, MessageId(0), ())
 
 

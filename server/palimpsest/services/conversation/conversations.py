@@ -23,7 +23,7 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.model_switch import Switch, switch_model
 from palimpsest.services.context.summaries.requested import RequestedSummaries, Summarized
 from palimpsest.services.context.writable import WritableContext
-from palimpsest.services.conversation.history import HistoryEditor, Recut, RolledBack
+from palimpsest.services.conversation.history import Compaction, HistoryEditor, RolledBack
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.context import inheritance
@@ -283,21 +283,21 @@ class Conversations:
         finally:
             self.changed(conversation_id)  # a request that was cancelled may have hidden messages
 
-    async def expand(self, conversation_id: ConversationId, summary_id: SummaryId) -> Recut:
+    async def expand(self, conversation_id: ConversationId, summary_id: SummaryId) -> Compaction:
         async with self._writing(conversation_id, "an expansion") as context:
             return await self._editor.expand(context, summary_id)
 
     async def regenerate(
         self, conversation_id: ConversationId, summary_id: SummaryId, asked_by: EditorId | None = None
-    ) -> Recut:
+    ) -> Compaction:
         async with self._writing(conversation_id, "a summary", asked_by) as context:
             return await self._editor.regenerate(context, summary_id)
 
-    async def undo(self, conversation_id: ConversationId) -> Recut:
+    async def undo(self, conversation_id: ConversationId) -> Compaction:
         async with self._writing(conversation_id, "an undo") as context:
             return await self._editor.undo(context)
 
-    async def redo(self, conversation_id: ConversationId) -> Recut:
+    async def redo(self, conversation_id: ConversationId) -> Compaction:
         async with self._writing(conversation_id, "a redo") as context:
             return await self._editor.redo(context)
 

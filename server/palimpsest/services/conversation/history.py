@@ -41,8 +41,8 @@ class RolledBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Recut:
-    """The result of a change of the cut. Tokens are the model's."""
+class Compaction:
+    """The result of a change of the summaries in the cut. Tokens are the model's."""
 
     tokens_before: int
     tokens_after: int
@@ -107,7 +107,7 @@ class HistoryEditor:
         asked = await self.engine.store.read(message_log.newest_of_user, state.id)
         return await self.roll_back(context, last if asked is None else asked)
 
-    async def expand(self, context: WritableContext, summary_id: SummaryId) -> Recut:
+    async def expand(self, context: WritableContext, summary_id: SummaryId) -> Compaction:
         """Replace a summary by its lower summaries, or, when it has none, by the original messages.
 
         Raises InvalidRequest, with the numbers, when these do not fit.
@@ -131,7 +131,7 @@ class HistoryEditor:
             reason = f"The summary of messages {old.start} to {old.end - 1} is replaced by the summaries below it."
         return await self._adopt(context, pieces, old.start, old.end, reason, expanded=shown)
 
-    async def regenerate(self, context: WritableContext, summary_id: SummaryId) -> Recut:
+    async def regenerate(self, context: WritableContext, summary_id: SummaryId) -> Compaction:
         """Write a summary again from the same messages and summaries. The old one stays stored."""
         state = context.state
         _, old = self._find(state, summary_id)
@@ -144,9 +144,9 @@ class HistoryEditor:
                 "A new summary would not be shorter than the messages that it covers, so the old one stays."
             )
         reason = f"The summary of messages {old.start} to {old.end - 1} was written again."
-        return Recut(before, state.estimate.mean, old.start, old.end, reason)
+        return Compaction(before, state.estimate.mean, old.start, old.end, reason)
 
-    async def undo(self, context: WritableContext) -> Recut:
+    async def undo(self, context: WritableContext) -> Compaction:
         """Undo the last change of summaries; each further call undoes the change before.
 
         Raises InvalidRequest when there is none, when messages were rolled back since, or when the cut would not fit.
@@ -161,7 +161,7 @@ class HistoryEditor:
             )
         raise InvalidRequest("Nothing to undo: the context is as it was before any summary was written.")
 
-    async def redo(self, context: WritableContext) -> Recut:
+    async def redo(self, context: WritableContext) -> Compaction:
         """Redo the change that was undone last.
 
         Raises InvalidRequest when there is none, when summaries changed since, or when the cut would not fit.
@@ -176,7 +176,7 @@ class HistoryEditor:
 
     async def _put_back(
         self, context: WritableContext, standing: Standing, cause: Literal[CutCause.UNDO, CutCause.REDO]
-    ) -> Recut:
+    ) -> Compaction:
         state = context.state
         summaries = await self.engine.store.read(summary_tree.read, state.id, standing.blocks)
         blocks = sorted((block(each, state.tokenizer) for each in summaries), key=lambda each: each.start)
@@ -212,12 +212,12 @@ class HistoryEditor:
         cause: CutCause = CutCause.USER,
         left_out: Ranges | None = None,
         expanded: tuple[MessageId, MessageId] | None = None,
-    ) -> Recut:
+    ) -> Compaction:
         state = context.state
         adoption = self.engine.adoption
         operations = adoption.operations(state, state.budget.budget)
         await adoption.adopt(context, pieces, cause, left_out=left_out, operations=operations, expanded=expanded)
-        return Recut(operations.tokens_before, state.estimate.mean, start, end, reason)
+        return Compaction(operations.tokens_before, state.estimate.mean, start, end, reason)
 
     def _find(self, state: ContextState, summary_id: SummaryId) -> tuple[int, SummaryPiece]:
         for index, piece in enumerate(state.pieces):

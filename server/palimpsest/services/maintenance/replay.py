@@ -56,7 +56,7 @@ class ReplayReport:
     n_requests: int = 0
     highest_use: float = 0.0
     """The fullest request's upper estimate as a share of its limit."""
-    recuts: dict[str, int] = field(default_factory=dict)
+    compactions: dict[str, int] = field(default_factory=dict)
     """By cause."""
     n_summaries: int = 0
     """Summaries in the last request."""
@@ -89,12 +89,12 @@ class Replayer:
 
     def __init__(self, store: Store, engine: ContextEngine) -> None:
         self._store, self._engine, self._requests = store, engine, Requests(engine)
-        self._recuts: dict[str, int] = {}
+        self._compactions: dict[str, int] = {}
         engine.emit = self._on_event
 
     def _on_event(self, event: ContextEvent) -> None:
-        if event.type is ContextEventType.RECUT and event.cause is not None:
-            self._recuts[event.cause] = self._recuts.get(event.cause, 0) + 1
+        if event.type is ContextEventType.COMPACTION and event.cause is not None:
+            self._compactions[event.cause] = self._compactions.get(event.cause, 0) + 1
 
     async def replay(self, path: Path, recording: Recording, model: str) -> ReplayReport:
         """Replay a session: prepare a context before every step of the model and check it. Raises only for broken
@@ -124,7 +124,7 @@ class Replayer:
         conversation_id = ConversationId(f"replay-{session}")
         await self._store.run(conversations.create, conversation_id, session, model, utc_now())
         lease = await self._store.run(leases.acquire, self._store.writer(utc_now()), conversation_id, "a replay")
-        self._recuts = report.recuts
+        self._compactions = report.compactions
         context = await self._engine.hold(lease)
         return context, RequestChecker(context.state, report)
 

@@ -41,7 +41,7 @@ class CutRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RecutReport:
+class CompactionReport:
     """The effect of a compaction, in tokens of the model."""
 
     saved: Mapping[str, int] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def _cut(row: tuple[Any, ...]) -> CutRecord:
 
 
 def write_cut(
-    lease: HeldLease, cut: CutRecord, previews: Mapping[MessageId, Content], report: RecutReport, now: str
+    lease: HeldLease, cut: CutRecord, previews: Mapping[MessageId, Content], report: CompactionReport, now: str
 ) -> None:
     """Stores a new version, and with it the conversation's model. Every version has all of its previews, so it can be
     read without another. Raises LeaseLost."""
@@ -116,7 +116,7 @@ def write_cut(
     write_previews(conversation_id, cut.version, previews)
 
 
-def insert_cut(conversation_id: ConversationId, cut: CutRecord, report: RecutReport, now: str) -> None:
+def insert_cut(conversation_id: ConversationId, cut: CutRecord, report: CompactionReport, now: str) -> None:
     execute(
         """INSERT INTO cut (
             conversation, version, cause, model, factor, sigma, overhead, frame_digest, end_message_id, blocks, front,
@@ -142,7 +142,7 @@ def add_cut_without(
     blocks = tuple(block for block in latest.blocks if block not in gone)
     cut = replace(latest, version=latest.version + 1, cause=CutCause.ROLLBACK, blocks=blocks)
     cut = cut if has_front else replace(cut, front="")
-    insert_cut(conversation_id, cut, RecutReport(), now)
+    insert_cut(conversation_id, cut, CompactionReport(), now)
     execute(
         """INSERT INTO preview (conversation, cut_version, message_id, content)
         SELECT conversation, ?, message_id, content FROM preview WHERE conversation = ? AND cut_version = ?""",

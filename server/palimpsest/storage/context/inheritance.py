@@ -7,7 +7,7 @@ from dataclasses import replace
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.context import rules as commanded_rules
-from palimpsest.storage.context.cuts import CutRecord, RecutReport
+from palimpsest.storage.context.cuts import CompactionReport, CutRecord
 from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.conversation import hidden_ranges
 
@@ -44,7 +44,7 @@ def inherit(child: ConversationId, parent: ConversationId, at: MessageId, now: s
         left_out = tuple((start, min(end, at)) for start, end in cut.left_out if start < at)
         front = "" if _may_quote_from(parent, cut, at) else cut.front
         own = replace(cut, version=1, end=min(cut.end, at), blocks=blocks, front=front, left_out=left_out)
-        cuts.insert_cut(child, own, RecutReport(), now)
+        cuts.insert_cut(child, own, CompactionReport(), now)
         previews = {m: c for m, c in cuts.read_previews(parent, cut.version).items() if m < at}
         cuts.write_previews(child, 1, previews)
 

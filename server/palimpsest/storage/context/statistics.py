@@ -8,7 +8,7 @@ from typing import Final
 
 from palimpsest.domain.context.cut import CutCause
 from palimpsest.domain.messages import ConversationId
-from palimpsest.storage.context.cuts import RecutReport
+from palimpsest.storage.context.cuts import CompactionReport
 from palimpsest.storage.sql import execute
 
 REFUSED: Final = "refused"
@@ -26,14 +26,14 @@ class SummaryCost:
     duration_ms: int
 
 
-def recut_reports(conversation_id: ConversationId) -> list[tuple[CutCause, RecutReport]]:
+def compaction_reports(conversation_id: ConversationId) -> list[tuple[CutCause, CompactionReport]]:
     """Every compaction of the conversation with its cause, oldest first."""
     rows = execute(
         """SELECT cause, saved, tokens_before, tokens_after, duration_ms FROM cut
         WHERE conversation = ? ORDER BY version""",
         conversation_id,
     )
-    return [(CutCause(cause), RecutReport(json.loads(saved), *numbers)) for cause, saved, *numbers in rows]
+    return [(CutCause(cause), CompactionReport(json.loads(saved), *numbers)) for cause, saved, *numbers in rows]
 
 
 @dataclass(frozen=True, slots=True)

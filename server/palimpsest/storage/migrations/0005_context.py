@@ -1,4 +1,4 @@
-"""Effects of re-cuts and costs of summaries; pins and withdrawals; the ranges that a cut leaves out."""
+"""Effects of compactions and costs of summaries; pins and withdrawals; the ranges that a cut leaves out."""
 
 STATEMENTS = (
     "ALTER TABLE cut ADD COLUMN saved TEXT NOT NULL DEFAULT '{}'",

@@ -180,7 +180,7 @@ class SummaryParams(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
-class RecutResult(Wire):
+class CompactionResult(Wire):
     """The effect of a change of the context. No message and no summary was deleted."""
 
     tokens_before: int
@@ -208,7 +208,7 @@ class StrategyStats(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
-class RecutCount(Wire):
+class CompactionCount(Wire):
     """How often the context changed for one cause."""
 
     cause: str
@@ -255,7 +255,7 @@ class StatsResult(Wire):
 
     strategies: list[StrategyStats]
     """In the order of their names."""
-    recuts: list[RecutCount]
+    compactions: list[CompactionCount]
     """One for each cause."""
     duration_ms: int
     """The time for all changes of the context, in milliseconds."""
@@ -368,21 +368,21 @@ MESSAGES: tuple[Request | Notification, ...] = (
     Request(
         "palimpsest/summary/expand",
         SummaryParams,
-        RecutResult,
+        CompactionResult,
         "Replace a summary in the context by what it was made of: other summaries, or the original messages.",
     ),
-    Request("palimpsest/summary/regenerate", SummaryParams, RecutResult, "Write a summary again."),
+    Request("palimpsest/summary/regenerate", SummaryParams, CompactionResult, "Write a summary again."),
     Request(
         "palimpsest/summary/undo",
         ConversationParams,
-        RecutResult,
+        CompactionResult,
         "Undo the last change of the summaries in the context. Each further request undoes one more change, up to "
         "the last roll back.",
     ),
     Request(
         "palimpsest/summary/redo",
         ConversationParams,
-        RecutResult,
+        CompactionResult,
         "Redo the change that was undone last, as long as the summaries were not changed otherwise since.",
     ),
 )

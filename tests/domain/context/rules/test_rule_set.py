@@ -227,7 +227,7 @@ def test_every_open_rule_is_present_once_through_random_cuts(history: list[list[
         lives += new
         pieces += new
         ledger = build([live.message for live in lives], pins, ())
-        if data.draw(st.booleans(), "re-cut"):
+        if data.draw(st.booleans(), "compaction"):
             bounds = piece_starts(pieces)
             boundary = keep_from(pieces, data.draw(st.integers(0, 300), "keep"), 1)
             first = data.draw(st.sampled_from(bounds), "first")

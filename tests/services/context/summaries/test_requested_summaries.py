@@ -32,7 +32,7 @@ async def test_what_is_asked_for_is_the_first_run_of_the_ids_with_its_numbers(be
     assert pending.target_tokens == int(pending.original_tokens * b.session.contexts.settings.target_ratio)
 
 
-async def test_the_newest_and_nothing_are_not_summarised_and_unknown_ids_are_refused(bench: Opener) -> None:
+async def test_the_newest_and_nothing_are_not_summarized_and_unknown_ids_are_refused(bench: Opener) -> None:
     b, _ = await leased_talk(bench)
     state = await b.session.contexts.state(b.conversation_id)
     asked = RequestedSummaries(b.session.contexts)

@@ -94,7 +94,7 @@ _INSTRUCTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Instructions for the model that summarises."""
+    """Instructions for the model that summarizes."""
 
     episode: str
     """For a conversation."""

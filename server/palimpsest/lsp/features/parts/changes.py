@@ -41,7 +41,7 @@ class Changes(Feature):
             return
         if isinstance(event, ContextEvent):
             self._server.protocol.notify("palimpsest/contextEvent", to_context_event(event))
-            if event.type is not ContextEventType.RECUT:
+            if event.type is not ContextEventType.COMPACTION:
                 return
         if isinstance(event, FactsChanged):
             self._facts_changed[session.folder.root] = None

@@ -203,7 +203,7 @@ class OpenChats(Feature):
         def hear(event: FolderEvent) -> None:
             if isinstance(event, FactsChanged):
                 return
-            if isinstance(event, ContextEvent) and event.type is not ContextEventType.RECUT:
+            if isinstance(event, ContextEvent) and event.type is not ContextEventType.COMPACTION:
                 return
             for chat in self.chats.values():
                 if chat.conversation_id == event.conversation_id or chat.has_asides:

@@ -15,7 +15,7 @@ from palimpsest.services.chat.commands.scope import Reply, Scope, message_range,
 from palimpsest.services.context import reports
 from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page
 from palimpsest.services.context.state import ContextState
-from palimpsest.services.conversation.history import Recut
+from palimpsest.services.conversation.history import Compaction
 from palimpsest.wording import counted
 
 _SOURCES: Final = {
@@ -89,9 +89,9 @@ async def usage(scope: Scope, _: str) -> Reply:
 
 async def stats(scope: Scope, _: str) -> Reply:
     found = await reports.stats(scope.contexts, scope.conversation_id)
-    if not found.recuts:
+    if not found.compactions:
         return Reply("Nothing was summarized in this conversation yet.")
-    causes = ", ".join(f"{count} by {cause.value}" for cause, count in found.recuts)
+    causes = ", ".join(f"{count} by {cause.value}" for cause, count in found.compactions)
     saved = [(each.name, f"{each.n_fired}", f"{each.tokens_saved:,}") for each in found.strategies]
     costs = [
         (
@@ -120,20 +120,20 @@ async def summarize(scope: Scope, argument: str) -> Reply:
 
 
 async def expand(scope: Scope, argument: str) -> Reply:
-    return await _recut(scope, scope.conversations.expand(scope.conversation_id, summary(argument, "/expand")))
+    return await _compaction(scope, scope.conversations.expand(scope.conversation_id, summary(argument, "/expand")))
 
 
 async def regenerate(scope: Scope, argument: str) -> Reply:
     summary_id = summary(argument, "/regenerate")
-    return await _recut(scope, scope.conversations.regenerate(scope.conversation_id, summary_id, scope.asked_by))
+    return await _compaction(scope, scope.conversations.regenerate(scope.conversation_id, summary_id, scope.asked_by))
 
 
 async def undo(scope: Scope, _: str) -> Reply:
-    return await _recut(scope, scope.conversations.undo(scope.conversation_id))
+    return await _compaction(scope, scope.conversations.undo(scope.conversation_id))
 
 
 async def redo(scope: Scope, _: str) -> Reply:
-    return await _recut(scope, scope.conversations.redo(scope.conversation_id))
+    return await _compaction(scope, scope.conversations.redo(scope.conversation_id))
 
 
 async def layout(scope: Scope, name: str) -> Reply:
@@ -146,7 +146,7 @@ async def model(scope: Scope, name: str) -> Reply:
     return await _switch_model(scope, name) if name else Reply(_models(scope))
 
 
-async def _recut(scope: Scope, change: Coroutine[None, None, Recut]) -> Reply:
+async def _compaction(scope: Scope, change: Coroutine[None, None, Compaction]) -> Reply:
     done = await change
     return await _with_sizes(scope, done.reason, done.tokens_before, done.tokens_after)
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 TURN_WAITS_S: Final = 10.0
 """How long a turn waits for a summary before the deterministic one steps in."""
 MODEL_MAY_TAKE_S: Final = 60.0
-"""How long a model may take in the background; its text is taken up at the next re-cut."""
+"""How long a model may take in the background; its text is taken up at the next compaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class RequestedSummaries:
 
     def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
         """What a summary of the first contiguous run of `ids` would be about, widened to whole exchanges and whole
-        lower summaries; None when there is nothing of them that may be summarised.
+        lower summaries; None when there is nothing of them that may be summarized.
 
         The newest messages, the running turn's request and what is a summary already stay. Raises InvalidRequest for
         ids the conversation does not have.

@@ -1,7 +1,7 @@
 """Writes summaries and stores them; whether one is used is for a cut to say.
 
 A summary may be written ahead of need, and a model may deliver one after a turn stopped waiting for it. Both are nodes
-of the forest like any other, found again at the next re-cut.
+of the forest like any other, found again at the next compaction.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class SummaryWriter:
         return rendered if rendered.tokens < pending.shown_tokens else None
 
     async def write_ahead(self, state: ContextState, pending: PendingSummarization, kept: RuleSet) -> None:
-        """Stores a model's summary for the next re-cut. Raises PalimpsestError or TimeoutError where there is none."""
+        """Stores a model's summary for the next compaction. Raises PalimpsestError or TimeoutError where there is
+        none."""
         if not isinstance(self.summarizer, PatientSummarizer):
             return  # without a model a summary takes no time
         started = machine.monotonic_s()
