@@ -7,13 +7,13 @@ line tells. It is chosen from the entries of the messages, never from an earlier
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID
 from palimpsest.domain.context.notebook.names import WORD, names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
-from palimpsest.domain.context.notebook.selection import IN_LINE, IN_LIST, Selection, rank_by_tokens
+from palimpsest.domain.context.notebook.selection import IN_LINE, IN_LIST, Selection
 from palimpsest.domain.messages import MessageId
 from palimpsest.wording import counted
 
@@ -86,10 +86,15 @@ def _named(book: Notebook, ids: Sequence[MessageId], told: dict[str, float], roo
     """One line of names that stand nowhere yet, the worthiest for their tokens, in the order of their last use."""
     left = {name for id in ids for name in book.entries[id].names if told.get(name, 0.0) < _HARDLY_TOLD}
     chosen: list[str] = []
-    for name in rank_by_tokens(book, left):
+    for name in _ranked_by_tokens(book, left):
         if (size := book.name_tokens(name)) <= room:
             room -= size
             chosen.append(name)
             told[name] = IN_LIST
     chosen.sort(key=lambda each: (book.uses[each].places[-1], each))
     return [", ".join(book.shown(name) for name in chosen)] if chosen else []
+
+
+def _ranked_by_tokens(book: Notebook, names: Iterable[str]) -> Sequence[str]:
+    """The names, those that are worth most for their tokens first."""
+    return sorted(names, key=lambda each: (-book.worth(each) / book.name_tokens(each) ** 0.8, each))

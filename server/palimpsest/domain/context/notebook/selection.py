@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -274,8 +274,3 @@ class Selection:
         body = " · ".join(rest)
         done = f"{head}{': ' if head and body else ''}{body}"
         return f"{said}{' | ' if said and done else ''}{done}"
-
-
-def rank_by_tokens(book: Notebook, names: Iterable[str]) -> Sequence[str]:
-    """The names, those that are worth most for their tokens first."""
-    return sorted(names, key=lambda each: (-book.worth(each) / book.name_tokens(each) ** 0.8, each))
