@@ -94,7 +94,7 @@ test("an answer that broke off is continued where it stood, or discarded", async
         if (choice === "Continue") {
             await stored(number + 1, "Palimpsest").waitFor();
         } else {
-            await until("the answer is taken back", async () => (await stored(number, "Palimpsest").getByText("rolled back").count()) > 0 || (await stored(number, "Palimpsest").count()) === 0);
+            await until("the answer is hidden", async () => (await stored(number, "Palimpsest").getByText("Palimpsest: hidden").count()) > 0 || (await stored(number, "Palimpsest").count()) === 0);
         }
     }
 });

@@ -3,7 +3,7 @@ const CAUSES: Readonly<Record<string, string>> = {
     threshold: "the context was too full",
     model: "another model was chosen",
     user: "you asked for it",
-    rollback: "messages were rolled back",
+    rollback: "messages were hidden",
     frame: "instructions or tools changed",
     layout: "the layout is made for each turn",
     undo: "you undid a change",

@@ -105,7 +105,7 @@ it("retries: the answer before is folded away, and the new one stands", function
   local labels = vim.tbl_values(t.chat().view.labels)
   assert(
     vim.iter(labels):any(function(label)
-      return label:find("rolled back", 1, true)
+      return label:find("hidden", 1, true)
     end),
     vim.inspect(labels)
   )

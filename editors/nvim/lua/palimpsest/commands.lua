@@ -246,7 +246,7 @@ M.commands = {
     end,
   },
   rollback = {
-    about = "Roll back to before the message under the cursor, or your newest. The messages stay readable.",
+    about = "Hide the messages from the one under the cursor on, or your newest and its answer. They stay readable.",
     run = function(chat)
       local entry = chat:entry_under_cursor()
       about_conversation(chat, methods.ConversationRollbackRequest, { messageId = entry and entry.id }, function(result)

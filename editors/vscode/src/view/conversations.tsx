@@ -26,7 +26,7 @@ export function Conversations({ state }: { readonly state: State }) {
                     {hits.map((hit) => (
                         <li key={`${hit.conversationId}:${hit.messageId}`}>
                             <button type="button" class="plain" onClick={() => post({ type: "open", conversationId: hit.conversationId, messageId: hit.messageId })}>
-                                <strong>{visible(hit.title) || "Untitled"}</strong> <span class="detail">{hit.role}, message {hit.messageId}{hit.isHidden ? ", rolled back" : ""}</span>
+                                <strong>{visible(hit.title) || "Untitled"}</strong> <span class="detail">{hit.role}, message {hit.messageId}{hit.isHidden ? ", hidden" : ""}</span>
                                 <span class="snippet">{visible(hit.snippet)}</span>
                             </button>
                         </li>

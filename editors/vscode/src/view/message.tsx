@@ -35,7 +35,7 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked }:
         <article class={`message ${message.role}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} data-testid={`message-${message.id}`}>
             {message.isHidden ? (
                 <details>
-                    <summary>{name}: rolled back</summary>
+                    <summary>{name}: hidden</summary>
                     {parts}
                 </details>
             ) : (

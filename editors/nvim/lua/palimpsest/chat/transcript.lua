@@ -137,7 +137,7 @@ end
 ---@param summaries palimpsest.CoveredRange[]
 local function group_of(message, summaries)
   if message.isHidden then
-    return { key = "hidden", label = "▸ %s rolled back; no model sees them" }
+    return { key = "hidden", label = "▸ %s hidden; no model sees them" }
   end
   for _, summary in ipairs(summaries) do
     if message.id >= summary.first and message.id < summary.last then
