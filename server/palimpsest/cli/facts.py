@@ -14,7 +14,7 @@ from rich.table import Table
 from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactFilter, FactId, Place, Span, StoredFact
-from palimpsest.domain.facts.text import SIGNS, place_text
+from palimpsest.domain.facts.text import place_text, sign_of
 from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.wording import counted
@@ -109,7 +109,7 @@ def _show(facts: Sequence[StoredFact]) -> None:
         where = "\n".join(
             place_text(source) + (" (changed)" if source.state.is_stale else "") for source in fact.sources
         )
-        table.add_row(str(fact.id), SIGNS[fact.fact.fact_type], sanitise(fact.fact.content), sanitise(where))
+        table.add_row(str(fact.id), sign_of(fact), sanitise(fact.fact.content), sanitise(where))
     Console(markup=False, highlight=False).print(table)
 
 

@@ -1,4 +1,4 @@
-"""The text of a fact: a line for a model, and the sign of its type for people."""
+"""The text of a fact: a line for a model, and a sign for people."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Final
 
 from palimpsest.domain.facts.fact import FactType, SourceState, StoredFact
 
-SIGNS: Final = {
+_SIGNS: Final = {
     FactType.ENTITY: "📁",
     FactType.DECISION: "🔧",
-    FactType.CONSTRAINT: "⚠️",
+    FactType.CONSTRAINT: "📏",
     FactType.CODE_STATE: "📝",
     FactType.PINNED: "📌",
 }
+_STALE_SIGN: Final = "⚠️"
 STALE: Final = "may be out of date"
 
 
@@ -26,6 +27,11 @@ def for_model(fact: StoredFact) -> str:
         remarks.append("no longer holds")
     behind = f" ({'; '.join(remarks)})" if remarks else ""
     return f"- {fact.fact.fact_type.value.replace('_', ' ')}: {fact.fact.content}{behind}"
+
+
+def sign_of(fact: StoredFact) -> str:
+    """A warning sign when the fact is stale, else the sign of its type."""
+    return _STALE_SIGN if fact.is_stale else _SIGNS[fact.fact.fact_type]
 
 
 def place_text(source: SourceState) -> str:

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactFilter, FactId, StoredFact
-from palimpsest.domain.facts.text import SIGNS, place_text
+from palimpsest.domain.facts.text import place_text, sign_of
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import FACTS_SCHEME, SOURCE
 from palimpsest.lsp.features.facts.diagnostics import PlacedFact, placed_facts
@@ -101,7 +101,7 @@ def _markdown(placed: PlacedFact) -> str:
     fact = placed.fact
     state = " **needs a look**" if placed.state.is_stale else ""
     said = f"\n  > {_plain(fact.evidence.quote)}" if fact.evidence is not None else ""
-    return f"{SIGNS[fact.fact.fact_type]} {_plain(fact.fact.content)}{state}{said}"
+    return f"{sign_of(fact)} {_plain(fact.fact.content)}{state}{said}"
 
 
 def _plain(text: str) -> str:
@@ -159,7 +159,7 @@ async def _document(session: FolderSession) -> str:
 def _item(fact: StoredFact) -> str:
     where = ", ".join(f"`{place_text(source)}`" for source in fact.sources)
     behind = f" ({where})" if where else ""
-    return f"- {fact.id}. {SIGNS[fact.fact.fact_type]} {_plain(fact.fact.content)}{behind}"
+    return f"- {fact.id}. {sign_of(fact)} {_plain(fact.fact.content)}{behind}"
 
 
 # --------------------------------------------------------------------------------------------------------- the commands

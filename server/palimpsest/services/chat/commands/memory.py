@@ -7,7 +7,7 @@ from typing import Final
 from palimpsest.domain.context.rules.rule_set import RuleState
 from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.facts.fact import FactFilter, FactId, StoredFact
-from palimpsest.domain.facts.text import SIGNS, STALE
+from palimpsest.domain.facts.text import STALE, sign_of
 from palimpsest.services.chat.commands.markdown import minute, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, number
 from palimpsest.services.context.rule_commands import RuleCommands, is_ordinary
@@ -60,7 +60,7 @@ async def restore(scope: Scope, argument: str) -> Reply:
 
 def _line(stored: StoredFact) -> str:
     remark = f" *({STALE})*" if stored.is_stale else ""
-    return f"- {stored.id}: {SIGNS[stored.fact.fact_type]} {plain(stored.fact.content)}{remark}"
+    return f"- {stored.id}: {sign_of(stored)} {plain(stored.fact.content)}{remark}"
 
 
 def _listed(rules: StandingRules) -> str:
