@@ -86,7 +86,10 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "services/workspace/test_workspace_files.py::test_no_path_at_all_gets_a_byte_from_outside",
         "services/workspace/test_workspace_files.py::test_a_file_with_another_hard_link_is_refused",
     ),
-    "Counters grow until the commit": ("domain/turns/test_journal.py::test_counters_only_grow_until_the_step_commits",),
+    "A step counts all that it was given": (
+        "services/turns/test_turn_engine.py::test_results_that_do_not_fit_force_a_final_answer",
+        "services/turns/test_tool_batch.py::test_a_result_needs_room_only_where_the_next_request_would_not_fit",
+    ),
     "A change is one unit of work": (
         "services/test_one_unit_of_work.py::test_a_change_that_is_cut_off_anywhere_leaves_the_conversation_free_and_in_step",
         "services/test_one_unit_of_work.py::test_a_turn_that_is_cancelled_anywhere_leaves_no_step_open",

@@ -141,7 +141,7 @@ def test_guard_projection_is_current_pending_new_and_schema(current: int, pendin
 def test_limit_calculation_at_the_edge_of_111360(new: int, turn: str, tool: str) -> None:
     counters = Counters(100_000, 10_000, new, 1_300)
     assert turn_preflight(EXACT.upper(counters.projected), WALL, tool_budget_exceeded=False).outcome == turn
-    assert tool_preflight(counters, EXACT, WALL).outcome == tool
+    assert tool_preflight(EXACT.upper(counters.projected), WALL).outcome == tool
 
 
 def test_context_window_hierarchy_model_then_provider_then_131072_with_a_buffer_of_256() -> None:
@@ -162,15 +162,14 @@ def test_context_window_hierarchy_model_then_provider_then_131072_with_a_buffer_
 
 def test_tool_budget_callback_a_refused_result_makes_the_next_call_the_final_one() -> None:
     counters = Counters(100_000, 0, 0, 1_000)
-    too_large = counters.asking(20_000)
-    refused = tool_preflight(too_large, EXACT, WALL)
+    refused = tool_preflight(EXACT.upper(counters.projected + 20_000), WALL)
     assert refused.outcome.value == "token_budget_exceeded"
     final = turn_preflight(EXACT.upper(counters.projected), WALL, tool_budget_exceeded=True)
     assert (final.outcome, final.trigger) == (Outcome.FINAL, "turn_preflight")
 
 
 def test_telemetry_has_trigger_outcome_limit_projected_and_remaining() -> None:
-    ok = tool_preflight(Counters(100_000, 0, 1_360, 0), EXACT, WALL)
+    ok = tool_preflight(EXACT.upper(Counters(100_000, 0, 1_360, 0).projected), WALL)
     assert (ok.trigger, ok.limit_tokens, ok.projected_tokens, ok.remaining_tokens) == (
         "tool_preflight",
         111_360,

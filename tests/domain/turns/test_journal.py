@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from palimpsest.domain.context.guard import Counters, Outcome, tool_preflight, turn_preflight
+from palimpsest.domain.context.guard import Outcome, tool_preflight, turn_preflight
 from palimpsest.domain.context.prepared import OverLimit, PreparedContext
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import ErrorKind
@@ -132,24 +132,14 @@ def test_a_turn_goes_only_from_these_states_to_these() -> None:
     }
 
 
-def test_counters_only_grow_until_the_step_commits() -> None:
-    counters = Counters(100, 0, 0, 20)
-    asked = counters.asking(30)
-    accepted = asked.accepted()
-    assert [c.projected for c in (counters, asked, accepted, accepted.committed())] == [120, 150, 150, 150]
-    assert accepted.committed() == Counters(130, 0, 0, 20)
-    with pytest.raises(ValueError, match="negative"):
-        Counters(-1, 0, 0, 0)
-
-
 def test_the_guard_decides_on_the_upper_estimate() -> None:
     estimator = Estimator(1.0, 0.1)
-    counters = Counters(100, 0, 0, 0)
-    assert turn_preflight(estimator.upper(counters.projected), 120, tool_budget_exceeded=False).outcome is Outcome.OK
-    over = turn_preflight(estimator.upper(counters.projected), 119, tool_budget_exceeded=False)
+    assert turn_preflight(estimator.upper(100), 120, tool_budget_exceeded=False).outcome is Outcome.OK
+    over = turn_preflight(estimator.upper(100), 119, tool_budget_exceeded=False)
     assert (over.outcome, over.remaining_tokens) == (Outcome.SKIP, -1)
-    assert turn_preflight(estimator.upper(counters.projected), 120, tool_budget_exceeded=True).outcome is Outcome.FINAL
-    assert tool_preflight(counters.asking(1), estimator, 121).outcome is Outcome.REFUSED
+    assert turn_preflight(estimator.upper(100), 120, tool_budget_exceeded=True).outcome is Outcome.FINAL
+    assert tool_preflight(estimator.upper(101), 121).outcome is Outcome.REFUSED
+    assert tool_preflight(estimator.upper(100), 120).outcome is Outcome.OK
 
 
 def test_no_prepared_context_exists_over_its_limit() -> None:

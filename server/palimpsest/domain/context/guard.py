@@ -1,20 +1,14 @@
-"""The guard: ok, skip or final before each model call, and a reservation before each tool result.
-
-Counters are raw tokens. They only grow until the step commits: every method returns larger counters,
-and `committed` is the one way to fold them.
-"""
+"""The guard: ok, skip or final before each model call, and a reservation before each tool result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-
-from palimpsest.domain.context.tokens import Estimator
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Tokens of the next request, by where they stand."""
+    """Raw tokens of the next request, by where they stand."""
 
     current: int
     """In the committed context."""
@@ -32,18 +26,6 @@ class Counters:
     @property
     def projected(self) -> int:
         return self.current + self.pending + self.new + self.schema
-
-    def accepted(self) -> Counters:
-        """What was asked for is now pending."""
-        return replace(self, pending=self.pending + self.new, new=0)
-
-    def asking(self, tokens: int) -> Counters:
-        """`tokens` more are asked for."""
-        return replace(self, new=self.new + tokens)
-
-    def committed(self) -> Counters:
-        """The step is committed: what was pending is current."""
-        return replace(self, current=self.current + self.pending, pending=0)
 
 
 class Outcome(StrEnum):
@@ -83,8 +65,7 @@ def turn_preflight(projected_tokens: int, limit_tokens: int, *, tool_budget_exce
     return Decision("turn_preflight", outcome, limit_tokens, projected_tokens)
 
 
-def tool_preflight(counters: Counters, estimator: Estimator, limit_tokens: int) -> Decision:
-    """Before a tool result is accepted: does it still fit the next request?"""
-    projected = estimator.upper(counters.projected)
-    outcome = Outcome.OK if projected <= limit_tokens else Outcome.REFUSED
-    return Decision("tool_preflight", outcome, limit_tokens, projected)
+def tool_preflight(projected_tokens: int, limit_tokens: int) -> Decision:
+    """The decision about a tool result with which the next request takes `projected_tokens`, by the upper estimate."""
+    outcome = Outcome.OK if projected_tokens <= limit_tokens else Outcome.REFUSED
+    return Decision("tool_preflight", outcome, limit_tokens, projected_tokens)

@@ -26,6 +26,7 @@ from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.compaction import AHEAD_SHARE, Compactor
 from palimpsest.services.context.counting import calibrated, key_of, observe
 from palimpsest.services.context.cut_adoption import CutAdoption
+from palimpsest.services.context.fitting import as_planned
 from palimpsest.services.context.notebooks import Notebooks
 from palimpsest.services.context.previews import Accepted, accept, with_previews
 from palimpsest.services.context.state import ContextState, block, first_state, load_everything, load_state
@@ -284,11 +285,10 @@ class ContextEngine:
         return pushed
 
     async def make_room(self, context: WritableContext, tokens: int) -> None:
-        """Compacts what is committed, so that `tokens` (raw) more fit the wall, as far as that can be had: between two
-        steps of a turn there would be room for them."""
+        """Compacts what is committed, so that `tokens` (the model's) more fit the wall, as far as that can be had:
+        between two steps of a turn there would be room for them."""
         state = context.state
-        room = state.cut.estimator.raw_within(state.budget.wall) - tokens
-        limit = state.cut.estimator.upper(max(room, 0))
+        limit = as_planned(state, max(state.budget.wall - tokens, 0))
         with contextlib.suppress(RecentMessagesTooLarge):
             await (await self.compactor(context)).by_threshold(context, limit)
 

@@ -79,11 +79,10 @@ def fitting(
 ) -> Fitting:
     """How the state's next request fits the limit. `more_tokens` (raw) are told behind the user's message while it
     stands as it is."""
-    now = replace(state, cut=replace(state.cut, estimator=state.model.estimator))
-    is_frozen = now.cut.estimator.upper(state.raw_tokens) <= limit_tokens
-    upper = (state if is_frozen else now).with_more(more_tokens).estimate.upper
+    upper = for_next_request(state, limit_tokens).with_more(more_tokens).estimate.upper
     if upper <= limit_tokens:
         return Fitting(Fit.WHOLE, upper, upper, limit_tokens, len(state.pieces) - state.n_blocks)
+    now = replace(state, cut=replace(state.cut, estimator=state.model.estimator))
     front, pieces, _ = least(settings, now, rules)
     n_verbatim = sum(isinstance(piece, MessagePiece) for piece in pieces)
     smallest = now.estimate_of(front, pieces).upper
@@ -91,6 +90,20 @@ def fitting(
         return Fitting(Fit.COMPACTED, upper, smallest, limit_tokens, n_verbatim)
     longest = too_long(pieces, lambda each: now.estimate_of(front, each).upper, limit_tokens)
     return Fitting(Fit.NEVER, upper, smallest, limit_tokens, n_verbatim, longest)
+
+
+def for_next_request(state: ContextState, limit_tokens: int) -> ContextState:
+    """The state as its next request is counted: by the estimator of the cut, unless by what was learned
+    meanwhile the request would not fit: then by the model's own."""
+    now = replace(state, cut=replace(state.cut, estimator=state.model.estimator))
+    return state if now.cut.estimator.upper(state.raw_tokens) <= limit_tokens else now
+
+
+def as_planned(state: ContextState, limit_tokens: int) -> int:
+    """The limit for a compaction that is planned by the estimator, so that the request fits `limit_tokens` by what was
+    measured."""
+    planned = state.model.estimator.upper(state.raw_tokens)
+    return limit_tokens * planned // max(state.estimate.upper, 1)
 
 
 def too_long(pieces: Sequence[Piece], upper_of: Callable[[Sequence[Piece]], int], limit_tokens: int) -> TooLong | None:

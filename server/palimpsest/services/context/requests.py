@@ -20,7 +20,7 @@ from palimpsest.machine import utc_now
 from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.counting import counted, is_near
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.context.fitting import Fit, fitting
+from palimpsest.services.context.fitting import Fit, as_planned, fitting, for_next_request
 from palimpsest.services.context.recall import Recall, Recalled, share_of
 from palimpsest.services.context.rules import news_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
@@ -81,9 +81,7 @@ class Requests:
             await self.contexts.adopt_anew(context, CutCause.USER)
         if is_distilled and turn_id is not None:
             await (await self.contexts.compactor(context)).distil(context)
-        if state.model.estimator.upper(state.raw_tokens) > limit_tokens:
-            # By what was learned meanwhile the request would not fit: then the cut's estimator counts no longer.
-            state.cut = replace(state.cut, estimator=state.model.estimator)
+        state.cut = for_next_request(state, limit_tokens).cut
         news = ""
         if turn_id is not None:
             news = news_of(state, await read_rules_of_turn(self.contexts.store, state))
@@ -122,10 +120,8 @@ class Requests:
             return state.with_more(left).estimate.upper <= limit_tokens
 
         for _ in range(_PLANS):
-            planned = state.model.estimator.upper(state.raw_tokens)
-            room = limit_tokens * planned // max(state.estimate.upper, 1)
             try:
-                await compactor.by_threshold(context, room, more_tokens)
+                await compactor.by_threshold(context, as_planned(state, limit_tokens), more_tokens)
             except RecentMessagesTooLarge:
                 break
             if fits():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from palimpsest.domain.context.cut import MessagePiece
-from palimpsest.domain.context.guard import Outcome, turn_preflight
+from palimpsest.domain.context.guard import Counters, Outcome, turn_preflight
 from palimpsest.domain.context.prepared import PreparedContext, ToolChoice
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.sent_request import Outline
@@ -55,7 +55,7 @@ from palimpsest.services.turns.fallback import Fallback
 from palimpsest.services.turns.journal import ActiveJournal
 from palimpsest.services.turns.reruns import choose_cut
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.services.turns.tool_batch import ToolBatch, counters_of, report
+from palimpsest.services.turns.tool_batch import ToolBatch, report
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
@@ -208,7 +208,8 @@ class TurnRun:
         tool_choice: ToolChoice = "none" if is_last else "auto"
         prepared = await self.services.requests.prepare(context, room, tool_choice, beginning)
         prepared = self._continuation.add_to(prepared, state, limit)
-        counters = counters_of(state)
+        schema = state.frame_tokens.total
+        counters = Counters(state.raw_tokens - schema, 0, 0, schema)
         context_debug.loop_init(
             step=self._n_steps,
             current_tokens=counters.current,

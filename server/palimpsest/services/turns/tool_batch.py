@@ -4,19 +4,23 @@ context."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from palimpsest.domain.context.cut import Piece
 from palimpsest.domain.context.events import ContextEventType
-from palimpsest.domain.context.guard import Counters, Decision, Outcome, tool_preflight
+from palimpsest.domain.context.guard import Decision, Outcome, tool_preflight
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import Content, tool_result
+from palimpsest.domain.messages import Content, Digest, MessageId, tool_result
 from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.machine import utc_now
 from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.fitting import for_next_request
+from palimpsest.services.context.previews import Accepted
+from palimpsest.services.context.state import ContextState, live
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
@@ -53,8 +57,7 @@ class ToolBatch:
         Returns True when a result did not fit. The calls after it are not run, and the next model call is the last.
         """
         state = self.context.state
-        accepted = await self.contexts.accept(state, [message])
-        counters = replace(counters_of(state), pending=accepted.shown_tokens[0])
+        pending: list[Piece] = [_piece(state, await self.contexts.accept(state, [message]), 0)]
         refused = False
         for number, call in enumerate(message.calls):
             if refused or number >= MAX_CALLS:
@@ -67,19 +70,15 @@ class ToolBatch:
             await self.journal.drain()  # a start is durable before the tool runs
             output = await _run_tool(tools, call.name, call.arguments)
             shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
-            asked = counters.asking(shown.shown_tokens[0])
-            decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
+            asked = [*pending, _piece(state, shown, len(pending))]
+            decision = _judged(state, asked)
             if decision.outcome is not Outcome.OK:
-                await self.contexts.make_room(self.context, asked.pending + asked.new)
-                asked = replace(
-                    asked,
-                    current=counters_of(state).current,
-                    schema=counters_of(state).schema,
-                )
-                decision = tool_preflight(asked, state.cut.estimator, state.budget.wall)
+                more = decision.projected_tokens - _judged(state, ()).projected_tokens
+                await self.contexts.make_room(self.context, more)
+                decision = _judged(state, asked)
             context_debug.tool_eval(decision, output_tokens=shown.shown_tokens[0])
             if decision.outcome is Outcome.OK:
-                counters = asked.accepted()
+                pending = asked
             else:
                 refused, output = True, ToolOutput(_REFUSED, is_error=True)
                 report(self.contexts, state, decision)
@@ -88,6 +87,20 @@ class ToolBatch:
             )
         await self.journal.drain()
         return refused
+
+
+def _piece(state: ContextState, accepted: Accepted, place: int) -> Piece:
+    """A message of the running step as it will stand in the next request, `place` messages behind what is committed."""
+    id = MessageId(state.n_messages + place)
+    message = StoredMessage(state.id, id, accepted.contents[0], "", None, Digest(""))
+    return live(message, accepted.tokens[0], accepted.previews.get(0), state.tokenizer)
+
+
+def _judged(state: ContextState, pending: Sequence[Piece]) -> Decision:
+    """The guard's decision about the next request, with the pending pieces: counted as it will be."""
+    wall = state.budget.wall
+    asked = for_next_request(replace(state, pieces=[*state.pieces, *pending]), wall)
+    return tool_preflight(asked.estimate.upper, wall)
 
 
 async def _run_tool(tools: Mapping[str, Tool], name: str, arguments: str) -> ToolOutput:
@@ -129,7 +142,3 @@ def report(contexts: ContextEngine, state: ContextState, decision: Decision) -> 
             remaining_tokens=decision.remaining_tokens,
         )
     )
-
-
-def counters_of(state: ContextState) -> Counters:
-    return Counters(state.raw_tokens - state.frame_tokens.total, 0, 0, state.frame_tokens.total)
