@@ -264,6 +264,39 @@ class Injection(_Base):
     is_ended = BooleanField(default=False)
 
 
+class SharedConversation(_Base):
+    conversation = TextField(primary_key=True)
+    team = TextField()
+    channel = TextField()
+    hub_seq = IntegerField()
+    title = TextField()
+
+
+class SharedEntry(_Base):
+    conversation = TextField()
+    kind = TextField()
+    entry_key = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "kind", "entry_key")
+
+
+class MessageAuthor(_Base):
+    conversation = TextField()
+    message_id = IntegerField()
+    member = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "message_id")
+
+
+class PurgeIntent(_Base):
+    id = AutoField()
+    conversation = TextField()
+    start_message_id = IntegerField()
+    end_message_id = IntegerField()
+
+
 class Calibration(_Base):
     provider = TextField()
     model = TextField()

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Final
 
 _MOST_CHARS: Final = 60
-_FORK: Final = re.compile(r" \(fork(?: [0-9]{1,9})?\)\Z")
+_FORK: Final = re.compile(r" \((?:fork(?: [0-9]{1,9})?|apart)\)\Z")
 
 
 def title_of(text: str) -> str:
@@ -25,6 +25,11 @@ def fork_title(title: str, taken: Collection[str]) -> str:
         return ""
     names = (f"{original} (fork)" if n == 1 else f"{original} (fork {n})" for n in itertools.count(1))
     return next(name for name in names if name not in taken)
+
+
+def apart_title(title: str) -> str:
+    """The title of the fork into which messages of a shared conversation moved apart."""
+    return f"{unforked(title)} (apart)" if title else ""
 
 
 def unforked(title: str) -> str:

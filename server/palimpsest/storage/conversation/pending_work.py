@@ -48,6 +48,13 @@ def index(conversation_id: ConversationId, after: int) -> None:
     _add(Kind.INDEX, conversation_id, 0, after)
 
 
+def follow(old: ConversationId, new: ConversationId, start: MessageId) -> None:
+    """The rows from `start` on belong to another conversation now: what was still to be removed there is noted anew."""
+    for first, after in being_purged(old):
+        if after > start:
+            purge(new, max(first, start), after)
+
+
 @dataclass(frozen=True, slots=True)
 class FilesToEmpty:
     """Files that may still hold removed words."""

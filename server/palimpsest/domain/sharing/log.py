@@ -1,0 +1,105 @@
+"""The log of a shared conversation: one entry for each message, turn, hidden range, summary, title and purge.
+
+A hub numbers the entries without a gap and never changes one, except that a purge takes the text of messages and
+summaries away. Every store that has taken in the same entries holds the same conversation, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+FORMAT: Final = 1
+"""The format of the entries that this version writes, and the newest that it understands."""
+MOST_BYTES: Final = 1 << 20
+"""The most bytes of one entry's text. A longer message stays in its store, and the chain keeps its digests."""
+
+
+class EntryKind(StrEnum):
+    """The kinds of entries. The values are in the hub."""
+
+    MESSAGE = "message"
+    TURN = "turn"
+    """A turn that has ended."""
+    HIDDEN = "hidden"
+    """A range of messages that was rolled back."""
+    SUMMARY = "summary"
+    TITLE = "title"
+    PURGE = "purge"
+    """A purge that every store is to carry out. The hub makes it; nobody pushes one."""
+
+
+class Missing(StrEnum):
+    """Why an entry has no text. The values are in the hub."""
+
+    PURGED = "purged"
+    WITHHELD = "withheld"
+    """It is too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEntry:
+    """What the entry of a message has beside its text."""
+
+    message_id: int
+    said_at: str
+    """UTC, ISO 8601."""
+    turn: str | None
+    content_digest: str
+    digest: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """An entry that the hub does not have yet."""
+
+    kind: EntryKind
+    key: str
+    """Tells entries of one kind apart, in every store alike: of a message its id, of a turn its id, else a digest."""
+    body: str | None
+    """Canonical JSON; None for a message whose text is not shared."""
+    message: MessageEntry | None = None
+    """None for every other kind."""
+    missing: Missing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry as the hub has it. A member may have written anything into it."""
+
+    seq: int
+    """From 1, without a gap."""
+    kind: str
+    key: str
+    author: str
+    """The member who pushed it: the hub says so, not the member."""
+    format: int
+    body: str | None
+    message: MessageEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedConversation:
+    """The header of a conversation in the hub."""
+
+    team: str
+    id: str
+    parent: str | None
+    fork_at: int
+    """The first message of its own."""
+    title: str
+    model: str
+    created_at: str
+    channel: str
+    """The name of the channel in which the hub tells of news."""
+    head_seq: int
+    n_messages: int
+    is_unshared: bool
+
+
+def key_of(*words: str) -> str:
+    """The key of an entry that is known by what it says."""
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()

@@ -1,0 +1,278 @@
+"""Taking in what a hub has: the entries of a log that follow on what was taken in before.
+
+A member may push what he likes, so everything is checked: digests are derived anew, and a turn, a range or a summary
+that is none is passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from palimpsest.domain.context.summaries.node import Summary
+from palimpsest.domain.conversation.chain import DIGEST_VERSION, content_digest, message_digest
+from palimpsest.domain.errors import ErrorKind
+from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
+from palimpsest.domain.sharing.log import FORMAT, Entry, EntryKind, key_of
+from palimpsest.domain.turns.recovery import Resolution
+from palimpsest.domain.turns.states import FINAL_STATES, TurnState
+from palimpsest.storage import leases
+from palimpsest.storage.context import summary_tree, visibility
+from palimpsest.storage.conversation import conversations, passages, search
+from palimpsest.storage.facts import facts
+from palimpsest.storage.leases import Writer
+from palimpsest.storage.lifecycle import purge
+from palimpsest.storage.sharing import outgoing, shared
+from palimpsest.storage.sharing.shared import Unsound
+from palimpsest.storage.sql import execute
+
+_INVALID: Final = (ValueError, TypeError, KeyError)
+_KNOWN_KINDS: Final = (EntryKind.TURN, EntryKind.HIDDEN, EntryKind.SUMMARY)
+
+
+class Diverged(Exception):
+    """The hub has other messages from `at` on than this store."""
+
+    def __init__(self, at: MessageId) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What came of taking entries in."""
+
+    hub_seq: int
+    """The last entry that was taken in: what is behind it has a format that this version does not know."""
+    changed: tuple[ConversationId, ...]
+    """The conversations whose contexts are out of date."""
+    has_purged: bool
+    """Whether the files of the store still have to be emptied (`services.conversation.purge`)."""
+
+
+def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[Entry]) -> TakenIn:
+    """Stores what is new of the entries, which are in their order. Taking the same in again changes nothing.
+
+    Raises Diverged and Unsound, and ConversationBusy where a purge has to wait for a writer.
+    """
+    ((seq,),) = execute("SELECT hub_seq FROM shared_conversation WHERE conversation = ?", conversation_id)
+    messages = _Messages(conversation_id)
+    changed: dict[ConversationId, None] = {conversation_id: None}
+    has_purged = False
+    for entry in entries:
+        if entry.seq <= seq:
+            continue
+        if entry.seq != seq + 1 or entry.format > FORMAT:
+            break
+        if entry.kind == EntryKind.MESSAGE:
+            messages.add(entry)
+        else:
+            messages.settle()
+            if entry.kind == EntryKind.PURGE:
+                changed |= dict.fromkeys(_purge(writer, conversation_id, entry))
+                has_purged = True
+            elif entry.body is not None:
+                with contextlib.suppress(*_INVALID):
+                    _take(conversation_id, entry, entry.body, writer.now)
+            if entry.kind in _KNOWN_KINDS:
+                shared.note_known(conversation_id, entry.kind, entry.key)
+        seq = entry.seq
+    messages.settle()
+    execute("UPDATE shared_conversation SET hub_seq = ? WHERE conversation = ?", seq, conversation_id)
+    return TakenIn(seq, tuple(changed), has_purged)
+
+
+class _Messages:
+    """Messages that come one behind the other: checked and stored as they come, made findable together."""
+
+    def __init__(self, conversation_id: ConversationId) -> None:
+        self._conversation_id = conversation_id
+        row = execute(
+            "SELECT next_message_id, head_digest, updated_at FROM conversation WHERE id = ?", conversation_id
+        ).fetchone()
+        self._next, self._head, self._at = row
+        self._added: list[passages.Added] = []
+
+    def add(self, entry: Entry) -> None:
+        """Raises Diverged, and Unsound where the message does not follow."""
+        said = entry.message
+        if said is None:
+            raise self._unsound(entry, "is no message")
+        message_id, own, digest = MessageId(said.message_id), Digest(said.content_digest), Digest(said.digest)
+        if message_id < self._next:
+            stored = execute(
+                "SELECT 1 FROM message WHERE conversation = ? AND message_id = ? AND digest = ?",
+                *(self._conversation_id, message_id, digest),
+            )
+            if stored.fetchone() is None:
+                raise Diverged(message_id)
+            self._note_author(message_id, entry.author)
+            return
+        turn = None if said.turn is None else TurnId(said.turn)
+        try:
+            content = None if entry.body is None else Content.from_json(json.loads(entry.body))
+            role = Role(said.role)
+        except _INVALID as error:  # its author, or an admin, can purge it; then it is passed
+            raise self._unsound(entry, "is no message") from error
+        due = message_digest(self._head, self._conversation_id, message_id, said.said_at, turn, own)
+        if message_id > self._next or due != digest or (content is not None and content_digest(content) != own):
+            raise self._unsound(entry, "does not follow from what is here")
+        row_id = execute(
+            """INSERT INTO message (
+                conversation, message_id, created_at, turn, digest_version, content_digest, digest, content, purged_role
+            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            *(self._conversation_id, message_id, said.said_at, turn, DIGEST_VERSION, own, digest, entry.body),
+            role.value if content is None else None,
+        ).lastrowid
+        self._added.append(passages.Added(row_id or 0, message_id, said.said_at, content))
+        self._note_author(message_id, entry.author)
+        self._next, self._head, self._at = message_id + 1, digest, max(self._at, said.said_at)
+
+    def settle(self) -> None:
+        """Makes the messages findable, and moves the end of the conversation behind them. They are not read for facts:
+        who wrote them does that, and facts come by the repository."""
+        if not self._added:
+            return
+        for each in self._added:
+            if each.content is not None:
+                search.add(each.row_id, each.content)
+        passages.add(self._conversation_id, self._added)
+        conversations.touch(self._conversation_id, self._at, next_message_id=self._next, head_digest=self._head)
+        facts.set_extracted(self._conversation_id, MessageId(self._next))
+        self._added = []
+
+    def _note_author(self, message_id: MessageId, member: str) -> None:
+        execute(
+            "INSERT OR REPLACE INTO message_author (conversation, message_id, member) VALUES (?, ?, ?)",
+            *(self._conversation_id, message_id, member),
+        )
+
+    def _unsound(self, entry: Entry, what: str) -> Unsound:
+        return Unsound(f"Entry {entry.seq} of the shared conversation {self._conversation_id} {what}.")
+
+
+def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Sequence[ConversationId]:
+    """Carries the purge out that the entry tells of, and gives back the leases. A range that is none is passed over."""
+    try:
+        start, end = json.loads(entry.body or "")
+        n_messages = conversations.get(conversation_id).n_messages
+        start, end = max(0, int(start)), min(int(end), n_messages)
+    except _INVALID:
+        return ()
+    if start >= end:
+        return ()
+    done = purge.purge(writer, conversation_id, (MessageId(start), MessageId(end)))
+    for lease in done.held:
+        leases.release(lease)
+    return done.changed
+
+
+def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> None:
+    """Raises one of `_INVALID` for an entry that is none."""
+    match entry.kind:
+        case EntryKind.TITLE:
+            shared.note_title(conversation_id, body)
+            conversations.rename(conversation_id, body, now)
+        case EntryKind.SUMMARY:
+            _take_summary(conversation_id, entry.key, body)
+        case EntryKind.TURN:
+            _take_turn(conversation_id, entry.key, json.loads(body))
+        case EntryKind.HIDDEN:
+            _take_hidden(conversation_id, json.loads(body), now)
+        case _:
+            raise ValueError(entry.kind)
+
+
+def _take_summary(conversation_id: ConversationId, key: str, body: str) -> None:
+    ids = {known: summary_id for summary_id, (known, _) in outgoing.summaries(conversation_id).items()}
+    if key in ids:
+        return
+    said: dict[str, Any] = json.loads(body)
+    children = tuple(SummaryId(ids[each]) for each in said.pop("children"))
+    start, end = _number(said.pop("start_message_id")), _number(said.pop("end_message_id"))
+    at = _text(said.pop("created_at"))
+    if key_of(body) != key or not 0 <= start < end <= conversations.get(conversation_id).n_messages:
+        raise ValueError("no summary of messages that are here")
+    new = summary_tree.NewSummary(
+        MessageId(start),
+        MessageId(end),
+        _number(said["level"]),
+        _text(said["kind"]),
+        _text(said["text"]),
+        _number(said["original_tokens"]),
+        _text(said["author"]),
+        children,
+        _number(said["duration_ms"]),
+        _number(said["input_tokens"]),
+        _number(said["output_tokens"]),
+    )
+    written = summary_tree.write(conversation_id, new, at)
+    _hold_against_own(conversation_id, written)
+
+
+def _hold_against_own(conversation_id: ConversationId, summary: Summary) -> None:
+    """Whoever wrote the summary did not know of ranges that were hidden here and that the hub does not have yet."""
+    known = shared.known(conversation_id)
+    for hidden_id, start, end, at in execute(
+        """SELECT id, start_message_id, end_message_id, created_at FROM hidden
+        WHERE conversation = ? AND start_message_id < ? AND end_message_id > ?""",
+        *(conversation_id, summary.end, summary.start),
+    ).fetchall():
+        if (EntryKind.HIDDEN, outgoing.hidden_key(start, end, at)) not in known:
+            execute("UPDATE hidden SET last_summary = MAX(last_summary, ?) WHERE id = ?", summary.id, hidden_id)
+
+
+def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, Any]) -> None:
+    if execute("SELECT 1 FROM turn WHERE id = ? OR request_id = ?", turn_id, turn_id).fetchone() is not None:
+        return
+    state = TurnState(said["state"])
+    if state not in FINAL_STATES:
+        raise ValueError("a turn that has not ended")
+    kind = said.get("error_kind")
+    execute(
+        """INSERT INTO turn (
+            id, conversation, request_id, user_message_id, state, model, next_seq, stop_reason, error_kind,
+            error_message, started_at, ended_at, resolution
+        ) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)""",
+        # Only a running editor repeats a request, so the request's id only has to be unique.
+        *(turn_id, conversation_id, turn_id, _number(said["user_message_id"]), state.value, _text(said["model"])),
+        *(_text_or_none(said.get("stop_reason")), None if kind is None else ErrorKind(kind).value),
+        *(_text_or_none(said.get("error_message")), _text(said["started_at"]), _text_or_none(said.get("ended_at"))),
+        Resolution.KEEP.value,
+    )
+
+
+def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> None:
+    start, end, at = _number(said[0]), _number(said[1]), _text(said[2])
+    if not 0 <= start < end <= conversations.get(conversation_id).n_messages:
+        raise ValueError("no range of this conversation")
+    stored = execute(
+        """SELECT 1 FROM hidden
+        WHERE conversation = ? AND start_message_id = ? AND end_message_id = ? AND created_at = ?""",
+        *(conversation_id, start, end, at),
+    )
+    if stored.fetchone() is None:
+        visibility.hide(conversation_id, MessageId(start), MessageId(end), now)
+        execute(
+            "UPDATE hidden SET created_at = ? WHERE id = (SELECT MAX(id) FROM hidden WHERE conversation = ?)",
+            *(at, conversation_id),
+        )
+
+
+def _number(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError("no whole number")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return value
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _text(value)

@@ -1,0 +1,123 @@
+"""The entries that the hub lacks of a shared conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from palimpsest.domain.messages import Content, ConversationId, Role, SummaryId, canonical_json
+from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.domain.sharing.log import MOST_BYTES, EntryKind, MessageEntry, Missing, NewEntry, key_of
+from palimpsest.domain.turns.states import FINAL_STATES
+from palimpsest.machine import machine
+from palimpsest.storage.context import summary_tree
+from palimpsest.storage.conversation import hidden_ranges
+from palimpsest.storage.sharing import shared
+from palimpsest.storage.sharing.shared import Unsound
+from palimpsest.storage.sql import execute
+
+_MOST_AT_ONCE: Final = 200
+_MOST_BYTES_AT_ONCE: Final = 4 << 20
+SUMMARY: Final = (
+    *("start_message_id", "end_message_id", "level", "kind", "text", "original_tokens", "author"),
+    *("duration_ms", "input_tokens", "output_tokens", "created_at"),
+)
+"""The columns of a summary in its entry, beside its children."""
+TURN: Final = ("user_message_id", "state", "model", "stop_reason", "error_kind", "started_at", "ended_at")
+"""The columns of a turn in its entry, beside its error's sentence."""
+_FINAL: Final = ", ".join(f"'{state.value}'" for state in sorted(FINAL_STATES))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one call to the hub takes."""
+
+    entries: tuple[NewEntry, ...]
+    is_all: bool
+
+
+def unpushed(conversation_id: ConversationId, next_message_id: int, cleaner: Cleaner) -> Batch:
+    """The entries that the hub lacks, which has the messages below `next_message_id`: messages first, in their order.
+    Raises Unsound for a message that may not leave this machine."""
+    entries: list[NewEntry] = []
+    n_bytes = 0
+    rows = execute(
+        """SELECT message_id, created_at, turn, content_digest, digest, content, purged_role FROM message
+        WHERE conversation = ? AND message_id >= ? ORDER BY message_id LIMIT ?""",
+        *(conversation_id, next_message_id, _MOST_AT_ONCE + 1),
+    )
+    for row in rows:
+        if len(entries) == _MOST_AT_ONCE or n_bytes > _MOST_BYTES_AT_ONCE:
+            return Batch(tuple(entries), is_all=False)
+        entries.append(_message(row, cleaner))
+        n_bytes += len(entries[-1].body or "")
+    known = shared.known(conversation_id)
+    entries += [each for each in _others(conversation_id, cleaner) if (each.kind, each.key) not in known]
+    return Batch(tuple(entries), is_all=True)
+
+
+def _message(row: tuple[Any, ...], cleaner: Cleaner) -> NewEntry:
+    message_id, said_at, turn, own, digest, text, purged_role = row
+    role, missing = purged_role or Role.USER.value, None if text is not None else Missing.PURGED
+    if text is not None:
+        content = Content.from_json(json.loads(text))
+        role = content.role.value
+        if cleaner.content(content) != content:
+            raise Unsound(
+                f"Message {message_id} holds a secret or a place of this machine, so it is not shared. Share a copy."
+            )
+        if len(text.encode()) > MOST_BYTES:
+            text, missing = None, Missing.WITHHELD
+    said = MessageEntry(message_id, said_at, turn, own, digest, role)
+    return NewEntry(EntryKind.MESSAGE, str(message_id), text, said, missing)
+
+
+def _others(conversation_id: ConversationId, cleaner: Cleaner) -> Iterator[NewEntry]:
+    turns = execute(
+        f"""SELECT id, error_message, {", ".join(TURN)} FROM turn
+        WHERE conversation = ? AND state IN ({_FINAL}) ORDER BY user_message_id, id""",
+        conversation_id,
+    )
+    for turn_id, error, *values in turns:
+        said = dict(zip(TURN, values, strict=True)) | {"error_message": cleaner.text(error or "") or None}
+        yield NewEntry(EntryKind.TURN, turn_id, canonical_json(said))
+    ranges = hidden_ranges.read(conversation_id)
+    # Before the hidden ranges: of summaries that come later, other stores know that they repeat nothing hidden.
+    usable = {each.id for each in summary_tree.read(conversation_id) if summary_tree.is_usable(each, ranges)}
+    for summary_id, (key, body) in summaries(conversation_id).items():
+        if summary_id in usable and cleaner.text(body) == body:
+            yield NewEntry(EntryKind.SUMMARY, key, body)
+    hidden = execute(
+        "SELECT start_message_id, end_message_id, created_at FROM hidden WHERE conversation = ? ORDER BY id",
+        conversation_id,
+    )
+    for start, end, at in hidden:
+        yield NewEntry(EntryKind.HIDDEN, hidden_key(start, end, at), canonical_json([start, end, at]))
+    ((title, agreed),) = execute(
+        """SELECT conversation.title, shared_conversation.title FROM shared_conversation
+        JOIN conversation ON conversation.id = shared_conversation.conversation WHERE conversation.id = ?""",
+        conversation_id,
+    )
+    if (cleaned := cleaner.text(title)[:300]) != agreed:
+        yield NewEntry(EntryKind.TITLE, machine.new_id(), cleaned)
+
+
+def hidden_key(start: int, end: int, at: str) -> str:
+    """The key of the entry of a hidden range."""
+    return f"{start}-{end}@{at}"
+
+
+def summaries(conversation_id: ConversationId) -> dict[SummaryId, tuple[str, str]]:
+    """The key and the entry's text of each summary, lower ones first. A key is made of what the summary says and of the
+    keys of its children, so a forest has the same keys in every store."""
+    found: dict[SummaryId, tuple[str, str]] = {}
+    rows = execute(
+        f"SELECT id, children, {', '.join(SUMMARY)} FROM summary WHERE conversation = ? ORDER BY id", conversation_id
+    )
+    for summary_id, children, *values in rows:
+        keys = [found[each][0] for each in json.loads(children) if each in found]
+        body = canonical_json(dict(zip(SUMMARY, values, strict=True)) | {"children": keys})
+        found[SummaryId(summary_id)] = key_of(body), body
+    return found

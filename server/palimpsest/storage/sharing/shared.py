@@ -1,0 +1,138 @@
+"""Which conversations are shared, and how much of the hub's log the store has taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.sharing.log import EntryKind, NewEntry, SharedConversation
+from palimpsest.machine import machine
+from palimpsest.storage.conversation import conversations
+from palimpsest.storage.sql import execute
+from palimpsest.storage.turns.turn_records import IS_OPEN
+
+_STORE_ID: Final = "hub.store"
+
+
+class Unsound(PalimpsestError):
+    """What came from the hub does not follow from what the store has, or what was to be shared may not leave this
+    machine. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the store knows of a shared conversation."""
+
+    team: str
+    channel: str
+    hub_seq: int
+    """The last entry that was taken in; 0 for none."""
+    n_messages: int
+    has_open_turn: bool
+
+
+def store_id() -> str:
+    """The id by which hubs know this store: its lease is the store's, whichever server of it writes."""
+    execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", _STORE_ID, machine.new_id())
+    ((found,),) = execute("SELECT value FROM meta WHERE key = ?", _STORE_ID)
+    return str(found)
+
+
+def standing(conversation_id: ConversationId) -> Standing | None:
+    """None for a conversation that is not shared."""
+    row = execute(
+        """SELECT team, channel, hub_seq, next_message_id FROM shared_conversation
+        JOIN conversation ON conversation.id = shared_conversation.conversation WHERE conversation.id = ?""",
+        conversation_id,
+    ).fetchone()
+    if row is None:
+        return None
+    is_open = execute(f"SELECT 1 FROM turn WHERE conversation = ? AND {IS_OPEN} LIMIT 1", conversation_id).fetchone()
+    team, channel, hub_seq, n_messages = row
+    return Standing(team, channel, hub_seq, n_messages, is_open is not None)
+
+
+def shared_ids() -> dict[ConversationId, str]:
+    """The team of each shared conversation."""
+    return {ConversationId(each): team for each, team in execute("SELECT conversation, team FROM shared_conversation")}
+
+
+def attach(shared: SharedConversation) -> None:
+    """From now on the conversation is shared. It is made, without messages, where the store has none of that id. Raises
+    Unsound for a fork of messages that are not here."""
+    conversation_id = ConversationId(shared.id)
+    if not conversations.holds(conversation_id):
+        _make(shared)
+    execute(
+        """INSERT OR IGNORE INTO shared_conversation (conversation, team, channel, hub_seq, title)
+        VALUES (?, ?, ?, 0, ?)""",
+        *(conversation_id, shared.team, shared.channel, shared.title),
+    )
+    conversations.touch(conversation_id, conversations.get(conversation_id).updated_at)
+
+
+def _make(shared: SharedConversation) -> None:
+    conversation_id = ConversationId(shared.id)
+    if shared.parent is None:
+        conversations.create(conversation_id, shared.title, shared.model, shared.created_at)
+        return
+    parent = conversations.find(ConversationId(shared.parent))
+    if parent is None or parent.n_messages < shared.fork_at:
+        raise Unsound(
+            f"The conversation {shared.id} was forked from messages that are not here. Open the original first."
+        )
+    conversations.fork(conversation_id, parent, MessageId(shared.fork_at), shared.title, shared.created_at)
+    conversations.set_model(conversation_id, shared.model, shared.created_at)
+
+
+def detach(conversation_id: ConversationId) -> None:
+    """The conversation is this store's alone from now on. Who wrote its messages stays known."""
+    for table in ("shared_conversation", "shared_entry", "purge_intent"):
+        execute(f"DELETE FROM {table} WHERE conversation = ?", conversation_id)
+
+
+def note_pushed(conversation_id: ConversationId, entries: Sequence[NewEntry], head_seq: int) -> None:
+    """The hub has the entries now, and `head_seq` is its last."""
+    execute(
+        "UPDATE shared_conversation SET hub_seq = MAX(hub_seq, ?) WHERE conversation = ?", head_seq, conversation_id
+    )
+    for each in entries:
+        if each.kind is EntryKind.TITLE:
+            note_title(conversation_id, each.body or "")
+        elif each.kind is not EntryKind.MESSAGE:
+            note_known(conversation_id, each.kind, each.key)
+
+
+def note_title(conversation_id: ConversationId, title: str) -> None:
+    """The title that the hub has."""
+    execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", title, conversation_id)
+
+
+def note_known(conversation_id: ConversationId, kind: str, key: str) -> None:
+    """The hub has this entry, which is no message."""
+    execute(
+        "INSERT OR IGNORE INTO shared_entry (conversation, kind, entry_key) VALUES (?, ?, ?)",
+        *(conversation_id, kind, key),
+    )
+
+
+def known(conversation_id: ConversationId) -> frozenset[tuple[str, str]]:
+    """(kind, key) of the entries that the hub is known to have and that are no messages."""
+    found = execute("SELECT kind, entry_key FROM shared_entry WHERE conversation = ?", conversation_id)
+    return frozenset((kind, key) for kind, key in found)
+
+
+def authors(conversation_id: ConversationId, start: int, end: int) -> dict[MessageId, str]:
+    """The members who wrote the messages [start, end) that came from a hub."""
+    found: dict[MessageId, str] = {}
+    for owner, first, after in conversations.lineage(conversation_id, start, end):
+        rows = execute(
+            """SELECT message_id, member FROM message_author
+            WHERE conversation = ? AND message_id >= ? AND message_id < ?""",
+            *(owner, first, after),
+        )
+        found |= {MessageId(message_id): member for message_id, member in rows}
+    return found
