@@ -270,6 +270,9 @@ class SharedConversation(_Base):
     channel = TextField()
     hub_seq = IntegerField()
     title = TextField()
+    root = TextField()
+    home = TextField()
+    shares_results = BooleanField()
 
 
 class SharedEntry(_Base):

@@ -79,7 +79,7 @@ async def attach(store: Store, log: Log, *, makes: bool) -> None:
     if makes:
         await store.run(conversations.create, C, "Herons", "offline", NOW)
     header = SharedConversation("team", C, None, 0, "Herons", "offline", NOW, "channel", 0, 0, is_unshared=False)
-    await store.run(shared.attach, header)
+    await store.run(shared.attach, header, CLEANER)
     await pull(store, log)
 
 
@@ -108,7 +108,7 @@ async def pull(store: Store, log: Log) -> list[ConversationId]:
 async def sync(store: Store, log: Log, member: str) -> list[ConversationId]:
     forks = await pull(store, log)
     while True:
-        batch = await store.read(outgoing.unpushed, C, log.n_messages, CLEANER)
+        batch = await store.read(outgoing.unpushed, C, log.n_messages)
         head = log.push(member, batch.entries)
         await store.run(shared.note_pushed, C, batch.entries, head)
         if batch.is_all:
@@ -312,13 +312,30 @@ async def test_a_purge_waits_for_a_writer(stores: list[Store]) -> None:
     assert [each.content.text for each in await stores[0].read(message_log.read, C, 0)] == ["", ""]
 
 
-async def test_a_secret_and_a_place_of_this_machine_do_not_leave(stores: list[Store]) -> None:
+SECRETS = ("AKIAIOSFODNN7EXAMPL2 is the key", "Look into /home/ann/heron/pump.py")
+
+
+@pytest.mark.parametrize("text", SECRETS)
+async def test_a_secret_and_a_place_of_this_machine_that_were_said_before_do_not_leave(
+    stores: list[Store], text: str
+) -> None:
+    log = Log()
+    await stores[0].run(conversations.create, C, "Herons", "offline", NOW)
+    await stores[0].run(message_log.append, C, [user_message(text)], NOW)
+    await attach(stores[0], log, makes=False)
+    with pytest.raises(Unsound, match="secret or a place"):
+        await stores[0].read(outgoing.unpushed, C, log.n_messages)
+
+
+@pytest.mark.parametrize("text", SECRETS)
+async def test_what_is_said_in_a_shared_conversation_is_cleaned_as_it_is_stored(stores: list[Store], text: str) -> None:
     log = Log()
     await attach(stores[0], log, makes=True)
-    for text in ("AKIAIOSFODNN7EXAMPL2 is the key", "Look into /home/ann/heron/pump.py"):
-        await stores[0].run(message_log.append, C, [user_message(text)], NOW)
-        with pytest.raises(Unsound, match="secret or a place"):
-            await stores[0].read(outgoing.unpushed, C, log.n_messages, CLEANER)
+    (stored,) = await stores[0].run(message_log.append, C, [user_message(text)], NOW)
+    assert stored.content == CLEANER.content(user_message(text)) != user_message(text)
+    await sync(stores[0], log, "ann")
+    assert all("AKIA" not in (each.body or "") and "/home" not in (each.body or "") for each in log.entries)
+    await assert_sound(stores[0])
 
 
 def test_what_is_taken_out_leaves_the_rest() -> None:

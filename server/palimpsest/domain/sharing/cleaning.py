@@ -36,8 +36,17 @@ class Cleaner:
     shares_results: bool = True
     """Whether results of tools are shared."""
 
+    is_idle: bool = False
+    """Whether nothing is taken out: for what is not shared."""
+
+    @classmethod
+    def idle(cls) -> Cleaner:
+        return cls(is_idle=True)
+
     def text(self, text: str) -> str:
         """The text without secrets and without the places of this machine; the same text when there are none."""
+        if self.is_idle:
+            return text
         for place, name in ((self.root, "."), (self.home, "~")):
             if len(place) > 1:
                 text = text.replace(place, name)
@@ -45,6 +54,8 @@ class Cleaner:
 
     def content(self, content: Content) -> Content:
         """The message without them; the same object when there is nothing to take out."""
+        if self.is_idle:
+            return content
         parts = tuple(_cleaned(part, self.text, shares_results=self.shares_results) for part in content.parts)
         return content if parts == content.parts else replace(content, parts=parts)
 

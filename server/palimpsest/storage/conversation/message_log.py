@@ -10,6 +10,7 @@ from typing import Any, Final
 from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
 from palimpsest.domain.conversation.titles import title_of
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
+from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.storage.conversation import conversations, hidden_ranges, passages, pending_work, search
 from palimpsest.storage.sql import execute, execute_many
 
@@ -26,7 +27,7 @@ def append_many(conversation_id: ConversationId, contents: Sequence[Content], no
     """As `append`, for more messages than one transaction should index: pending work makes them findable piece by
     piece."""
     tail = _tail(conversation_id)
-    messages = _chained(tail, contents, now, None)
+    messages = _chained(tail, _cleaned(conversation_id, contents), now, None)
     execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
     pending_work.index(conversation_id, tail.next_id + len(messages))
     _extend(tail, messages, now)
@@ -41,9 +42,10 @@ def append(
     step_id: StepId | None = None,
     counts: Counts | None = None,
 ) -> list[StoredMessage]:
-    """Stores messages at the end of the conversation, chained to the last one. The ids have no gap. Raises NotFound."""
+    """Stores messages at the end of the conversation, chained to the last one, and returns them as they are stored: of
+    a shared conversation they are cleaned. The ids have no gap. Raises NotFound."""
     tail = _tail(conversation_id)
-    messages = _chained(tail, contents, now, turn_id)
+    messages = _chained(tail, _cleaned(conversation_id, contents), now, turn_id)
     added: list[passages.Added] = []
     for message, own in messages:
         row_id = execute(_APPEND, *_columns(message, own, step_id)).lastrowid or 0
@@ -55,6 +57,19 @@ def append(
     passages.add(conversation_id, added)
     _extend(tail, messages, now)
     return [message for message, _ in messages]
+
+
+def cleaner_of(conversation_id: ConversationId) -> Cleaner:
+    """What cleans the messages of the conversation; one that takes nothing out where it is not shared."""
+    row = execute(
+        "SELECT root, home, shares_results FROM shared_conversation WHERE conversation = ?", conversation_id
+    ).fetchone()
+    return Cleaner.idle() if row is None else Cleaner(row[0], row[1], bool(row[2]))
+
+
+def _cleaned(conversation_id: ConversationId, contents: Sequence[Content]) -> list[Content]:
+    cleaner = cleaner_of(conversation_id)
+    return [cleaner.content(content) for content in contents]
 
 
 @dataclass(frozen=True, slots=True)

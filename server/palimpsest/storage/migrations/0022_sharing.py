@@ -6,7 +6,10 @@ STATEMENTS = (
         team TEXT NOT NULL,
         channel TEXT NOT NULL,
         hub_seq INTEGER NOT NULL,
-        title TEXT NOT NULL
+        title TEXT NOT NULL,
+        root TEXT NOT NULL,
+        home TEXT NOT NULL,
+        shares_results INTEGER NOT NULL
     ) WITHOUT ROWID""",
     """CREATE TABLE shared_entry (
         conversation TEXT NOT NULL REFERENCES conversation (id),

@@ -13,7 +13,7 @@ from palimpsest.domain.sharing.log import MOST_BYTES, EntryKind, MessageEntry, M
 from palimpsest.domain.turns.states import FINAL_STATES
 from palimpsest.machine import machine
 from palimpsest.storage.context import summary_tree
-from palimpsest.storage.conversation import hidden_ranges
+from palimpsest.storage.conversation import hidden_ranges, message_log
 from palimpsest.storage.sharing import shared
 from palimpsest.storage.sharing.shared import Unsound
 from palimpsest.storage.sql import execute
@@ -38,9 +38,10 @@ class Batch:
     is_all: bool
 
 
-def unpushed(conversation_id: ConversationId, next_message_id: int, cleaner: Cleaner) -> Batch:
+def unpushed(conversation_id: ConversationId, next_message_id: int) -> Batch:
     """The entries that the hub lacks, which has the messages below `next_message_id`: messages first, in their order.
     Raises Unsound for a message that may not leave this machine."""
+    cleaner = message_log.cleaner_of(conversation_id)
     entries: list[NewEntry] = []
     n_bytes = 0
     rows = execute(

@@ -8,6 +8,7 @@ from typing import Final
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.log import EntryKind, NewEntry, SharedConversation
 from palimpsest.machine import machine
 from palimpsest.storage.conversation import conversations
@@ -60,16 +61,18 @@ def shared_ids() -> dict[ConversationId, str]:
     return {ConversationId(each): team for each, team in execute("SELECT conversation, team FROM shared_conversation")}
 
 
-def attach(shared: SharedConversation) -> None:
-    """From now on the conversation is shared. It is made, without messages, where the store has none of that id. Raises
-    Unsound for a fork of messages that are not here."""
+def attach(shared: SharedConversation, cleaner: Cleaner) -> None:
+    """From now on the conversation is shared, and `message_log.append` cleans what is stored in it. It is made, without
+    messages, where the store has none of that id. Raises Unsound for a fork of messages that are not here."""
     conversation_id = ConversationId(shared.id)
     if not conversations.holds(conversation_id):
         _make(shared)
     execute(
-        """INSERT OR IGNORE INTO shared_conversation (conversation, team, channel, hub_seq, title)
-        VALUES (?, ?, ?, 0, ?)""",
+        """INSERT OR IGNORE INTO shared_conversation (
+            conversation, team, channel, hub_seq, title, root, home, shares_results
+        ) VALUES (?, ?, ?, 0, ?, ?, ?, ?)""",
         *(conversation_id, shared.team, shared.channel, shared.title),
+        *(cleaner.root, cleaner.home, cleaner.shares_results),
     )
     conversations.touch(conversation_id, conversations.get(conversation_id).updated_at)
 
