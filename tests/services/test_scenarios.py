@@ -420,7 +420,7 @@ async def test_summarization_quality(bench: Opener, window: int, is_written_by_m
         assert all(rule in request for rule, since in RULES.items() if since <= number), number
     assert_sound(b.provider.seen)
     summaries = await b.store.read(summary_tree.read, b.conversation_id)
-    assert {summary.author for summary in summaries} == {"claude-haiku-4-5" if is_written_by_model else "palimpsest"}
+    assert ("claude-haiku-4-5" in {summary.author for summary in summaries}) is is_written_by_model
     assert is_written_by_model or max(summary.level for summary in summaries) >= 2
     assert not any(isinstance(piece, MessagePiece) and piece.start < 8 for piece in (await state_of(b)).pieces)
     for number, (sentence, exact) in enumerate(EARLY):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.services import summary_writers
 from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, open_bench, says
 from tests.waiting import WAIT_S
 
@@ -16,6 +17,7 @@ from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.cut import CutCause, SummaryPiece
 from palimpsest.domain.context.events import ContextEventType
+from palimpsest.domain.context.summaries.hybrid import split_prose
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.models.limits import Model, compute_budget
@@ -35,6 +37,7 @@ from palimpsest.services.events import ContextEvent
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.helper import HelpingModel
 from palimpsest.storage.context import summary_tree
+from palimpsest.storage.context.summary_tree import NewSummary
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.store import open_store
 
@@ -135,6 +138,40 @@ async def test_a_summary_is_written_once_a_cut_before_it_is_needed_and_adopted_b
     await until_ahead(b)
     await settled(b)
     assert model.n_begun == 2
+
+
+async def test_a_text_written_ahead_stands_behind_a_page_that_the_compaction_chooses_of_all_its_messages(
+    bench: Opener,
+) -> None:
+    b = await bench([], window=10_000, reserve=500)
+    writer = summary_writers.let_write(b, [says(TEXT)] * 4, "hybrid")
+    await until_ahead(b)
+    await settled(b)
+    (ahead,) = await written(b)
+    assert (ahead.kind, ahead.text) == ("llm", TEXT)
+    await until_compaction(b)
+    assert len(writer.seen) == 1, "the model was asked about the few messages that came since"
+    (block,) = await blocks(b)
+    page, prose = split_prose(block.text)
+    assert (block.kind, block.start) == ("hybrid", ahead.start)
+    assert prose.endswith(TEXT)
+    assert block.end > ahead.end
+    assert any(f"- [{id}]" in page for id in range(ahead.end, block.end))
+    state, contexts = await b.session.contexts.state(b.conversation_id), b.session.contexts
+    assert contexts.due_tokens(state) == int(0.8 * state.budget.budget) + state.cut.estimator.upper(
+        state.tokenizer.count(prose)
+    )
+
+
+async def test_a_text_alone_never_takes_the_place_of_a_page(bench: Opener) -> None:
+    b = await bench([], window=4_000, reserve=500)
+    await until_compaction(b)
+    (page,) = await blocks(b)
+    alone = NewSummary(page.start, page.end, 1, "llm", TEXT, page.original_tokens, "slow", (), 1)
+    await b.store.run(summary_tree.write, b.conversation_id, alone, utc_now())
+    summary_writers.let_write(b, [says(TEXT)] * 20, "hybrid")
+    await until_compaction(b)
+    assert (await blocks(b))[0].kind != "llm"
 
 
 @pytest.mark.parametrize("n_words", [30, 90, 150])

@@ -10,9 +10,12 @@ from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.notebook.notebook import Notebook
-from palimpsest.domain.messages import MessageId
+from palimpsest.domain.context.summaries.hybrid import hybrid_text
+from palimpsest.domain.context.summaries.node import HYBRID, Summary
+from palimpsest.domain.context.tokens import count_bytes
+from palimpsest.domain.messages import MessageId, SummaryId
 from palimpsest.services.context import notebooks
-from palimpsest.services.context.notebooks import Notebooks
+from palimpsest.services.context.notebooks import Notebooks, told_by
 from palimpsest.services.context.state import ContextState
 
 
@@ -107,3 +110,9 @@ async def test_no_step_waits_for_many_messages_and_one_reading_of_them_is_under_
     assert len(begun) == 1
     ids, _ = await books.ask(state, ids_and_names)
     assert ids == set(range(78))
+
+
+def test_names_in_a_models_text_do_not_count_as_told() -> None:
+    text = hybrid_text("## Done\n- [0] Read src/pump.py", "I mistook src/tank.py for it.")
+    summary = Summary(SummaryId(1), MessageId(0), MessageId(2), 1, HYBRID, text, 900, "m", "now")
+    assert set(told_by(Notebook(count_bytes), [SummaryPiece(summary, 20)])) == {"src/pump.py"}

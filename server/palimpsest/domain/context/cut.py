@@ -44,6 +44,8 @@ class SummaryPiece:
     summary: Summary
     tokens: int
     """Raw tokens as rendered."""
+    prose_tokens: int = 0
+    """Those of the model's text behind a page, its heading included."""
     content: Content = field(init=False, compare=False, repr=False)
     """As it is sent. Made once, like `part`, because a piece stands in many requests."""
     part: Part = field(init=False, compare=False, repr=False)
@@ -137,6 +139,11 @@ def is_partition(pieces: Sequence[Piece], n_messages: int, hidden: Collection[Me
 
 def total_tokens(pieces: Sequence[Piece]) -> int:
     return sum(piece.tokens for piece in pieces)
+
+
+def prose_tokens(pieces: Sequence[Piece]) -> int:
+    """Raw tokens of the models' texts behind pages."""
+    return sum(piece.prose_tokens for piece in pieces if isinstance(piece, SummaryPiece))
 
 
 def piece_starts(pieces: Sequence[Piece]) -> list[int]:

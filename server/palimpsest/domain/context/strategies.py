@@ -18,6 +18,7 @@ from palimpsest.domain.context.cut import (
     SummaryPiece,
     keep_from,
     piece_starts,
+    prose_tokens,
     runs_to_summarize,
     total_tokens,
 )
@@ -116,5 +117,5 @@ def choose_strategy(names: Sequence[str], situation: Situation, target_tokens: i
 
 
 def blocks_tokens(pieces: Sequence[Piece]) -> int:
-    """Raw tokens of all blocks together."""
-    return sum(piece.tokens for piece in pieces if isinstance(piece, SummaryPiece))
+    """Raw tokens of all blocks together, without the models' texts behind pages."""
+    return sum(piece.tokens for piece in pieces if isinstance(piece, SummaryPiece)) - prose_tokens(pieces)

@@ -21,6 +21,7 @@ from palimpsest.domain.context.cut import (
     Piece,
     SummaryPiece,
     adopt,
+    prose_tokens,
     stretches_to_merge,
     total_tokens,
 )
@@ -57,7 +58,7 @@ from palimpsest.services.context.previews import hand_over
 from palimpsest.services.context.rules import front_of, read_rules_of_turn
 from palimpsest.services.context.smallest_cut import smallest_cut
 from palimpsest.services.context.state import ContextState
-from palimpsest.services.context.summaries.summarizers import Written
+from palimpsest.services.context.summaries.summarizers import LEFT_SHARE, Written, without
 from palimpsest.services.context.summaries.writer import SummaryWriter
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.wording import counted
@@ -67,9 +68,6 @@ AHEAD_SHARE: Final = 0.60
 ENOUGH_SHARE: Final = 0.78
 """Of the budget: a compaction by threshold that leaves more is put off while the request fits, because another would
 follow soon (what is newest is too large, and will not be the newest for long)."""
-
-LEFT_SHARE: Final = 0.25
-"""Of a stretch of which the rest stands in summaries written ahead: up to this much of it stays live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +120,10 @@ class Compactor:
             return state.estimate_of(front, pieces).mean
 
         current = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in state.pieces]
+
+        def gain_without_prose(pieces: Sequence[Piece]) -> int:
+            return raw_before - prose_tokens(current) - fixed - (total_tokens(pieces) - prose_tokens(pieces))
+
         target = int(self.settings.target * state.budget_raw) - fixed
         sizes = sizes_of(self.settings, state, fixed)
         choice = choice_of(self.settings, situation_of(self.settings, state, current, sizes.keep), target)
@@ -133,9 +135,8 @@ class Compactor:
         needed = raw_before > state.cut.estimator.raw_within(limit_tokens)
         is_flood = sum(map(total_tokens, runs)) > sizes.flood and blocks_tokens(current) > 0
         has_grown = blocks_tokens(pieces) > sizes.blocks or is_flood
-        gain = raw_before - fixed - total_tokens(pieces)
         if total_tokens(pieces) > room or (
-            MERGING in self.settings.strategies and (has_grown or gain < sizes.least_gain)
+            MERGING in self.settings.strategies and (has_grown or gain_without_prose(pieces) < sizes.least_gain)
         ):
             live = total_tokens(pieces) - blocks_tokens(pieces)
             size = min(sizes.merged, max(room - live, room // 4, 1))  # what is sent verbatim comes first
@@ -146,7 +147,8 @@ class Compactor:
             pieces = await asyncio.to_thread(hand_over, state, pieces, room, with_rules.union(protected))
             operation.changed(now(pieces))
         gain = raw_before - fixed - total_tokens(pieces)
-        is_little = gain < sizes.least_gain or fixed + total_tokens(pieces) > ENOUGH_SHARE * state.budget_raw
+        left = fixed + total_tokens(pieces) - prose_tokens(pieces)
+        is_little = gain_without_prose(pieces) < sizes.least_gain or left > ENOUGH_SHARE * state.budget_raw
         upper = state.estimate_of(front, pieces).upper
         is_unsure = upper > self._surely_free(state, limit_tokens)
         is_worse = is_unsure and upper >= state.with_more(raw_before - state.raw_tokens).estimate.upper
@@ -227,9 +229,8 @@ class Compactor:
         target = int(self.settings.target * state.budget_raw) - state.fixed_tokens
         situation = replace(situation, preserve_recent=newest_then(self.settings, state, int(threshold)))
         for first, after in choice_of(self.settings, situation, target).stretches:
-            run = rest = pieces[first:after]
-            while rest and (ahead := await self.writer.ready(state, rest, rules.kept)) is not None:
-                rest = [piece for piece in rest if piece.start >= ahead.end]
+            run = pieces[first:after]
+            rest = without(run, await self.writer.ahead(state, run))
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
                 await self.writer.write_ahead(
                     state, pending_summarization(self.settings, state, rest, pieces), rules.kept
@@ -300,10 +301,11 @@ class Compactor:
         n_done = 0
         operation.progress(n_done)
         for run in runs:
-            rest = run
-            while rest and (ahead := await self.writer.ready(state, rest, kept)) is not None:
-                pieces, rest = adopt(pieces, ahead), [piece for piece in rest if piece.start >= ahead.end]
+            ready = await self.writer.ready(state, run, kept)
+            for each in ready:
+                pieces = adopt(pieces, each)
                 operation.changed(now(pieces))
+            rest = without(run, ready)
             if total_tokens(rest) > LEFT_SHARE * total_tokens(run):
                 pending = pending_summarization(self.settings, state, rest, pieces)
                 new = await self.writer.write(state, pending, kept, operation)

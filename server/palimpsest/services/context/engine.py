@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.context.compaction_sizes import KEEP_SHARE
-from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, choose, keep_from, leave_out, running_request
+from palimpsest.domain.context.cut import (
+    CutCause,
+    MessagePiece,
+    Piece,
+    choose,
+    keep_from,
+    leave_out,
+    prose_tokens,
+    running_request,
+)
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.summaries.node import Summary
@@ -344,7 +353,13 @@ class ContextEngine:
         upper = state.with_more(more_tokens).estimate.upper
         if upper > limit_tokens:
             return True
-        return upper > self.settings.threshold * state.budget.budget and state.raw_tokens >= state.futile_above
+        return upper > self.due_tokens(state) and state.raw_tokens >= state.futile_above
+
+    def due_tokens(self, state: ContextState) -> int:
+        """The size of a request above which a compaction is due: the threshold and, up to the budget, the models' texts
+        behind pages, so that these take no room from anything else."""
+        prose = state.cut.estimator.upper(prose_tokens(state.pieces))
+        return min(int(self.settings.threshold * state.budget.budget) + prose, state.budget.budget)
 
     def is_distilled(self, state: ContextState) -> bool:
         """Whether the layout of the conversation's requests is `librarian`."""

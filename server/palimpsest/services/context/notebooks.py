@@ -18,6 +18,7 @@ from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.selection import IN_BLOCK, IN_LINE, IN_LIVE
 from palimpsest.domain.context.notebook.step_note import StepNote, step_note
+from palimpsest.domain.context.summaries.hybrid import split_prose
 from palimpsest.domain.context.summaries.node import EXTRACTIVE, HYBRID, Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -167,7 +168,7 @@ def told_by(book: Notebook, pieces: Iterable[Piece], *, in_live: float = IN_LIVE
 
 def _names_of(book: Notebook, piece: Piece) -> Iterable[str]:
     if isinstance(piece, SummaryPiece):
-        return _names_in_summary(piece.summary.text)
+        return _names_in_page(piece.summary.text)
     entry = book.entries.get(piece.message.id)
     if piece.preview is None and entry is not None:
         return entry.names
@@ -177,5 +178,6 @@ def _names_of(book: Notebook, piece: Piece) -> Iterable[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _names_in_summary(text: str) -> frozenset[str]:
-    return frozenset(names_in(text))
+def _names_in_page(text: str) -> frozenset[str]:
+    """Without those in the prose of a hybrid summary, which no check can know to be told truly."""
+    return frozenset(names_in(split_prose(text)[0]))

@@ -227,7 +227,7 @@ class Requests:
         raw_within = state.cut.estimator.raw_within
         if self.contexts.is_distilled(state):
             return raw_within(limit_tokens) - state.raw_tokens
-        due = max(raw_within(int(self.contexts.settings.threshold * state.budget.budget)), state.futile_above - 1)
+        due = max(raw_within(self.contexts.due_tokens(state)), state.futile_above - 1)
         return min(raw_within(limit_tokens), due) - state.raw_tokens
 
     def _tell_no_room(self, state: ContextState, needed_tokens: int, limit_tokens: int) -> None:
@@ -282,7 +282,7 @@ class Requests:
         if newest.message.content.role is Role.ASSISTANT:  # it is to be continued
             return
         since, state.noted_until = state.noted_until, state.n_messages
-        most = min(limit_tokens, int(self.contexts.settings.threshold * state.budget.budget))
+        most = min(limit_tokens, self.contexts.due_tokens(state))
         given = sum(piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece))
         room = min(state.cut.estimator.raw_within(most) - state.raw_tokens, int(NOTES_SHARE * state.budget_raw) - given)
         chosen = await self.contexts.notebooks.note(state, since, room - MESSAGE_OVERHEAD)

@@ -17,7 +17,8 @@ from palimpsest.domain.context.recall_report import RecallReport
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, segments_of
 from palimpsest.domain.context.rules.rule_set import RuleId
 from palimpsest.domain.context.rules.standing import Commands, StandingRules, render_front
-from palimpsest.domain.context.summaries.node import Summary, render_summary
+from palimpsest.domain.context.summaries.hybrid import split_prose
+from palimpsest.domain.context.summaries.node import HYBRID, Summary, render_summary
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
@@ -251,7 +252,9 @@ def front(text: str, tokenizer: Tokenizer) -> Front:
 
 
 def block(summary: Summary, tokenizer: Tokenizer) -> SummaryPiece:
-    return SummaryPiece(summary, count_content(render_summary(summary), tokenizer.count))
+    prose = split_prose(summary.text)[1] if summary.kind == HYBRID else ""
+    tokens = count_content(render_summary(summary), tokenizer.count)
+    return SummaryPiece(summary, tokens, tokenizer.count(prose) if prose else 0)
 
 
 @dataclass(frozen=True, slots=True)

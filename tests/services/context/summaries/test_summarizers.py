@@ -24,6 +24,7 @@ from palimpsest.domain.messages import user_message as said
 from palimpsest.domain.models.limits import compute_budget, with_window
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage, ToolArguments, ToolCallStart
 from palimpsest.services.context.summaries.summarizers import (
+    SMALLEST_AIM,
     HybridSummarizer,
     LlmSummarizer,
     PatientSummarizer,
@@ -185,20 +186,37 @@ async def test_cancelling_reaches_the_caller_and_closes_the_stream() -> None:
     assert provider.n_closed == 1
 
 
-async def test_a_hybrid_summary_has_the_models_text_behind_a_page() -> None:
+async def test_a_hybrid_summary_has_the_models_text_behind_a_page_as_long_as_without_it() -> None:
     provider = ScriptedProvider([says(GOOD)])
-    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(task(talk(), 400))
+    wanted = replace(task(talk(), 400), prose_tokens=100)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(wanted)
     assert (written.kind, written.author, written.note) == ("hybrid", "offline", None)
-    assert written.text.startswith("## Said by the user\n- [")
+    assert written.text == f"{quoted(talk(), 400)}\n\n## Conversation Summary\n{GOOD}"
     assert "run: pytest tests/test_pump.py" in written.text
-    assert count_bytes(written.text) <= 400 * 1.1
-    assert written.text.endswith(f"## Conversation Summary\n{GOOD}")
+
+
+async def test_what_a_model_writes_beyond_its_room_is_taken_from_the_page() -> None:
+    long = " ".join(f"word{n}" for n in range(120))
+    wanted = replace(task(talk(), 400), prose_tokens=100)
+    assert count_bytes(long) > 150
+    written = await HybridSummarizer(llm(ScriptedProvider([says(long)]))).write(wanted)
+    assert written.text.endswith(long)
+    assert count_bytes(written.text) <= 400 + 100 + count_bytes("\n\n## Conversation Summary\n")
+
+
+async def test_no_model_is_asked_for_a_text_too_short_to_say_anything() -> None:
+    provider = ScriptedProvider([says(GOOD)])
+    wanted = replace(task(talk(), 400), prose_tokens=SMALLEST_AIM)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(wanted)
+    assert (written.text, written.kind, written.note) == (quoted(talk(), 400), "extractive", None)
+    assert provider.seen == []
 
 
 async def test_a_hybrid_summary_that_is_not_shorter_is_replaced() -> None:
     pieces = as_lives([said("Look at src/pump.py, src/valve.py, src/tank.py and src/pipe.py, they are all wet today.")])
     provider = ScriptedProvider([says("I looked at src/pump.py and others.")])
-    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(task(pieces, 400))
+    wanted = replace(task(pieces, 400), prose_tokens=100)
+    written = await PatientSummarizer(HybridSummarizer(llm(provider)), 30, 60).write(wanted)
     assert written.kind == "extractive"
     assert written.note is not None
     assert "not shorter" in written.note

@@ -11,8 +11,8 @@ OPENING = "[Earlier conversation summary]"
 CLOSING = "[End of earlier conversation summary]"
 AUTHOR = "palimpsest"
 """The author of what is written without a model."""
-EXTRACTIVE, HYBRID = "extractive", "hybrid"
-"""The kinds of summaries that are a page of the notebook, or have one in front."""
+EXTRACTIVE, HYBRID, LLM = "extractive", "hybrid", "llm"
+"""The kinds of summaries: a page of the notebook, a page with a model's text behind it, and such a text alone."""
 
 
 @dataclass(frozen=True, slots=True)

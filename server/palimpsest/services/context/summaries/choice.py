@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.context.summaries.by_model import Prompts
+from palimpsest.domain.context.summaries.hybrid import BESIDE_PAGE
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.models.limits import Model
 from palimpsest.domain.settings.settings import ContextSettings
@@ -49,6 +50,7 @@ class SummarizerChoice:
         except PalimpsestError as error:
             log.warning("no model writes summaries: %s", error.kind)
             return ExtractiveSummarizer()
-        llm = LlmSummarizer(helper, self.prompts)
-        first: Summarizer = llm if self.settings.summary_kind == "llm" else HybridSummarizer(llm)
+        first: Summarizer = LlmSummarizer(helper, self.prompts)
+        if self.settings.summary_kind == "hybrid":
+            first = HybridSummarizer(LlmSummarizer(helper, self.prompts, BESIDE_PAGE))
         return PatientSummarizer(first, TURN_WAITS_S, MODEL_MAY_TAKE_S)

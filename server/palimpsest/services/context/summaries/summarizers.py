@@ -13,9 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from palimpsest.domain.context.cut import Piece, piece_starts, total_tokens
+from palimpsest.domain.context.cut import Piece, SummaryPiece, piece_starts, total_tokens
 from palimpsest.domain.context.previews import SMALLEST_PREVIEW
 from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.summaries.by_model import (
     CAP_TOKENS,
     PART_TOKENS,
@@ -28,8 +29,8 @@ from palimpsest.domain.context.summaries.by_model import (
     problem,
     record,
 )
-from palimpsest.domain.context.summaries.hybrid import PAGE_SHARE, hybrid_text
-from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, HYBRID
+from palimpsest.domain.context.summaries.hybrid import hybrid_text
+from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, HYBRID, LLM
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText
 from palimpsest.domain.errors import ErrorKind, PalimpsestError
 from palimpsest.domain.models.provider import StopReason, TokenUsage
@@ -39,8 +40,12 @@ log = logging.getLogger(__name__)
 
 REQUEST_ROOM: Final = 400
 """Raw tokens kept for what stands behind the transcript: the length wanted, and what was wrong the first time."""
-SMALLEST_AIM: Final = 60
+SMALLEST_AIM: Final = 40
 """Raw tokens: a model is never asked for less."""
+LEFT_SHARE: Final = 0.25
+"""Of a stretch of messages: when a model has written ahead about the others, it is not asked about so few."""
+_ASKED_SHARE: Final = 0.5
+"""Of the room for prose: how much a model is asked for. Exact names take more tokens than other words."""
 _TOPIC: Final = "summaries"
 
 
@@ -86,6 +91,10 @@ class SummaryTask:
     """The notebook's page of the pieces, in about so many tokens."""
     check: Check = unchecked
     """Called right before words of the pieces are sent to a model; what it raises passes through."""
+    prose_tokens: int = 0
+    """The room for a model's text behind a page; what it takes beyond is taken from the page."""
+    ahead: Sequence[SummaryPiece] = ()
+    """Texts that a model wrote ahead about the first of the pieces, the oldest first."""
 
 
 class Summarizer(Protocol):
@@ -137,6 +146,8 @@ class LlmSummarizer:
     helper: HelpingModel
     """Its vocabulary may not be the conversation's."""
     prompts: Prompts
+    advice: str = ""
+    """Sentences behind each request, for a text that does not stand alone."""
 
     async def write(self, task: SummaryTask) -> Written:
         pieces, count = task.pieces, task.count
@@ -149,7 +160,7 @@ class LlmSummarizer:
         texts = [await self._ask(instructions, stretch, each, job) for stretch in stretches]
         while len(texts) > 1 and count("\n\n".join(texts)) > aim:
             texts = await self._merge(texts, aim, job)
-        return Written("\n\n".join(texts), "llm", self.helper.model.name, usage=job.usage)
+        return Written("\n\n".join(texts), LLM, self.helper.model.name, usage=job.usage)
 
     def _room(self, instructions: str) -> int:
         """Raw tokens that a transcript may take."""
@@ -206,7 +217,7 @@ class LlmSummarizer:
     async def _ask(self, instructions: str, records: Sequence[str], aim: int, job: _Job) -> str:
         """A text that `problem` accepts, from at most two model calls."""
         material = enclose(records)
-        request = f"{material}\n\nWrite the text now, in at most {aim * 3 // 4} words."
+        request = f"{material}\n\nWrite the text now, in at most {aim * 3 // 4} words. {self.advice}".rstrip()
         text, fault = await self._attempt(instructions, request, job)
         if fault is not None:
             again = f"{request} A first attempt could not be used: {fault.for_model} Write it without this fault."
@@ -231,14 +242,32 @@ class LlmSummarizer:
 
 @dataclass(frozen=True, slots=True)
 class HybridSummarizer:
-    """A page of the notebook, and behind it the model's text."""
+    """A page of all the pieces, and behind it the model's texts: those written ahead, and one about the rest of the
+    pieces when that is large."""
 
     llm: LlmSummarizer
 
     async def write(self, task: SummaryTask) -> Written:
-        prose = await self.llm.write(replace(task, target_tokens=int(task.target_tokens * (1 - PAGE_SHARE))))
-        page = await task.page(task.target_tokens - task.count(prose.text))
-        return Written(hybrid_text(page, prose.text), HYBRID, prose.author, usage=prose.usage)
+        texts = [split_standing_rules(each.summary.text)[1] for each in task.ahead]
+        rest = without(task.pieces, task.ahead)
+        author, usage = task.ahead[-1].summary.author if task.ahead else "", TokenUsage()
+        if total_tokens(rest) > LEFT_SHARE * total_tokens(task.pieces):
+            share = total_tokens(rest) / total_tokens(task.pieces)
+            written = await self.prose(replace(task, pieces=rest, prose_tokens=int(task.prose_tokens * share)))
+            if written is not None:
+                texts.append(written.text)
+                author, usage = written.author, written.usage
+        prose = "\n".join(texts)
+        excess = max(task.count(prose) - task.prose_tokens, 0)
+        page = await task.page(max(task.target_tokens - excess, task.target_tokens // 2))
+        if not texts:
+            return Written(page, EXTRACTIVE, AUTHOR)
+        return Written(hybrid_text(page, prose), HYBRID, author, usage=usage)
+
+    async def prose(self, task: SummaryTask) -> Written | None:
+        """The model's text alone; None when the room for it is too small to ask."""
+        aim = int(task.prose_tokens * _ASKED_SHARE)
+        return None if aim < SMALLEST_AIM else await self.llm.write(replace(task, target_tokens=aim))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +311,14 @@ class PatientSummarizer:
         note = f"{why} It was written without a model instead."
         return Written(quoted.text, quoted.kind, quoted.author, note, refused=refused, later=later)
 
+    async def ahead(self, task: SummaryTask) -> Written | None:
+        """The text of `first` without a page, which is chosen when it is needed; None when no model is asked. Raises as
+        `at_leisure` does."""
+        if isinstance(self.first, HybridSummarizer):
+            async with asyncio.timeout(self.limit_s):
+                return await self.first.prose(task)
+        return await self.at_leisure(task)
+
     async def at_leisure(self, task: SummaryTask) -> Written:
         """The text of `first`. Raises PalimpsestError, or TimeoutError after `limit_s`."""
         async with asyncio.timeout(self.limit_s):
@@ -289,3 +326,8 @@ class PatientSummarizer:
         if task.count(written.text) >= total_tokens(task.pieces):
             raise UnusableSummary("The summary with its page is not shorter than what it stands for.", written.usage)
         return written
+
+
+def without(pieces: Sequence[Piece], ahead: Sequence[SummaryPiece]) -> list[Piece]:
+    """The pieces that come after those that the texts written ahead are about."""
+    return [piece for piece in pieces if not ahead or piece.start >= ahead[-1].end]

@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, piece_starts, total_tokens
+from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, piece_starts, prose_tokens, total_tokens
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.page import page
 from palimpsest.domain.context.rules.rule_set import RuleSet, split_standing_rules, standing_rules
-from palimpsest.domain.context.summaries.node import AUTHOR, Summary
+from palimpsest.domain.context.summaries.hybrid import PROSE_OF_BUDGET, PROSE_SHARE
+from palimpsest.domain.context.summaries.node import AUTHOR, HYBRID, LLM, Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.context.summaries.tiers import made_of
 from palimpsest.domain.messages import MessageId
@@ -27,11 +28,13 @@ from palimpsest.services.context.operations import Operation
 from palimpsest.services.context.state import ContextState, block
 from palimpsest.services.context.summaries.rule_heads import with_rules
 from palimpsest.services.context.summaries.summarizers import (
+    HybridSummarizer,
     PatientSummarizer,
     Summarizer,
     SummaryTask,
     UnusableSummary,
     Written,
+    without,
 )
 from palimpsest.services.models.helper import Check
 from palimpsest.storage.context import statistics, summary_tree
@@ -58,6 +61,8 @@ class SummaryWriter:
         started = machine.monotonic_s()
         last_hidden = state.last_hidden
         rules, task = self._task(state, pending, kept, last_hidden)
+        if self.has_pages:
+            task = replace(task, ahead=await self.ahead(state, pending.pieces))
         written = await self.summarizer.write(task)
         if written.note is not None:
             operation.fall_back(written.note)
@@ -79,7 +84,14 @@ class SummaryWriter:
             return None
         summary = await self.store.run(summary_tree.write, state.id, new, utc_now())
         rendered = block(summary, state.tokenizer)
-        return rendered if rendered.tokens < pending.shown_tokens else None
+        without_prose = rendered.tokens - rendered.prose_tokens, pending.shown_tokens - prose_tokens(pending.pieces)
+        is_smaller = rendered.tokens < pending.shown_tokens and without_prose[0] < without_prose[1]
+        return rendered if is_smaller else None
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether a page stands in front of a model's text, and so records the messages that the text leaves out."""
+        return isinstance(self.summarizer, PatientSummarizer) and isinstance(self.summarizer.first, HybridSummarizer)
 
     async def write_ahead(self, state: ContextState, pending: PendingSummarization, kept: RuleSet) -> None:
         """Stores a model's summary for the next compaction. Raises PalimpsestError or TimeoutError where there is
@@ -90,12 +102,13 @@ class SummaryWriter:
         last_hidden = state.last_hidden
         rules, task = self._task(state, pending, kept, last_hidden)
         try:
-            written = await self.summarizer.at_leisure(task)
+            written = await self.summarizer.ahead(task)
         except UnusableSummary as error:
             await self._pay(state, error.usage, started)
             raise
-        new = await self._node(state, pending, written, rules, started)
-        await self.store.run(summary_tree.write_later, state.id, new, last_hidden, utc_now())
+        if written is not None:
+            new = await self._node(state, pending, written, rules, started)
+            await self.store.run(summary_tree.write_later, state.id, new, last_hidden, utc_now())
 
     async def _store_late(
         self,
@@ -169,9 +182,10 @@ class SummaryWriter:
         target = max(pending.target_tokens - state.tokenizer.count(rules), _SMALLEST_TARGET)
         pieces = [_without_rules(piece) for piece in pending.pieces]
         check = self._still_shown(state, pending, last_hidden)
-        return rules, SummaryTask(
-            pieces, target, state.tokenizer.count, self._pages(state, pending.scope.range, kept), check
-        )
+        outside = _outside(state, pending.scope.range)
+        prose = min(PROSE_SHARE * target, PROSE_OF_BUDGET * state.budget_raw - prose_tokens(outside))
+        write_page = self._pages(state, pending.scope.range, kept)
+        return rules, SummaryTask(pieces, target, state.tokenizer.count, write_page, check, max(int(prose), 0))
 
     def _pages(
         self, state: ContextState, scope: tuple[MessageId, MessageId], kept: RuleSet
@@ -179,7 +193,7 @@ class SummaryWriter:
         """Chooses pages of the messages [start, end) that tell again neither what stands elsewhere in the context as it
         is now, nor the rules at their head."""
         start, end = scope
-        outside = [piece for piece in state.pieces if piece.end <= start or end <= piece.start]
+        outside = _outside(state, scope)
         ruled = [" ".join(entry.text.split()) for entry in kept.open_entries(range(start, end))]
 
         async def write(target_tokens: int) -> str:
@@ -190,8 +204,20 @@ class SummaryWriter:
 
         return write
 
-    async def ready(self, state: ContextState, run: Sequence[Piece], kept: RuleSet) -> SummaryPiece | None:
-        """The summary by a model, written before, that stands for most of the run from its beginning on."""
+    async def ready(self, state: ContextState, run: Sequence[Piece], kept: RuleSet) -> list[SummaryPiece]:
+        """Summaries that a model wrote ahead and that can stand for the first messages of the run, the oldest first."""
+        return [] if self.has_pages else await with_rules(self.store, state, await self.ahead(state, run), kept)
+
+    async def ahead(self, state: ContextState, run: Sequence[Piece]) -> list[SummaryPiece]:
+        """Texts that a model wrote ahead about the first messages of the run, the oldest first."""
+        found: list[SummaryPiece] = []
+        while (rest := without(run, found)) and isinstance(rest[0], MessagePiece):
+            if (longest := await self._longest(state, rest)) is None:
+                break
+            found.append(longest)
+        return found
+
+    async def _longest(self, state: ContextState, run: Sequence[Piece]) -> SummaryPiece | None:
         found = await self.store.read(summary_tree.find_written, state.id, run[0].start, run[-1].end)
         ends = {run[start - 1].end: start for start in piece_starts(run) if start} | {run[-1].end: len(run)}
         best: SummaryPiece | None = None
@@ -199,11 +225,13 @@ class SummaryWriter:
             n_covered = ends.get(summary.end)
             if summary.children or n_covered is None or (best is not None and summary.end <= best.end):
                 continue
+            if self.has_pages and summary.kind != LLM:  # it has a page of its own, chosen for another context
+                continue
             covered = total_tokens(run[:n_covered])
             candidate = block(summary, state.tokenizer)
             if candidate.tokens < covered:
                 best = candidate
-        return None if best is None else (await with_rules(self.store, state, [best], kept))[0]
+        return best
 
     async def improved(self, state: ContextState, pieces: Sequence[Piece]) -> list[Piece]:
         """The pieces, with what a model has meanwhile written in place of what was quoted while a turn waited."""
@@ -211,15 +239,21 @@ class SummaryWriter:
         for piece in pieces:
             if isinstance(piece, SummaryPiece) and piece.summary.author == AUTHOR:
                 found = await self.store.read(summary_tree.find_written, state.id, piece.start, piece.end)
-                better = next((each for each in found if _stands_for_the_same(each, piece.summary)), None)
+                better = next((each for each in found if self._is_better(each, piece.summary)), None)
                 result.append(piece if better is None else block(better, state.tokenizer))
             else:
                 result.append(piece)
         return result
 
+    def _is_better(self, newer: Summary, old: Summary) -> bool:
+        is_whole = newer.kind == HYBRID or not self.has_pages
+        return is_whole and newer.id > old.id and newer.end == old.end and newer.children == old.children
 
-def _stands_for_the_same(newer: Summary, old: Summary) -> bool:
-    return newer.id > old.id and newer.end == old.end and newer.children == old.children
+
+def _outside(state: ContextState, scope: tuple[MessageId, MessageId]) -> list[Piece]:
+    """The pieces of the context as it is now that a summary of the messages [start, end) leaves there."""
+    start, end = scope
+    return [piece for piece in state.pieces if piece.end <= start or end <= piece.start]
 
 
 def _without_rules(piece: Piece) -> Piece:
