@@ -1,9 +1,9 @@
-/** Why the cut of a context was taken anew. */
+/** The causes of compactions, in words for people. */
 const CAUSES: Readonly<Record<string, string>> = {
     threshold: "the context was too full",
     model: "another model was chosen",
     user: "you asked for it",
-    rollback: "messages were hidden",
+    rollback: "messages were hidden or purged",
     frame: "instructions or tools changed",
     layout: "the layout is made for each turn",
     undo: "you undid a change",

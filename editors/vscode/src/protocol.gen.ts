@@ -527,7 +527,7 @@ export interface ConversationInfo {
     folder: string;
     /** Whether the user has archived it. */
     isArchived: boolean;
-    /** Text that the user typed and did not send, or that was rolled back; empty when there is none. */
+    /** Text that the user typed and did not send, or that was hidden; empty when there is none. */
     draft: string;
     /** The turn that is running now. */
     runningTurnId?: string;
@@ -603,7 +603,7 @@ export interface MessageInfo {
     digest: string;
     /** What was changed when the message was stored, such as NUL characters that were removed. */
     notes: Array<string>;
-    /** Whether it was rolled back. It can be read, and it is sent to no model. */
+    /** Whether it is hidden. It can be read, and it is sent to no model. */
     isHidden: boolean;
     /** The turn it belongs to. */
     turnId?: string;
@@ -675,17 +675,17 @@ export interface ForkParams {
     title?: string;
 }
 
-/** Roll back the end of a conversation. */
+/** Hide the end of a conversation. */
 export interface RollbackParams {
     /** The conversation. */
     conversationId: string;
-    /** The first message to roll back, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer. */
+    /** The first message to hide, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer. */
     messageId?: number;
 }
 
-/** The effect of a roll back. The messages can still be read, and their ids are never used again. */
+/** The effect of hiding messages. The messages can still be read, and their ids are never used again. */
 export interface RollbackResult {
-    /** The messages that were rolled back. */
+    /** The messages that are hidden now. */
     hidden: MessageRange;
     /** The user's first message among them, so that the user can send it again. */
     draft: string;
@@ -1001,7 +1001,7 @@ export interface ContextUsage {
     limitsSource: LimitsSource;
     /** How tokens are counted. */
     counting: Counting;
-    /** How many messages the context represents. Messages that were rolled back or left out do not count. */
+    /** How many messages the context represents. Messages that are hidden or left out do not count. */
     messageCount: number;
     /** How many summaries are in the context. */
     summaryCount: number;
@@ -1025,7 +1025,7 @@ export interface ContextEvent {
     operationId?: string;
     /** What makes the context smaller. Strategies that write summaries: `tool_calls`, `threshold`, `goal_batch` (it merges older summaries) and `manual` (the user asked). Others: `leave_out` (the oldest messages are not sent, because summaries are switched off), `distil` (only the newest messages are sent, in the layout `librarian`), `previews` (the largest messages are shortened) and `injections` (text that was added behind earlier messages is dropped). */
     strategy?: string;
-    /** Why the context changed: `threshold` (it was too full), `model` (the user chose another model), `user` (the user asked), `rollback` (messages were rolled back or purged), `undo` and `redo` (of a change of summaries), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian` changes it each turn). */
+    /** Why the context changed: `threshold` (it was too full), `model` (the user chose another model), `user` (the user asked), `rollback` (messages were hidden or purged), `undo` and `redo` (of a change of summaries), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian` changes it each turn). */
     cause?: string;
     /** Tokens of the context before. */
     currentTokens?: number;
@@ -1279,7 +1279,7 @@ export interface SearchParams {
     folderUri?: string;
     /** The largest number of messages for each folder, 1 to 100. Absent: 20. */
     limit?: number;
-    /** Whether to search messages that were rolled back, too. Absent: no. */
+    /** Whether to search hidden messages, too. Absent: no. */
     includeHidden?: boolean;
 }
 
@@ -1297,7 +1297,7 @@ export interface SearchHit {
     snippet: string;
     /** When it was stored. */
     createdAt: string;
-    /** Whether it was rolled back. */
+    /** Whether it is hidden. */
     isHidden: boolean;
 }
 
@@ -1919,7 +1919,7 @@ export const ConversationArchiveRequest = new lc.RequestType<ArchiveParams, Conv
 /** Begin a conversation from an earlier point of another one. */
 export const ConversationForkRequest = new lc.RequestType<ForkParams, ConversationInfo, void>("palimpsest/conversation/fork");
 
-/** Roll back the end of a conversation. It stays readable. */
+/** Hide the end of a conversation. It stays readable. */
 export const ConversationRollbackRequest = new lc.RequestType<RollbackParams, RollbackResult, void>("palimpsest/conversation/rollback");
 
 /** Keep text that the user has typed and not sent. */

@@ -113,7 +113,7 @@ end
 
 local ANSWERS = { always = "always runs", never = "never runs" }
 
---- Kept answers to the questions of tools; the chosen one is taken back.
+--- Kept answers to the questions of tools; the chosen one is withdrawn.
 ---@param chat palimpsest.Chat
 function M.approvals(chat)
   client.request(chat.root, methods.ApprovalListRequest, { folder = chat.folder }, function(err, result)

@@ -321,7 +321,7 @@
 ---@field updatedAt string When it last changed.
 ---@field folder string URI of its workspace folder.
 ---@field isArchived boolean Whether the user has archived it.
----@field draft string Text that the user typed and did not send, or that was rolled back; empty when there is none.
+---@field draft string Text that the user typed and did not send, or that was hidden; empty when there is none.
 ---@field runningTurnId? string The turn that is running now.
 ---@field parentId? string The conversation it was forked from.
 ---@field layout? palimpsest.ContextLayout How its requests are laid out. Absent: the settings decide.
@@ -365,7 +365,7 @@
 ---@field createdAt string When it was stored.
 ---@field digest string A digest of the message and of all messages before it: SHA-256 in 64 hexadecimal digits.
 ---@field notes string[] What was changed when the message was stored, such as NUL characters that were removed.
----@field isHidden boolean Whether it was rolled back. It can be read, and it is sent to no model.
+---@field isHidden boolean Whether it is hidden. It can be read, and it is sent to no model.
 ---@field turnId? string The turn it belongs to.
 ---@field isPurged? boolean True when the user purged it: only its role, time and digest are left. Absent otherwise.
 
@@ -408,14 +408,14 @@
 ---@field messageId? integer The last message of the fork, widened to its whole exchange. Absent: the newest message.
 ---@field title? string A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on.
 
---- Roll back the end of a conversation.
+--- Hide the end of a conversation.
 ---@class palimpsest.RollbackParams
 ---@field conversationId string The conversation.
----@field messageId? integer The first message to roll back, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer.
+---@field messageId? integer The first message to hide, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer.
 
---- The effect of a roll back. The messages can still be read, and their ids are never used again.
+--- The effect of hiding messages. The messages can still be read, and their ids are never used again.
 ---@class palimpsest.RollbackResult
----@field hidden palimpsest.MessageRange The messages that were rolled back.
+---@field hidden palimpsest.MessageRange The messages that are hidden now.
 ---@field draft string The user's first message among them, so that the user can send it again.
 ---@field usage palimpsest.ContextUsage How full the context is now.
 
@@ -594,7 +594,7 @@
 ---@field reserveTokens integer Tokens reserved for the answer.
 ---@field limitsSource palimpsest.LimitsSource Where the limits come from.
 ---@field counting palimpsest.Counting How tokens are counted.
----@field messageCount integer How many messages the context represents. Messages that were rolled back or left out do not count.
+---@field messageCount integer How many messages the context represents. Messages that are hidden or left out do not count.
 ---@field summaryCount integer How many summaries are in the context.
 ---@field byKind palimpsest.TokensByKind[] The shares, largest first. They add up to `usedTokens`.
 ---@field status palimpsest.ContextStatus Whether the context could be sent as it is. A turn summarizes by itself when it must.
@@ -607,7 +607,7 @@
 ---@field timestamp string When it happened.
 ---@field operationId? string The id of an operation. Its start event, its progress events and the one event that ends it have the same.
 ---@field strategy? string What makes the context smaller. Strategies that write summaries: `tool_calls`, `threshold`, `goal_batch` (it merges older summaries) and `manual` (the user asked). Others: `leave_out` (the oldest messages are not sent, because summaries are switched off), `distil` (only the newest messages are sent, in the layout `librarian`), `previews` (the largest messages are shortened) and `injections` (text that was added behind earlier messages is dropped).
----@field cause? string Why the context changed: `threshold` (it was too full), `model` (the user chose another model), `user` (the user asked), `rollback` (messages were rolled back or purged), `undo` and `redo` (of a change of summaries), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian` changes it each turn).
+---@field cause? string Why the context changed: `threshold` (it was too full), `model` (the user chose another model), `user` (the user asked), `rollback` (messages were hidden or purged), `undo` and `redo` (of a change of summaries), `frame` (tools, system prompt or instructions changed) or `layout` (the layout `librarian` changes it each turn).
 ---@field currentTokens? integer Tokens of the context before.
 ---@field maxTokens? integer The limit in tokens that the context is compared with.
 ---@field itemsProcessed? integer How many messages are summarized so far.
@@ -753,7 +753,7 @@
 ---@field conversationId? string A conversation. The messages it shares with the original of its fork are searched too. Absent: all conversations of a workspace folder.
 ---@field folderUri? string URI of the workspace folder, used when there is no `conversationId`. Absent: all open folders.
 ---@field limit? integer The largest number of messages for each folder, 1 to 100. Absent: 20.
----@field includeHidden? boolean Whether to search messages that were rolled back, too. Absent: no.
+---@field includeHidden? boolean Whether to search hidden messages, too. Absent: no.
 
 --- A message that was found.
 ---@class palimpsest.SearchHit
@@ -763,7 +763,7 @@
 ---@field role palimpsest.MessageRole Who wrote it.
 ---@field snippet string The passage that matches, on one line, at most 300 characters.
 ---@field createdAt string When it was stored.
----@field isHidden boolean Whether it was rolled back.
+---@field isHidden boolean Whether it is hidden.
 
 --- The messages that were found.
 ---@class palimpsest.SearchResult
@@ -1138,7 +1138,7 @@ return {
     ConversationArchiveRequest = "palimpsest/conversation/archive",
     --- Begin a conversation from an earlier point of another one.
     ConversationForkRequest = "palimpsest/conversation/fork",
-    --- Roll back the end of a conversation. It stays readable.
+    --- Hide the end of a conversation. It stays readable.
     ConversationRollbackRequest = "palimpsest/conversation/rollback",
     --- Keep text that the user has typed and not sent.
     DraftSetRequest = "palimpsest/draft/set",

@@ -56,7 +56,7 @@ class ContextEventFields:
     dropped)."""
     cause: str | None = None
     """Why the context changed: `threshold` (it was too full), `model` (the user chose another model), `user` (the user
-    asked), `rollback` (messages were rolled back or purged), `undo` and `redo` (of a change of summaries), `frame`
+    asked), `rollback` (messages were hidden or purged), `undo` and `redo` (of a change of summaries), `frame`
     (tools, system prompt or instructions changed) or `layout` (the layout `librarian` changes it each turn)."""
     current_tokens: int | None = None
     """Tokens of the context before."""

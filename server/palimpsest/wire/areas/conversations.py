@@ -42,7 +42,7 @@ class ConversationInfo(Wire):
     is_archived: bool
     """Whether the user has archived it."""
     draft: str
-    """Text that the user typed and did not send, or that was rolled back; empty when there is none."""
+    """Text that the user typed and did not send, or that was hidden; empty when there is none."""
     running_turn_id: str | None = None
     """The turn that is running now."""
     parent_id: str | None = None
@@ -154,7 +154,7 @@ class MessageInfo(Wire):
     notes: list[str]
     """What was changed when the message was stored, such as NUL characters that were removed."""
     is_hidden: bool
-    """Whether it was rolled back. It can be read, and it is sent to no model."""
+    """Whether it is hidden. It can be read, and it is sent to no model."""
     turn_id: str | None = None
     """The turn it belongs to."""
     is_purged: bool | None = None
@@ -241,21 +241,21 @@ class ForkParams(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class RollbackParams(Wire):
-    """Roll back the end of a conversation."""
+    """Hide the end of a conversation."""
 
     conversation_id: str
     """The conversation."""
     message_id: int | None = None
-    """The first message to roll back, widened to the beginning of its exchange. Absent: the user's newest message,
+    """The first message to hide, widened to the beginning of its exchange. Absent: the user's newest message,
     which goes with its answer."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class RollbackResult(Wire):
-    """The effect of a roll back. The messages can still be read, and their ids are never used again."""
+    """The effect of hiding messages. The messages can still be read, and their ids are never used again."""
 
     hidden: MessageRange
-    """The messages that were rolled back."""
+    """The messages that are hidden now."""
     draft: str
     """The user's first message among them, so that the user can send it again."""
     usage: ContextUsage
@@ -294,7 +294,7 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "palimpsest/conversation/rollback",
         RollbackParams,
         RollbackResult,
-        "Roll back the end of a conversation. It stays readable.",
+        "Hide the end of a conversation. It stays readable.",
     ),
     Request(
         "palimpsest/draft/set", SetDraftParams, ConversationInfo, "Keep text that the user has typed and not sent."

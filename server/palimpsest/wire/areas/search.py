@@ -22,7 +22,7 @@ class SearchParams(Wire):
     limit: int | None = None
     """The largest number of messages for each folder, 1 to 100. Absent: 20."""
     include_hidden: bool | None = None
-    """Whether to search messages that were rolled back, too. Absent: no."""
+    """Whether to search hidden messages, too. Absent: no."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -42,7 +42,7 @@ class SearchHit(Wire):
     created_at: str
     """When it was stored."""
     is_hidden: bool
-    """Whether it was rolled back."""
+    """Whether it is hidden."""
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -104,7 +104,7 @@ class ContextUsage(Wire):
     counting: Counting
     """How tokens are counted."""
     message_count: int
-    """How many messages the context represents. Messages that were rolled back or left out do not count."""
+    """How many messages the context represents. Messages that are hidden or left out do not count."""
     summary_count: int
     """How many summaries are in the context."""
     by_kind: list[TokensByKind]
