@@ -191,7 +191,7 @@ without_addresses = const fs = require("fs"), file = "package-lock.json", lock =
 
 lock: dev-ready
 	$(call compile,run,)
-	$(call compile,dev,requirements/dev.in)
+	$(call compile,dev,--extra hub requirements/dev.in)
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/sdks.txt requirements/sdks.in
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
@@ -203,7 +203,7 @@ lock: dev-ready
 
 clean:
 	rm -rf build dist editors/vscode/build editors/vscode/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find server clients dev tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find server clients hub dev tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean
 	rm -rf .venv editors/vscode/node_modules

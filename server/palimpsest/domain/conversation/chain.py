@@ -16,6 +16,8 @@ from typing import Final
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId, canonical_json
 
 DIGEST_VERSION: Final = 1
+AUTHORED_VERSION: Final = 2
+"""The version of a digest that covers the author as well: of messages that are said in a shared conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,19 @@ def message_digest(
     created_at: str,
     turn_id: TurnId | None,
     content: Digest,
+    author: str | None = None,
 ) -> Digest:
-    """The digest of a message. `predecessor` is None for the first message of a conversation that is no fork."""
-    header = {
-        "version": DIGEST_VERSION,
+    """The digest of a message. `predecessor` is None for the first message of a conversation that is no fork. With an
+    `author`, the id of a member of a hub, it is one of version 2; a hub derives the same (`hub.message_digest`)."""
+    header: dict[str, object] = {
+        "version": DIGEST_VERSION if author is None else AUTHORED_VERSION,
         "conversation": conversation_id,
         "id": message_id,
         "created_at": created_at,
         "turn": turn_id,
     }
+    if author is not None:
+        header["author"] = author
     return _hash([predecessor, header, content])
 
 

@@ -50,6 +50,8 @@ class MessageEntry:
     content_digest: str
     digest: str
     role: str
+    digest_version: int = 1
+    """2 when the digest covers the author (`conversation.chain`). It never falls within a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,16 @@ class SharedConversation:
     head_seq: int
     n_messages: int
     is_unshared: bool
+    owner: str = ""
+    """The member who shares it."""
+    repository: str | None = None
+    format: int = FORMAT
+    """The highest of its entries."""
+    head_digest: str | None = None
+    writer: str | None = None
+    """The member who holds its lease now; None when nobody writes."""
+    writes: str | None = None
+    """The work for which the lease is held, such as `a turn`."""
 
 
 def key_of(*words: str) -> str:

@@ -1,0 +1,191 @@
+"""One connection of a member, made when it is needed and again after it was lost.
+
+Nothing here needs a session, so a pooler in transaction mode may be in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import psycopg
+from psycopg import AsyncConnection
+
+from palimpsest_hub.addresses import connection_options
+from palimpsest_hub.errors import HubRefused, HubUnreachable
+
+SCHEMAS: Final = range(4, 5)
+"""The versions of the hub's schema with which this version works."""
+_ATTEMPTS: Final = 3
+_LONGEST_PAUSE_S: Final = 30.0
+_REFUSED: Final = "HB001"
+_AGAIN: Final = ("40001", "40P01")
+"""A serialization failure and a deadlock: nothing was done, and every call may be repeated."""
+_READ_ONLY: Final = "25006"
+_FULL: Final = ("53100", "54000")
+# Names are looked up in PostgreSQL's own schema: a session that a pooler hands on may have been prepared by another.
+_WHO: Final = (
+    b"SELECT pg_catalog.set_config('hub.token', %s, true), pg_catalog.set_config('search_path', 'pg_catalog', true)"
+)
+Rows = list[tuple[Any, ...]]
+
+
+class Pauses:
+    """Random pauses between attempts, each bound twice the one before: after a restart the members do not all come at
+    once."""
+
+    def __init__(self, first_s: float = 0.5, jitter: Callable[[], float] = random.random) -> None:
+        self._first_s, self._jitter = first_s, jitter
+        self._bound_s = first_s
+
+    def next_s(self) -> float:
+        pause_s = self._bound_s * (0.5 + self._jitter() / 2)
+        self._bound_s = min(self._bound_s * 2, _LONGEST_PAUSE_S)
+        return pause_s
+
+    def reset(self) -> None:
+        self._bound_s = self._first_s
+
+
+async def connect(address: str, password: str | None) -> AsyncConnection[Any]:
+    """A new connection. Raises HubRefused and HubUnreachable."""
+    options: dict[str, Any] = dict(connection_options(address))
+    if password is not None:
+        options["password"] = password
+    try:
+        return await AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
+    except psycopg.Error as error:
+        raise _failure(error) from None  # the driver's message names the login and the place
+
+
+class Connection:
+    """One call at a time. `timeout_s` bounds each, with the making of the connection."""
+
+    def __init__(self, address: str, password: str | None, token: str | None, timeout_s: float) -> None:
+        self._address, self._password, self._token, self._timeout_s = address, password, token, timeout_s
+        self._connection: AsyncConnection[Any] | None = None
+        self._lock = asyncio.Lock()
+        self._pauses = Pauses()
+        self._not_before = 0.0
+
+    async def call(self, function: str, *arguments: object) -> Rows:
+        """The rows that a function of the schema `hub` answers. Raises HubRefused, HubUnreachable."""
+        return await self.rows(f"SELECT * FROM hub.{function}({', '.join(['%s'] * len(arguments))})", *arguments)
+
+    async def rows(self, query: str, *arguments: object) -> Rows:
+        """The rows of one statement, which is a transaction. Raises HubRefused, HubUnreachable."""
+        async with self._lock:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    async with asyncio.timeout(self._timeout_s):
+                        return await self._carry_out(query, arguments)
+                except psycopg.Error as error:
+                    if error.sqlstate in _AGAIN and attempt + 1 < _ATTEMPTS:
+                        continue
+                    failure = _failure(error)
+                    if isinstance(failure, HubUnreachable):
+                        await self.close()
+                    raise failure from None  # the driver's message may quote what was sent
+                except TimeoutError:
+                    await self.close()
+                    raise HubUnreachable("The hub did not answer in time.") from None
+                except BaseException:  # cancelled in the middle of a call: what is left of it is nobody's answer
+                    await self.close()
+                    raise
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with contextlib.suppress(psycopg.Error, OSError):
+                await connection.close()
+
+    async def _carry_out(self, query: str, arguments: Sequence[object]) -> Rows:
+        if self._connection is None or self._connection.closed:
+            await self._open()
+        return await self._statement(query, arguments)
+
+    async def _open(self) -> None:
+        """Connects and looks at the schema's version. After a failure calls fail at once for a while."""
+        now = asyncio.get_running_loop().time()
+        if now < self._not_before:
+            raise HubUnreachable("The hub was not reached just now; it is tried again in a moment.")
+        try:
+            self._connection = await connect(self._address, self._password)
+        except HubUnreachable:
+            self._not_before = now + self._pauses.next_s()
+            raise
+        self._pauses.reset()
+        ((version,),) = await self._statement("SELECT max(version) FROM hub.migration", ())
+        if version not in SCHEMAS:
+            await self.close()
+            raise HubRefused("schema", _wrong_schema(version))
+
+    async def _statement(self, query: str, arguments: Sequence[object]) -> Rows:
+        assert self._connection is not None
+        if self._token is None:
+            cursor = await self._connection.execute(query.encode(), arguments)
+        else:
+            async with self._connection.pipeline(), self._connection.transaction():  # one round trip all the same
+                await self._connection.execute(_WHO, [self._token])
+                cursor = await self._connection.execute(query.encode(), arguments)
+        return await cursor.fetchall() if cursor.description else []
+
+
+def _wrong_schema(version: int) -> str:
+    ours = f"{SCHEMAS[0]} to {SCHEMAS[-1]}" if len(SCHEMAS) > 1 else f"{SCHEMAS[0]}"
+    advice = (
+        "Install the newest Palimpsest"
+        if version > SCHEMAS[-1]
+        else "Ask the hub's administrator to run `palimpsest hub setup`"
+    )
+    return f"The hub's schema has version {version}, and this Palimpsest works with {ours}. {advice}."
+
+
+_CLASSES: Final[Mapping[str, tuple[str, str]]] = {
+    "28": ("login", "The hub does not take this login or its password."),
+    "3D": ("address", "There is no database of this name at the hub's address."),
+    "3F": ("schema", "There is no hub in this database. Its administrator makes one with `palimpsest hub setup`."),
+    "42": (
+        "forbidden",
+        "This login may not use the hub. Its administrator adds members with `palimpsest hub member add`.",
+    ),
+    "22": ("malformed", "The hub does not take a value of this form."),
+    "23": ("malformed", "The hub does not take a value of this form."),
+}
+"""The classes of PostgreSQL's errors that mean a refusal, each with its kind and its sentence."""
+
+
+def _failure(error: psycopg.Error) -> HubRefused | HubUnreachable:
+    """Our word for a failure. It quotes nothing of the driver's message but what our own functions said."""
+    state = error.sqlstate
+    if state == _REFUSED:
+        diag = error.diag
+        return HubRefused(diag.message_detail or "hub", diag.message_primary or "", diag.message_hint or None)
+    if state == "42P01" or state == "42883":  # no such table, no such function
+        return HubRefused(*_CLASSES["3F"])
+    if state is not None and state in _FULL:
+        return HubRefused("full", "The hub has no room left. Nothing is lost here; its administrator has to make room.")
+    if state is not None and state[:2] in _CLASSES:
+        return HubRefused(*_CLASSES[state[:2]])
+    if state == _READ_ONLY:
+        return HubUnreachable("The hub takes no writes now, as during a failover.")
+    if state is None and (refused := _refused_by_words(str(error))) is not None:
+        return refused
+    if isinstance(error, psycopg.OperationalError):
+        return HubUnreachable("The hub cannot be reached.")
+    return HubRefused("hub", f"The hub failed ({state or type(error).__name__}).")
+
+
+def _refused_by_words(message: str) -> HubRefused | None:
+    """While a connection is made, libpq tells failures apart by words alone."""
+    if "certificate" in message or "SSL" in message:
+        return HubRefused("tls", "The hub's certificate is not one that this machine trusts for its name.")
+    if "authentication failed" in message or "no password supplied" in message or "not permitted to log in" in message:
+        return HubRefused(*_CLASSES["28"])
+    if "does not exist" in message and "database" in message:
+        return HubRefused(*_CLASSES["3D"])
+    return None

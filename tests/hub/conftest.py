@@ -1,0 +1,55 @@
+"""A hub of the tests' own. One process of tests runs all of this folder, because starting PostgreSQL takes a while."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import make_conninfo
+from tests.hub.lab import Lab
+from tests.hub.postgres import binaries, running
+
+from palimpsest_hub import administration
+from palimpsest_hub.migration import set_up
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("hub"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of the superuser of a fresh PostgreSQL."""
+    if binaries() is None:
+        pytest.skip("There is no PostgreSQL here: install the package postgresql.")
+    with running() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def hub_address(postgres: str) -> str:
+    """A hub that was set up by the owner of its database, who may create roles and is no superuser."""
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE ROLE keeper LOGIN CREATEROLE PASSWORD 'kept'")
+        connection.execute("CREATE DATABASE hub OWNER keeper")
+    address = make_conninfo(postgres, dbname="hub", user="keeper", password="kept")
+    set_up(address)
+    return address
+
+
+@pytest.fixture(scope="session")
+def gate(hub_address: str) -> administration.Login:
+    return administration.make_login(hub_address, "gate", None)
+
+
+@pytest.fixture
+async def lab(hub_address: str, gate: administration.Login) -> AsyncIterator[Lab]:
+    lab = Lab(hub_address, gate)
+    yield lab
+    for hub in lab.open_hubs:
+        await hub.aclose()

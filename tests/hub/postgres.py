@@ -1,0 +1,82 @@
+"""A PostgreSQL of the tests' own: started once for each process of tests, on a socket in a temporary folder.
+
+PostgreSQL does not run as root, so where the tests do, it runs as the user `postgres` or `nobody`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "60",
+    "max_wal_size": "64MB",
+    "autovacuum": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+}
+
+
+def binaries() -> Path | None:
+    """The folder of PostgreSQL's programs, the newest version; None where there is none."""
+    found = shutil.which("initdb")
+    if found is not None and (folder := Path(found).resolve().parent).joinpath("postgres").is_file():
+        return folder
+    known = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: int(each.parent.name.split(".")[0]))
+    return next((each for each in reversed(known) if (each / "initdb").is_file()), None)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[str]:
+    """The address of a fresh PostgreSQL, of its superuser `admin`, which is stopped at the end."""
+    folder = binaries()
+    assert folder is not None
+    user = _other_user()
+    with tempfile.TemporaryDirectory(prefix="hub", ignore_cleanup_errors=True) as name:
+        place, data = Path(name), Path(name) / "data"
+        if user is not None:
+            os.chown(place, user.pw_uid, user.pw_gid)
+
+        def run(program: str, *words: str) -> None:
+            subprocess.run(
+                [folder / program, *words],
+                cwd=place,
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                user=user and user.pw_uid,
+                group=user and user.pw_gid,
+                extra_groups=None if user is None else [],
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"},
+            )
+
+        run("initdb", "-D", str(data), "-U", "admin", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        data.joinpath("pg_hba.conf").write_text("local all admin trust\nlocal all all scram-sha-256\n")
+        options = " ".join(f"-c {key}={value or repr('')}" for key, value in _SETTINGS.items())
+        run("pg_ctl", "-D", str(data), "-w", "-l", str(place / "log"), "-o", f"{options} -k {place}", "start")
+        try:
+            yield f"host={place} dbname=postgres user=admin"
+        finally:
+            run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+
+
+def _other_user() -> pwd.struct_passwd | None:
+    """The user as whom PostgreSQL runs; None for the one of the tests."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise LookupError("no user postgres and no user nobody")
