@@ -36,7 +36,8 @@ local M = {}
 local ENDINGS = {
   cancelled = "Stopped; the text that had arrived is kept.",
   errored = "It broke off with an error; the text that had arrived is kept. :Palimpsest continue or retry goes on.",
-  interrupted = "It broke off when its server ended; the text that had arrived is kept. :Palimpsest continue or retry goes on.",
+  interrupted = "It broke off when its server ended; the text that had arrived is kept. "
+    .. ":Palimpsest continue or retry goes on.",
 }
 
 local HEADERS = { user = "You", assistant = "Answer", note = "Palimpsest" }
