@@ -5,11 +5,12 @@
 For each language in `sentences/`: how many of the rules are found; how many of the changes of mind end what they
 replace, and nothing that stands beside it; how many of the look-alikes are taken for either. Nearly all sets are known
 text: the forms were tuned on those directly in `sentences`, in `fresh`, `chat`, `unseen`, `untouched` and
-`development`, and the models are trained on them. Five are not trained on: `held_out` was written together with
+`development`, and the models are trained on them. Six are not: `held_out` was written together with
 `development`, `final` by somebody who had read nothing of all this, `last` by three and `newest` by two who had not
-either; `paraphrases2` holds rules without a cue word ("never", "use", "only"). Nobody has read what is missed in these,
-so measure them without -v. `paraphrases` is of the same kind and is not trained on either, but what is missed in it was
-read before the forms for such rules were written. The reference is a matcher of keywords, run on the same sentences.
+either; `paraphrases2` holds rules without a cue word ("never", "use", "only"), and `remarks` such that state what
+surrounds a project ("the kiosk has no keyboard"). Nobody has read what is missed in these, so measure them without -v.
+`paraphrases` is like `paraphrases2` and is not trained on either, but what is missed in it was read before the forms
+for such rules were written. The reference is a matcher of keywords, run on the same sentences.
 
 Behind the sets comes how many of the plain orders in `orders.toml` are taken for rules. With --sessions, the same for
 the 200 messages of `messages.txt`, which were read by eye, and whose errors the forms were mended for: the recorded
@@ -189,6 +190,7 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "newest", None) for path in _paths("newest/*.toml")),
         *((path, "paraphrases", None) for path in _paths("paraphrases/*.toml")),
         *((path, "paraphrases2", None) for path in _paths("paraphrases2/*.toml")),
+        *((path, "remarks", None) for path in _paths("remarks/*.toml")),
     ]
 
 

@@ -32,12 +32,12 @@ from palimpsest.domain.context.rules.forms import Forms
 from palimpsest.domain.context.rules.judgment import SCALE
 from palimpsest.domain.context.rules.languages import LANGUAGES, has_han, languages_of
 from palimpsest.domain.context.rules.reading import Reading
-from palimpsest.domain.context.rules.scoring import ENOUGH, marks_of, score
+from palimpsest.domain.context.rules.scoring import ENOUGH, marks_of, score, surroundings_of
 from palimpsest.domain.context.rules.sentence_parts import typed_sentences
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
-UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases", "paraphrases2")
+UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases", "paraphrases2", "remarks")
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY, _RATE = 10, 2e-4, 0.3
 _LEAST: Final = 8
@@ -45,6 +45,7 @@ _LEAST: Final = 8
 _SEED: Final = 1
 _FOLDS: Final = 5
 _ORDERS_A_VERB: Final = 5
+_STATEMENTS_A_PATTERN: Final = 5
 _FAR_PAIRS: Final = 3
 """Other rules that a sentence is held against, for each that it ends."""
 
@@ -78,13 +79,13 @@ def rule_examples(paths: Iterable[Path], own: Forms) -> Iterator[Example]:
     for is_new, said in _read(paths):
         for _, text in said.get("changes", ()):
             if len(parts := _sentences(text)) == 1 and score(_reading(parts[0], own), in_task=False) >= ENOUGH:
-                yield Example(_of_sentence(parts[0], own), True, is_new)
+                yield Example(_of_rule(parts[0], own), True, is_new)
         for text in _rules(said):
             if len(parts := _sentences(text)) == 1:
-                yield Example(_of_sentence(parts[0], own), True, is_new)
+                yield Example(_of_rule(parts[0], own), True, is_new)
         for text in _others(said):
             for part in _sentences(text):
-                yield Example(_of_sentence(part, own), False, is_new)
+                yield Example(_of_rule(part, own), False, is_new)
 
 
 def turn_examples(paths: Iterable[Path], own: Forms) -> Iterator[Example]:
@@ -135,6 +136,8 @@ def _read(paths: Iterable[Path]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
         if (orders := told.pop("orders", None)) is not None:
             told["neither"] = _orders(**orders)
+        if (put_together := told.pop("surroundings", None)) is not None:
+            told |= _put_together(**put_together)
         kept = {key: [item for item in items if _normal(_last(item)) not in unseen] for key, items in told.items()}
         yield path.parent.name == "training", kept
 
@@ -144,6 +147,22 @@ def _orders(do: Sequence[str], what: Sequence[str], more: Sequence[str]) -> list
     chance = random.Random(_SEED)
     gap = "" if has_han(do[0]) else " "
     return [f"{verb}{gap}{chance.choice(what)}{chance.choice(more)}" for verb in do for _ in range(_ORDERS_A_VERB)]
+
+
+def _put_together(
+    rules: Sequence[str], neither: Sequence[str], words: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Statements of patterns whose words are chosen by chance; a word is capitalized where its name is."""
+    chance = random.Random(_SEED)
+
+    def chosen(match: re.Match[str]) -> str:
+        word = chance.choice(words[match[1].lower()])
+        return word[0].upper() + word[1:] if match[1].istitle() else word
+
+    return {
+        key: [re.sub(r"\{(\w+)\}", chosen, pattern) for pattern in patterns for _ in range(_STATEMENTS_A_PATTERN)]
+        for key, patterns in (("rules", rules), ("neither", neither))
+    }
 
 
 @functools.cache
@@ -189,6 +208,10 @@ def _reading(text: str, own: Forms) -> Reading:
 def _of_sentence(text: str, own: Forms) -> tuple[str, ...]:
     reading = _reading(text, own)
     return tuple(sorted({*features.of_sentence(text), *marks_of(reading, score(reading, in_task=False))}))
+
+
+def _of_rule(text: str, own: Forms) -> tuple[str, ...]:
+    return (*_of_sentence(text, own), *surroundings_of(_reading(text, own)))
 
 
 def train(examples: Sequence[Example]) -> dict[str, float]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import pytest
 from tests.domain.context.rules.test_rule_set import rule_set_of
 
+from palimpsest.domain.context.rules import features
 from palimpsest.domain.context.rules.detection import detect, read_rulings
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE
+from palimpsest.domain.context.rules.languages import has_han
+from palimpsest.domain.context.rules.surroundings import Surroundings
+from palimpsest.domain.context.rules.surroundings_words import SURROUNDINGS
 from palimpsest.domain.messages import user_message
 
 HABITS = [
@@ -132,6 +137,31 @@ def test_how_things_are_done_is_a_rule_also_without_a_word_of_duty(norm: str, ta
     assert detect(user_message(tale)) == ()
 
 
+@pytest.mark.parametrize(
+    ("bound", "report"),
+    [
+        ("The lighthouse server has no internet.", "The lighthouse server had no internet yesterday."),
+        ("Our rangers only have Python 3.6.", "Are our rangers on Python 3.6?"),
+        ("Im Leuchtturm gibt es kein Internet.", "Im Leuchtturm gab es gestern kein Internet."),
+        ("Unsere Förster haben nur Python 3.6.", "Haben unsere Förster noch Python 3.6?"),
+        ("Nos gardes forestiers n'ont que Python 3.6.", "Nos gardes forestiers avaient Python 3.6."),
+        ("No hay internet en el faro.", "Ayer no había internet en el faro."),
+        ("灯塔里没有网络。", "灯塔里昨天没有网络。"),
+    ],
+)
+def test_a_lasting_bound_of_the_surroundings_is_a_rule_and_a_report_of_it_none(bound: str, report: str) -> None:
+    assert [rule.text for rule in detect(user_message(bound))] == [bound]
+    assert detect(user_message(report)) == ()
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS.values(), ids=list(SURROUNDINGS))
+def test_each_entry_of_a_class_can_be_a_feature_of_a_sentence(surroundings: Surroundings) -> None:
+    for field in dataclasses.fields(surroundings):
+        for entry in () if field.name == "past" else getattr(surroundings, field.name):
+            text = entry.replace(" ", "") if has_han(entry) else entry
+            assert entry in features.of_sentence(text), f"{field.name}: {entry}"
+
+
 @pytest.mark.parametrize("sentence", SINGLE)
 def test_a_single_step_an_answer_or_the_past_is_none(sentence: str) -> None:
     assert detect(user_message(sentence)) == ()
@@ -166,6 +196,10 @@ def test_what_only_speaks_of_a_choice_leaves_it(rule: str, said: str) -> None:
         "用a",
         "before we ",
         "do ",
+        "hat ge",
+        "die hat gegegen ",
+        "has a ",
+        "a ont é",
     ],
 )
 def test_the_longest_sentence_is_read_in_bounded_time(unit: str) -> None:

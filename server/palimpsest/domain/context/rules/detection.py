@@ -20,12 +20,12 @@ from palimpsest.domain.context.rules.languages import languages_of
 from palimpsest.domain.context.rules.own_words import is_quoted, without_foreign
 from palimpsest.domain.context.rules.reading import Reading
 from palimpsest.domain.context.rules.rulings import Rule, Rulings, Withdrawal
-from palimpsest.domain.context.rules.scoring import ENOUGH, marks_of, score
+from palimpsest.domain.context.rules.scoring import BOUND, ENOUGH, TRANSIENT, marks_of, score, surroundings_of
 from palimpsest.domain.context.rules.sentence_parts import LONG_TEXT, typed_sentences
 from palimpsest.domain.context.rules.withdrawals import withdrawals
 from palimpsest.domain.messages import Content, Role, TextPart
 
-_FORMS_VERSION: Final = 13
+_FORMS_VERSION: Final = 14
 """To be raised when the code reads any message in another way than before."""
 _SURELY_NOT: Final = -3.0
 """Log odds up to which the words of a sentence overrule a form that is just enough."""
@@ -34,6 +34,10 @@ _LIKELY: Final = 1.2
 chosen."""
 _LIKELY_NORM: Final = -1.0
 """The same for a sentence whose form may be that of a norm (`Usage.norms`)."""
+_LIKELY_BOUND: Final = 0.0
+"""The same for a sentence that may state a lasting bound of the surroundings (`scoring.BOUND`)."""
+_ODDS_OF_TRANSIENT: Final = 1.0
+"""Added to `_LIKELY` for a sentence of the moment or of the past whose form says nothing."""
 _ODDS_OF_TERSE: Final = 2.0
 """Added to `_LIKELY` for a short order about one thing whose form says nothing: most are orders of now, and one unusual
 word weighs much."""
@@ -108,7 +112,7 @@ def _read(typed: tuple[str, ...]) -> Rulings:
         if may_be and judgment.knows(text, best.forms):
             is_whole = bool(best.subject) and text.count('"') % 2 == 0
             is_terse = judged.score <= 0 and best.is_short_order
-            due = (_LIKELY_NORM if best.is_norm else _LIKELY) + more + malus * _ODDS_A_MALUS
+            due = judged.likely + more + malus * _ODDS_A_MALUS
             due += is_terse * _ODDS_OF_TERSE + bool(taken) * _ODDS_OF_DROPPED
             is_rule = is_whole and judged.rule_odds > due
             if not (is_rule or taken) and judged.turn_odds > _MAY_TURN + more:
@@ -132,16 +136,30 @@ class _Judged:
     best: Reading
     """The reading with the highest score."""
     marks: tuple[str, ...]
+    surroundings: tuple[str, ...]
 
     @property
     def may_rule(self) -> bool:
         """The words of the sentence, or of one of its clauses, do not overrule its form."""
         said = (self.best.said, *self.best.clauses)
-        return any(judgment.rule_odds(each, self.marks, self.best.forms) > _SURELY_NOT for each in said)
+        return any(judgment.rule_odds(each, self._seen, self.best.forms) > _SURELY_NOT for each in said)
+
+    @property
+    def likely(self) -> float:
+        """Log odds above which the sentence is a rule whatever its form, where it is alone in its message."""
+        if self.score <= 0 and TRANSIENT in self.surroundings:
+            return _LIKELY + _ODDS_OF_TRANSIENT
+        if self.best.is_norm:
+            return _LIKELY_NORM
+        return _LIKELY_BOUND if BOUND in self.surroundings else _LIKELY
 
     @functools.cached_property
     def rule_odds(self) -> float:
-        return judgment.rule_odds(self.best.said, self.marks, self.best.forms)
+        return judgment.rule_odds(self.best.said, self._seen, self.best.forms)
+
+    @property
+    def _seen(self) -> tuple[str, ...]:
+        return self.marks + self.surroundings
 
     @functools.cached_property
     def turn_odds(self) -> float:
@@ -153,7 +171,7 @@ def _judge(text: str, most_languages: int | None, *, in_task: bool) -> _Judged:
     """Remembered, because a paste repeats its lines, and a message is read again when a conversation is loaded."""
     readings = tuple(Reading.of(text, forms) for forms in languages_of(text)[:most_languages])
     scored, best = _best(readings, in_task=in_task)
-    return _Judged(readings, scored, best, marks_of(best, scored))
+    return _Judged(readings, scored, best, marks_of(best, scored), surroundings_of(best))
 
 
 def _best(readings: Sequence[Reading], *, in_task: bool) -> tuple[int, Reading]:

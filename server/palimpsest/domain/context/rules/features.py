@@ -33,6 +33,7 @@ _QUARTERS: Final = 4
 """Steps in which the models see a share."""
 
 
+@functools.lru_cache(maxsize=256)
 def of_sentence(text: str) -> frozenset[str]:
     """The features of a sentence alone."""
     tokens = _signs(text) if has_han(text) else _tokens(text)

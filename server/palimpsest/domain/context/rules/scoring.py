@@ -6,19 +6,28 @@ hold of a thing that is to be made is a task; what is asked, supposed, reported 
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Final
 
+from palimpsest.domain.context.rules import features
 from palimpsest.domain.context.rules.forms import Forms
 from palimpsest.domain.context.rules.languages import n_words
 from palimpsest.domain.context.rules.reading import Reading
 from palimpsest.domain.context.rules.sentence_parts import exact_names, first_verb, lead_in_stripped, past_lead_in
+from palimpsest.domain.context.rules.surroundings_words import SURROUNDINGS
 from palimpsest.domain.context.rules.withdrawals import taken_by_grammar, withdrawals
 
 ENOUGH: Final = 2
 """The score of a sentence that is a rule by its form."""
 _LONGEST_ELABORATION: Final = 2
 """Words of "don't summarize" behind an order: it says how that one thing is to be done."""
+BOUND: Final = "bound of the surroundings"
+"""The mark of a sentence that may state a lasting bound of the surroundings."""
+_ABOUT: Final = frozenset({"people", "gear", "lack", "own"})
+TRANSIENT: Final = "transient"
+"""The mark of a sentence about the moment or about a time that is over."""
+_OF_A_TIME: Final = frozenset({"moment", "past"})
 _BREAK = re.compile(r"\s--?\s|[;\uff1b\u2013\u2014]")
 """Another thought begins behind it."""
 
@@ -69,6 +78,21 @@ def marks_of(reading: Reading, scored: int) -> tuple[str, ...]:
         "norm": reading.is_norm,
     }
     return (f"score {min(max(scored, 0), ENOUGH + 1)}", *(mark for mark, holds in said.items() if holds))
+
+
+def surroundings_of(reading: Reading) -> tuple[str, ...]:
+    """What a sentence that orders nothing states of the surroundings, in classes of words, as the model of rules sees
+    it; `TRANSIENT` alone where it is about a certain time."""
+    forms = reading.forms
+    if reading.is_task or reading.is_no_statement or first_verb(reading.bare, forms) in forms.habits | forms.actions:
+        return ()
+    kinds = sorted(SURROUNDINGS[forms.name].kinds(reading.text, features.of_sentence(reading.said)))
+    if not _OF_A_TIME.isdisjoint(kinds):
+        return (TRANSIENT,)
+    if _ABOUT.isdisjoint(kinds):
+        return ()
+    pairs = (f"lasting {one}, {other}" for one, other in itertools.combinations(kinds, 2))
+    return (*(f"lasting {kind}" for kind in kinds), *pairs, *((BOUND,) if kinds != ["own"] else ()))
 
 
 def _thought_of(reading: Reading, clause: str) -> str:
