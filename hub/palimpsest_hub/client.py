@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Final, Self
@@ -203,7 +203,7 @@ class Hub:
             WHERE team = %s AND conversation = %s ORDER BY store"""
         return [Replica(*row) for row in await self._calls.rows(query, team, conversation)]
 
-    async def wakings(self, channel: str, poll_s: float | None = None) -> AsyncIterator[None]:
+    async def wakings(self, channel: str, poll_s: float | None = None) -> AsyncGenerator[None]:
         """Yield when it is time to look: at once, when the channel was notified, and every 15 s in any case. With
         `poll_s` by the clock alone, for hubs without LISTEN. Ends only by being closed: a lost connection is made
         again, after pauses that grow, and what it meant to tell is looked for."""

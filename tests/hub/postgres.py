@@ -63,7 +63,7 @@ def running() -> Iterator[str]:
             )
 
         run("initdb", "-D", str(data), "-U", "admin", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        data.joinpath("pg_hba.conf").write_text("local all admin trust\nlocal all all scram-sha-256\n")
+        data.joinpath("pg_hba.conf").write_text("local all admin,keeper,gate trust\nlocal all all scram-sha-256\n")
         options = " ".join(f"-c {key}={value or repr('')}" for key, value in _SETTINGS.items())
         run("pg_ctl", "-D", str(data), "-w", "-l", str(place / "log"), "-o", f"{options} -k {place}", "start")
         try:
