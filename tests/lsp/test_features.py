@@ -25,7 +25,7 @@ from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.runtime.methods import Methods
 from palimpsest.lsp.server import PARTS, PalimpsestServer, build_server
-from palimpsest.services.events import ConversationChanged, FolderEvent, Listeners
+from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.folder.folders import Folders
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.tools.editors import Editors
@@ -166,8 +166,8 @@ class Recording(Feature):
     def on_session(self, session: FolderSession) -> None:
         self.heard.append(("session", self.name))
 
-    def on_event(self, session: FolderSession, event: FolderEvent) -> None:
-        self.heard.append(("event", self.name))
+    def on_conversation_changed(self, session: FolderSession, conversation_id: ConversationId) -> None:
+        self.heard.append(("changed", self.name))
 
     def on_left(self, root: Path) -> None:
         self.heard.append(("left", self.name))
@@ -196,7 +196,7 @@ async def test_hooks_are_called_in_the_order_of_the_parts_and_at_the_end_in_the_
             assert orders(hook) == {("first", "last")}
         session = await server.session(None)
         session.folder.listeners.tell(ConversationChanged(ConversationId("nobody's")))
-        assert orders("event") == {("first", "last")}
+        assert orders("changed") == {("first", "last")}
         gone = {"added": [], "removed": [{"uri": root.as_uri(), "name": "folder"}]}
         client.notify("workspace/didChangeWorkspaceFolders", {"event": gone})
         await client.request("palimpsest/conversation/list", {})

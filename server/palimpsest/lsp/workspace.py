@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pygls.uris import to_fs_path
 
@@ -16,6 +16,7 @@ from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.runtime.base import BaseServer
 
 if TYPE_CHECKING:
+    from palimpsest.domain.messages import ConversationId, TurnId
     from palimpsest.services.events import FolderEvent, Listeners
     from palimpsest.services.folder.folders import Folders
     from palimpsest.services.folder.session import FolderSession
@@ -142,17 +143,13 @@ class WorkspaceServer(BaseServer):
 
     async def session_of(self, conversation_id: str) -> FolderSession:
         """The session that holds the conversation. Raises NotFound."""
-        from palimpsest.domain.messages import ConversationId
-
         folders = await self.folders()
-        return self._followed(await folders.with_conversation(self.roots(), ConversationId(conversation_id)))
+        return self._followed(await folders.with_conversation(self.roots(), cast("ConversationId", conversation_id)))
 
     async def session_of_turn(self, turn_id: str) -> FolderSession:
         """The session that holds the turn. Raises NotFound."""
-        from palimpsest.domain.messages import TurnId
-
         folders = await self.folders()
-        return self._followed(await folders.with_turn(self.roots(), TurnId(turn_id)))
+        return self._followed(await folders.with_turn(self.roots(), cast("TurnId", turn_id)))
 
     def _followed(self, session: FolderSession) -> FolderSession:
         """Subscribes this connection to the events of the folder, at its first use."""
@@ -173,8 +170,15 @@ class WorkspaceServer(BaseServer):
             unsubscribe()
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
+        from palimpsest.services.events import ContextEvent, FactsChanged
+
         for each in self.features:
-            each.on_event(session, event)
+            if isinstance(event, ContextEvent):
+                each.on_context_event(session, event)
+            if isinstance(event, FactsChanged):
+                each.on_facts_changed(session)
+            if event.changed_conversation is not None:
+                each.on_conversation_changed(session, event.changed_conversation)
 
     # -------------------------------------------------------------------------------------------------------- ending
 

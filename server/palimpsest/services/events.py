@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import attrs
 
-from palimpsest.domain.context.events import ContextEventFields
+from palimpsest.domain.context.events import ContextEventFields, ContextEventType
 from palimpsest.domain.messages import ConversationId, MessageId
 
 
@@ -17,6 +17,11 @@ class ContextEvent(ContextEventFields):
 
     left_out: tuple[tuple[MessageId, MessageId], ...] | None = None
     """[start, end) of messages that are not sent any more."""
+
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        """The conversation, after a compaction."""
+        return self.conversation_id if self.type is ContextEventType.COMPACTION else None
 
 
 EventSink = Callable[[ContextEvent], None]
@@ -28,13 +33,23 @@ class ConversationChanged:
 
     conversation_id: ConversationId
 
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return self.conversation_id
+
 
 @dataclass(frozen=True, slots=True)
 class FactsChanged:
     """Facts of the folder, or the condition of their places, have changed."""
 
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return None
+
 
 FolderEvent = ContextEvent | ConversationChanged | FactsChanged
+"""An event in a folder. `changed_conversation`: the conversation whose messages, model or cut are others now; None when
+the event is about something else."""
 
 
 class Listeners:

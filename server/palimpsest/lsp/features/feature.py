@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.events import ContextEvent
     from palimpsest.services.folder.folders import Folders
     from palimpsest.services.folder.session import FolderSession
 
@@ -38,8 +39,14 @@ class Feature:
         """Called at each use of a folder that the connection holds, so it must be cheap. `session.folder` is another
         object when the folder was opened anew since the last call."""
 
-    def on_event(self, session: FolderSession, event: FolderEvent) -> None:
-        """Called for each event in a folder that the connection uses."""
+    def on_context_event(self, session: FolderSession, event: ContextEvent) -> None:
+        """Called for each event of a context in a folder that the connection uses."""
+
+    def on_conversation_changed(self, session: FolderSession, conversation_id: ConversationId) -> None:
+        """Called when messages, model or cut of a conversation in such a folder have changed."""
+
+    def on_facts_changed(self, session: FolderSession) -> None:
+        """Called when facts of such a folder, or the condition of their places, have changed."""
 
     def on_left(self, root: Path) -> None:
         """Called when the connection no longer holds the folder. It may come back."""

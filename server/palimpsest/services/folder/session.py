@@ -67,6 +67,10 @@ class OpenFolder:
         self.listeners.tell(ConversationChanged(conversation_id))
 
     @property
+    def documents(self) -> ChatDocuments:
+        return ChatDocuments(self.root, self.store)
+
+    @property
     def is_idle(self) -> bool:
         """Whether no turn, no background work and no work on facts is running."""
         return not self.running and self.background.is_idle and self.facts.is_idle
@@ -105,4 +109,4 @@ class FolderSession:
     @property
     def purging(self) -> Purging:
         """The purges of the folder's conversations."""
-        return Purging(self.contexts, self.folder.listeners, ChatDocuments(self.folder.root, self.folder.store))
+        return Purging(self.contexts, self.folder.listeners, self.folder.documents)

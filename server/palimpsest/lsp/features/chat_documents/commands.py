@@ -19,7 +19,6 @@ from palimpsest.lsp.features.chat_documents.positions import normal
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.runtime.documents import open_document
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.services.conversation.documents import ChatDocuments
 
 Do = Callable[[PalimpsestServer, dict[str, Any]], Awaitable[Any]]
 
@@ -102,7 +101,7 @@ async def open_(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
     else:
         session = await ls.session(_text(given, "folderUri") or uri)
         record = await session.conversations.create(_text(given, "title"), None)
-    documents = ChatDocuments(session.folder.root, session.folder.store)
+    documents = session.folder.documents
     if uri is not None:
         path = ls.resolve(uri)
         if path is None or not path.name.endswith(SUFFIX):

@@ -39,7 +39,6 @@ from palimpsest.services.chat.attachments import user_content
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.conversation.conversations import NewestHidden
-from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.running import RunningTurn, begun
 
@@ -59,7 +58,7 @@ class OpenChat:
     """One document on one connection, which shows one conversation."""
 
     def __init__(
-        self, ls: PalimpsestServer, root: Path, uri: str, conversation_id: ConversationId, before: Remains
+        self, ls: PalimpsestServer, root: Path, uri: str, conversation_id: ConversationId, before: Remains | None
     ) -> None:
         self._ls, self.root, self.uri, self.conversation_id = ls, root, uri, conversation_id
         self.document = WrittenDocument(ls, uri, before)
@@ -308,7 +307,7 @@ class OpenChat:
             return
         if message:
             await session.conversations.set_draft(self.conversation_id, message)
-        await ChatDocuments(session.folder.root, session.folder.store).empty_one(path)
+        await session.folder.documents.empty_one(path)
 
     async def outlast(self) -> None:
         """Returns when nothing that was under way at closing can still be sent, or arrive in the document."""

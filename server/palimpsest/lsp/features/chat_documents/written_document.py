@@ -59,7 +59,7 @@ class Reading:
 class WrittenDocument:
     """The text of one open chat document, and our writing into it. `text` always equals the editor's last report."""
 
-    def __init__(self, ls: PalimpsestServer, uri: str, before: Remains) -> None:
+    def __init__(self, ls: PalimpsestServer, uri: str, before: Remains | None) -> None:
         self._ls, self.uri = ls, uri
         self._codec = ls.workspace.position_codec
         self.text = normal(ls.workspace.get_text_document(uri).source)
@@ -75,7 +75,7 @@ class WrittenDocument:
         self.settled = asyncio.Event()
         """Set while no edit is held or under way."""
         self.settled.set()
-        self._remains = before
+        self._remains = before or Remains()
         self._placed: Reading | None = None
         """The reading whose view is under way; None while none is."""
         self._placement: Placement | None = None

@@ -44,7 +44,6 @@ class Attachments(Feature):
             if before.editors is editors:
                 return
             before.detach()
-        # There is a session, so services are loaded.
         from palimpsest.lsp.features.folder_editor import FolderEditor
 
         editor = FolderEditor(self._server, root)

@@ -13,7 +13,7 @@ from palimpsest.lsp.features.feature import Feature
 if TYPE_CHECKING:
     from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.events import FolderEvent
+    from palimpsest.services.events import ContextEvent
     from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
@@ -31,22 +31,23 @@ class Changes(Feature):
         self._facts_changed: dict[Path, None] = {}
         self.telling: asyncio.Task[None] | None = None
 
-    def on_event(self, session: FolderSession, event: FolderEvent) -> None:
-        # Events come from services, so these are loaded.
-        from palimpsest.domain.context.events import ContextEventType
+    def on_context_event(self, session: FolderSession, event: ContextEvent) -> None:
         from palimpsest.lsp.to_wire import to_context_event
-        from palimpsest.services.events import ContextEvent, FactsChanged
 
-        if not self._server.hears_changes:
-            return
-        if isinstance(event, ContextEvent):
+        if self._server.hears_changes:
             self._server.protocol.notify("palimpsest/contextEvent", to_context_event(event))
-            if event.type is not ContextEventType.COMPACTION:
-                return
-        if isinstance(event, FactsChanged):
+
+    def on_conversation_changed(self, session: FolderSession, conversation_id: ConversationId) -> None:
+        if self._server.hears_changes:
+            self._changed[session.folder.root, conversation_id] = None
+            self._wake()
+
+    def on_facts_changed(self, session: FolderSession) -> None:
+        if self._server.hears_changes:
             self._facts_changed[session.folder.root] = None
-        else:
-            self._changed[session.folder.root, event.conversation_id] = None
+            self._wake()
+
+    def _wake(self) -> None:
         if self.telling is None or self.telling.done():
             self.telling = asyncio.create_task(self._tell())
 
@@ -60,7 +61,6 @@ class Changes(Feature):
 
     async def _tell(self) -> None:
         """Notifies of changed facts and conversations, once each however often it changed meanwhile."""
-        # As in `on_event`.
         from palimpsest.lsp.features.facts.requests import changed_params
         from palimpsest.lsp.to_wire import to_usage
         from palimpsest.services.context.reports import usage_status

@@ -17,7 +17,6 @@ from palimpsest.lsp.runtime.documents import open_document
 
 if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.events import FolderEvent
     from palimpsest.services.folder.session import FolderSession
 
 _DEBOUNCE_S: Final = 0.15
@@ -46,12 +45,8 @@ class FactNotes(Feature):
             self._touched.add(uri)
             self._wake(_DEBOUNCE_S)
 
-    def on_event(self, session: FolderSession, event: FolderEvent) -> None:
-        """Takes a change of a folder's facts, or of the files that they depend on."""
-        # Events come from services, so these are loaded.
-        from palimpsest.services.events import FactsChanged
-
-        if self._is_stopped or not isinstance(event, FactsChanged):
+    def on_facts_changed(self, session: FolderSession) -> None:
+        if self._is_stopped:
             return
         if not self.can_pull:
             documents = self._server.workspace.text_documents.values()
@@ -74,7 +69,6 @@ class FactNotes(Feature):
             sessions = await kept_sessions(self._server)
             if not sessions:
                 await asyncio.wait({self._server.start_loading()})  # no request has waited for the services
-            # Services are loaded by now.
             from palimpsest.lsp.features.contributions import diagnostics_of, digest_of
             from palimpsest.lsp.features.facts.diagnostics import stale_documents
 

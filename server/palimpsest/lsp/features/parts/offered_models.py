@@ -50,7 +50,6 @@ class OfferedModels(Feature):
         """Tells the services when the models have changed."""
         if self._models is self._told:
             return
-        # There are folders, so services are loaded.
         from palimpsest.lsp.features.editor_model_calls import to_models
 
         self._told, self._services = self._models, folders.editor_models
@@ -76,7 +75,6 @@ class OfferedModels(Feature):
             self._services.withdraw(self)
 
     def complete(self, model: EditorModel, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        # Called by services, so these are loaded.
         from palimpsest.lsp.features.editor_model_calls import complete
 
         return complete(self._server, model, context)

@@ -25,7 +25,6 @@ class Offers(Feature):
         """Offers once a folder, while the connection holds it."""
         if session.folder.root in self._offered:
             return
-        # There is a session, so services are loaded.
         from palimpsest.lsp.features.recovery_offer import offer
 
         task = asyncio.create_task(offer(self._server, session), name="offer recovery")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
     from palimpsest.lsp.features.chat_documents.remains import Remains
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.conversation.documents import ChatDocuments
     from palimpsest.services.events import FolderEvent
     from palimpsest.services.folder.session import FolderSession, OpenFolder
 
@@ -151,7 +150,7 @@ class OpenChats(Feature):
             self._left.pop(unquote(uri), None)
         try:
             for session in await self._sessions():
-                conversation_id = await _documents_of(session).conversation_of(path)
+                conversation_id = await session.folder.documents.conversation_of(path)
                 if conversation_id is not None and await session.conversations.holds(conversation_id):
                     await self.bind(session, uri, conversation_id)
                     return
@@ -176,37 +175,29 @@ class OpenChats(Feature):
             if await self._wants_new() and self.could_begin(uri):
                 session = await self._server.session(root.as_uri())
                 record = await session.conversations.create(None, None)
-                await _documents_of(session).bind(path, record.id)
+                await session.folder.documents.bind(path, record.id)
                 await self.bind(session, uri, record.id)
         except PalimpsestError as error:
             self._server.warn(str(error))
 
     async def bind(self, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
         """Shows the conversation in the document, if it is still open."""
-        # There is a session, so services are loaded.
         from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
-        from palimpsest.lsp.features.chat_documents.remains import Remains
 
         if unquote(uri) not in self._server.workspace.text_documents:
             return
-        before = self._remains.pop((unquote(uri), conversation_id), Remains())
+        before = self._remains.pop((unquote(uri), conversation_id), None)
         chat = self.chats[unquote(uri)] = OpenChat(self._server, session.folder.root, uri, conversation_id, before)
         self._hear(session.folder)
         await chat.show()
         self.look_again(uri)
 
     def _hear(self, folder: OpenFolder) -> None:
-        # There is a folder, so services are loaded.
-        from palimpsest.domain.context.events import ContextEventType
-        from palimpsest.services.events import ContextEvent, FactsChanged
-
         def hear(event: FolderEvent) -> None:
-            if isinstance(event, FactsChanged):
-                return
-            if isinstance(event, ContextEvent) and event.type is not ContextEventType.COMPACTION:
+            if event.changed_conversation is None:
                 return
             for chat in self.chats.values():
-                if chat.conversation_id == event.conversation_id or chat.has_asides:
+                if chat.conversation_id == event.changed_conversation or chat.has_asides:
                     chat.changed_elsewhere()
 
         if folder.root not in self._heard:
@@ -227,13 +218,6 @@ class OpenChats(Feature):
             return []
         folders = await self._server.folders()
         return [await self._server.session(root.as_uri()) for root in roots if await folders.is_known(root)]
-
-
-def _documents_of(session: FolderSession) -> ChatDocuments:
-    # There is a session, so services are loaded.
-    from palimpsest.services.conversation.documents import ChatDocuments
-
-    return ChatDocuments(session.folder.root, session.folder.store)
 
 
 async def _quietly(work: Awaitable[None]) -> None:
