@@ -270,3 +270,25 @@ def test_the_ledger_follows_from_the_messages_alone(history: list[list[Content]]
         assert (entry.state is SUPERSEDED) is (entry.superseded_by is not None)
         if entry.superseded_by is not None:
             assert by_id[entry.superseded_by].id > entry.id
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_ended"),
+    [
+        ("the session cookie for 30 days", "the logs for 90 days", False),
+        ("the retry limit at 5", "the queue limit at 10", False),
+        ("the feature flag for billing", "the feature flag for search", False),
+        ("the config in TOML", "the docs in TOML too", False),
+        ("logs for 30 days", "logs for 90 days", True),
+        ("the config in TOML", "the config in YAML", True),
+        ("tokens in Redis", "the tokens in Postgres", True),
+    ],
+)
+def test_a_decision_ends_an_earlier_one_only_about_the_same_matter(older: str, newer: str, is_ended: bool) -> None:
+    ledger = rule_set_of(f"We decided to keep {older}.", f"We decided to keep {newer}.")
+    assert [entry.state for entry in ledger.entries] == [SUPERSEDED if is_ended else OPEN, OPEN]
+
+
+def test_a_decision_to_store_one_thing_does_not_end_the_one_to_store_another() -> None:
+    ledger = rule_set_of("We decided to store sessions in Redis.", "We decided to store invoices in Postgres.")
+    assert [entry.state for entry in ledger.entries] == [OPEN, OPEN]

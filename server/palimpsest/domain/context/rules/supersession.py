@@ -14,7 +14,15 @@ from typing import Final
 from palimpsest.domain.context.rules.features import share_a_word
 from palimpsest.domain.context.rules.forms import LONGEST_SENTENCE, Forms
 from palimpsest.domain.context.rules.judgment import end_odds
-from palimpsest.domain.context.rules.languages import LANGUAGES, is_han, languages_of, manners_of, rivals_of, topics_of
+from palimpsest.domain.context.rules.languages import (
+    LANGUAGES,
+    is_han,
+    languages_of,
+    manners_of,
+    rivals_of,
+    stems,
+    topics_of,
+)
 from palimpsest.domain.context.rules.rulings import Rule, Withdrawal
 from palimpsest.domain.context.rules.sentence_parts import normal_form, subject_words
 
@@ -25,6 +33,11 @@ _MOST_BESIDE: Final = 1
 """Words that a rule may have beside its choice, where its form does not say which words are the choice."""
 _COMPARING: Final = frozenset((word,) for word in "than over above beyond exceed als über unter que de 超过".split())
 """Before a number that is a measure, so that another number takes its place; "part 7" and "part 8" are two things."""
+_LEAST_HEAD: Final = 3
+"""Words that two sentences must begin with alike, to be of one form."""
+_ARTICLES: Final = frozenset("the a an our der die das den unsere le la les un une nos el los las una nuestros".split())
+_FOR: Final = frozenset("for für pour para 为".split())
+"""What stands behind tells which of two like things is meant: the flag for billing, the flag for search."""
 _LIKELY: Final = 0.0
 _VERY_LIKELY: Final = 1.0
 _SURE: Final = 2.0
@@ -107,7 +120,24 @@ def supersedes(newer: Rule, older: Rule, near: Nearness = Nearness.FAR) -> bool:
         return True
     if newer.is_prohibition and older.is_prohibition:
         return False  # both can be followed
+    if not newer.is_change and _are_of_two_matters(newer, older):
+        return False
     return _is_judged_ended(older, newer.whole or newer.text, newer.subject_words, near, turns=newer.is_change)
+
+
+def _are_of_two_matters(newer: Rule, older: Rule) -> bool:
+    """Whether two sentences of one form, such as "We decided to keep … for …", are about different things: they share
+    words, but not those that say what they are about. A model that weighs the words takes the form for the matter."""
+    new_form, old_form = (
+        tuple(word for word in normal_form(rule.text) if word not in _ARTICLES) for rule in (newer, older)
+    )
+    head, new_slot, old_slot, _, _ = _slots(new_form, old_form)
+    if len(head) < _LEAST_HEAD or not new_slot or not old_slot:
+        return False
+    if head[-1] in _FOR and not any(map(_is_number, new_slot + old_slot)):
+        return True
+    verbs = _verbs(newer.text)
+    return all(word in verbs for word in subject_words(" ".join(head)))
 
 
 def _supersedes_by_form(newer: Rule, older: Rule, near: bool) -> bool:
@@ -222,6 +252,17 @@ def _slots(
         n_tail += 1
     tail = new[len(new) - n_tail :]
     return new[:n_head], new[n_head : len(new) - n_tail], old[n_head : len(old) - n_tail], n_head + n_tail, tail
+
+
+@functools.lru_cache(maxsize=64)
+def _verbs_of(language: int) -> frozenset[str]:
+    """Stems of the verbs that orders begin with."""
+    forms = LANGUAGES[language]
+    return frozenset(each for verb in forms.habits | forms.actions for each in stems(verb, forms))
+
+
+def _verbs(text: str) -> frozenset[str]:
+    return frozenset().union(*(_verbs_of(LANGUAGES.index(forms)) for forms in languages_of(text)))
 
 
 @functools.lru_cache(maxsize=1_024)
