@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from palimpsest.data import load_model_table
 from palimpsest.data.prompts import load_prompts
@@ -127,6 +127,8 @@ class Setup:
     """The model of the catalog whose tokens count, by its estimator."""
     summaries_by: Provider | None = None
     """The service of the model that writes summaries (`summarization.kind = hybrid`); None for none."""
+    context: Mapping[str, float] = field(default_factory=dict)
+    """Other fields of the context settings."""
     writer: Model | None = None
     """That model; None for one that counts as the offline one."""
 
@@ -164,6 +166,7 @@ async def open_conversation(
             max_tokens=budget if setup.is_capped else 0,
             layout=setup.layout,
             summary_model=None if setup.summaries_by is None else _WRITER,
+            **dict[str, Any](setup.context),
         )
     )
     table = load_model_table()

@@ -861,7 +861,7 @@ export interface CompactionCount {
 
 /** The cost of the summaries of one kind, including those that were never used. */
 export interface SummaryCost {
-    /** `extractive`, `llm`, `hybrid`, `given` (written by a program), or `refused` (texts of a model that could not be used). */
+    /** `extractive`, `llm`, `hybrid`, `prose` (written ahead for a hybrid), `given` (written by a program), or `refused` (texts of a model that could not be used). */
     kind: string;
     /** How many summaries. */
     count: number;

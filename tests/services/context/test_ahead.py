@@ -148,7 +148,7 @@ async def test_a_text_written_ahead_stands_behind_a_page_that_the_compaction_cho
     await until_ahead(b)
     await settled(b)
     (ahead,) = await written(b)
-    assert (ahead.kind, ahead.text) == ("llm", TEXT)
+    assert (ahead.kind, ahead.text) == ("prose", TEXT)
     await until_compaction(b)
     assert len(writer.seen) == 1, "the model was asked about the few messages that came since"
     (block,) = await blocks(b)
@@ -167,11 +167,14 @@ async def test_a_text_alone_never_takes_the_place_of_a_page(bench: Opener) -> No
     b = await bench([], window=4_000, reserve=500)
     await until_compaction(b)
     (page,) = await blocks(b)
-    alone = NewSummary(page.start, page.end, 1, "llm", TEXT, page.original_tokens, "slow", (), 1)
+    alone = NewSummary(page.start, page.end, 1, "prose", TEXT, page.original_tokens, "slow", (), 1)
     await b.store.run(summary_tree.write, b.conversation_id, alone, utc_now())
+    state = await b.session.contexts.state(b.conversation_id)
+    anew, _ = await b.session.contexts.chosen_anew(state, ())
+    assert [piece.summary.id for piece in anew if isinstance(piece, SummaryPiece)] == [page.id]
     summary_writers.let_write(b, [says(TEXT)] * 20, "hybrid")
     await until_compaction(b)
-    assert (await blocks(b))[0].kind != "llm"
+    assert (await blocks(b))[0].kind != "prose"
 
 
 @pytest.mark.parametrize("n_words", [30, 90, 150])

@@ -516,7 +516,7 @@
 
 --- The cost of the summaries of one kind, including those that were never used.
 ---@class palimpsest.SummaryCost
----@field kind string `extractive`, `llm`, `hybrid`, `given` (written by a program), or `refused` (texts of a model that could not be used).
+---@field kind string `extractive`, `llm`, `hybrid`, `prose` (written ahead for a hybrid), `given` (written by a program), or `refused` (texts of a model that could not be used).
 ---@field count integer How many summaries.
 ---@field inputTokens integer The tokens that were sent to models.
 ---@field outputTokens integer The tokens that models wrote.

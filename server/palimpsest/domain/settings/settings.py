@@ -49,7 +49,7 @@ class ContextSettings:
     summary_model: str | None = declare("summarization.model")
     """The model that writes summaries. Unset: the small model of the conversation's provider."""
     summary_kind: Literal["llm", "hybrid", "extractive"] = declare("summarization.kind", "hybrid")
-    """The writer of summaries: `llm` is a model, `hybrid` a model under headings that are made without one, and
+    """The writer of summaries: `llm` is a model, `hybrid` rules with a short text by a model behind, and
     `extractive` no model."""
     response_max_bytes: int = declare("tools.response_max_bytes", 32_768, at_least=1)
     """A longer tool result, in bytes, is sent to the model as a preview; the whole result is stored."""

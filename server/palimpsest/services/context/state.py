@@ -18,7 +18,7 @@ from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, 
 from palimpsest.domain.context.rules.rule_set import RuleId
 from palimpsest.domain.context.rules.standing import Commands, StandingRules, render_front
 from palimpsest.domain.context.summaries.hybrid import split_prose
-from palimpsest.domain.context.summaries.node import HYBRID, Summary, render_summary
+from palimpsest.domain.context.summaries.node import HYBRID, PROSE, Summary, render_summary
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_content
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
@@ -372,8 +372,8 @@ def first_cut(model: Model, frame_digest: Digest) -> CutRecord:
 async def load_everything(
     store: Store, state: ContextState, tokenizer: Tokenizer
 ) -> tuple[list[MessagePiece], list[Summary]]:
-    """All visible messages, live and without previews, and all summaries that speak of nothing hidden: for choosing a
-    cut anew."""
+    """All visible messages, live and without previews, and all summaries that may be blocks and speak of nothing
+    hidden: for choosing a cut anew."""
 
     def read() -> tuple[list[StoredMessage], dict[MessageId, int], list[Summary]]:
         hidden = hidden_ranges.read(state.id)
@@ -382,7 +382,8 @@ async def load_everything(
             for message in message_log.read(state.id, 0)
             if not any(each.start <= message.id < each.end for each in hidden)
         ]
-        usable = [summary for summary in summary_tree.read(state.id) if summary_tree.is_usable(summary, hidden)]
+        whole = (summary for summary in summary_tree.read(state.id) if summary.kind != PROSE)
+        usable = [summary for summary in whole if summary_tree.is_usable(summary, hidden)]
         return visible, message_log.read_counts(state.id, tokenizer.name, 0), usable
 
     messages, counts, summaries = await store.read(read)

@@ -222,8 +222,8 @@ class SummaryCost(Wire):
     """The cost of the summaries of one kind, including those that were never used."""
 
     kind: str
-    """`extractive`, `llm`, `hybrid`, `given` (written by a program), or `refused` (texts of a model that could not be
-    used)."""
+    """`extractive`, `llm`, `hybrid`, `prose` (written ahead for a hybrid), `given` (written by a program), or `refused`
+    (texts of a model that could not be used)."""
     count: int
     """How many summaries."""
     input_tokens: int

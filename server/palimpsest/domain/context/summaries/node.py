@@ -12,7 +12,9 @@ CLOSING = "[End of earlier conversation summary]"
 AUTHOR = "palimpsest"
 """The author of what is written without a model."""
 EXTRACTIVE, HYBRID, LLM = "extractive", "hybrid", "llm"
-"""The kinds of summaries: a page of the notebook, a page with a model's text behind it, and such a text alone."""
+"""The kinds of summaries: a page of the notebook, a page with a model's text behind it, and a model's text."""
+PROSE = "prose"
+"""The kind of a text that a model wrote ahead for a hybrid summary. It is no block: it needs a page in front."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from palimpsest.domain.context.summaries.by_model import (
     record,
 )
 from palimpsest.domain.context.summaries.hybrid import hybrid_text
-from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, HYBRID, LLM
+from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, HYBRID, LLM, PROSE
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText
 from palimpsest.domain.errors import ErrorKind, PalimpsestError
 from palimpsest.domain.models.provider import StopReason, TokenUsage
@@ -66,7 +66,7 @@ class Written:
 
     text: str
     kind: str
-    """`extractive`, `llm` or `hybrid`."""
+    """`extractive`, `llm`, `hybrid` or, written ahead, `prose`."""
     author: str
     """The model's name, or `palimpsest`."""
     note: str | None = None
@@ -267,7 +267,9 @@ class HybridSummarizer:
     async def prose(self, task: SummaryTask) -> Written | None:
         """The model's text alone; None when the room for it is too small to ask."""
         aim = int(task.prose_tokens * _ASKED_SHARE)
-        return None if aim < SMALLEST_AIM else await self.llm.write(replace(task, target_tokens=aim))
+        if aim < SMALLEST_AIM:
+            return None
+        return replace(await self.llm.write(replace(task, target_tokens=aim)), kind=PROSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.page import page
 from palimpsest.domain.context.rules.rule_set import RuleSet, split_standing_rules, standing_rules
 from palimpsest.domain.context.summaries.hybrid import PROSE_OF_BUDGET, PROSE_SHARE
-from palimpsest.domain.context.summaries.node import AUTHOR, HYBRID, LLM, Summary
+from palimpsest.domain.context.summaries.node import AUTHOR, PROSE, Summary
 from palimpsest.domain.context.summaries.pending import PendingSummarization
 from palimpsest.domain.context.summaries.tiers import made_of
 from palimpsest.domain.messages import MessageId
@@ -225,7 +225,7 @@ class SummaryWriter:
             n_covered = ends.get(summary.end)
             if summary.children or n_covered is None or (best is not None and summary.end <= best.end):
                 continue
-            if self.has_pages and summary.kind != LLM:  # it has a page of its own, chosen for another context
+            if (summary.kind == PROSE) is not self.has_pages:
                 continue
             covered = total_tokens(run[:n_covered])
             candidate = block(summary, state.tokenizer)
@@ -239,15 +239,16 @@ class SummaryWriter:
         for piece in pieces:
             if isinstance(piece, SummaryPiece) and piece.summary.author == AUTHOR:
                 found = await self.store.read(summary_tree.find_written, state.id, piece.start, piece.end)
-                better = next((each for each in found if self._is_better(each, piece.summary)), None)
+                better = next((each for each in found if _is_better(each, piece.summary)), None)
                 result.append(piece if better is None else block(better, state.tokenizer))
             else:
                 result.append(piece)
         return result
 
-    def _is_better(self, newer: Summary, old: Summary) -> bool:
-        is_whole = newer.kind == HYBRID or not self.has_pages
-        return is_whole and newer.id > old.id and newer.end == old.end and newer.children == old.children
+
+def _is_better(newer: Summary, old: Summary) -> bool:
+    is_newer = newer.id > old.id and newer.kind != PROSE
+    return is_newer and newer.end == old.end and newer.children == old.children
 
 
 def _outside(state: ContextState, scope: tuple[MessageId, MessageId]) -> list[Piece]:
